@@ -1,0 +1,122 @@
+//! The seam between this crate and an operating system.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::{
+    Absent, Among, Details, ExitWatch, Field, FileId, Holders, Pid, PidScope, Process, StartStamp,
+    Still, View,
+};
+
+/// Why the process table could not be looked at.
+///
+/// Never "no such process": that is an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// A process exists that we may not look at.
+    #[error("cannot inspect process {pid}: {reason}")]
+    Process {
+        /// The process.
+        pid: Pid,
+        /// Why not.
+        reason: Absent,
+    },
+    /// A process exists that the process table hides from us.
+    #[error("cannot inspect process {pid}: hidden by the mount options of /proc")]
+    Hidden {
+        /// The process.
+        pid: Pid,
+    },
+    /// A file of the system could not be read.
+    #[error("cannot read `{}`: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: Absent,
+    },
+    /// There is no process table here that shows our own processes.
+    #[error("cannot use the process table at `{}`: it does not show this process", root.display())]
+    NotOurs {
+        /// Where the table was looked for.
+        root: PathBuf,
+    },
+    /// This platform has no backend.
+    #[error("cannot inspect processes: not supported on this platform")]
+    Unsupported,
+}
+
+/// What one operating system tells of processes. Implemented by one file per
+/// platform, by [`Recorded`](crate::Recorded) for a table kept as data, and by
+/// whoever has another way to look.
+pub trait Backend: fmt::Debug + Send + Sync {
+    /// Where a PID of this table means something.
+    fn scope(&self) -> PidScope;
+
+    /// What can be seen from here.
+    fn view(&self) -> View;
+
+    /// Reads the `stat` of every process; those that vanish meanwhile are left
+    /// out, those that can't be read are named in the second list.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if there is no table to read.
+    fn processes(&self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError>;
+
+    /// Looks at one process now: `Ok(None)` if there is none.
+    ///
+    /// The id of a thread other than the leader names no process: it is
+    /// `Ok(None)` too, and [`Backend::is_thread`] tells the two apart.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if we could not look, or if it exists but is hidden.
+    fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError>;
+
+    /// Tells whether `pid` is the id of a thread that is not its process's leader.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if we could not look.
+    fn is_thread(&self, pid: Pid) -> Result<bool, ProbeError>;
+
+    /// Reads what a process tells beyond its `stat`. Fields of a process that
+    /// is no longer `process` (its PID reused between the reads) are
+    /// [`Absent::Vanished`].
+    fn details(&self, process: &Process) -> Details;
+
+    /// Reads named variables from a process's environment, as it was when the
+    /// process executed its program. A name that is not there is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent::PermissionDenied`], [`Absent::Vanished`],
+    /// [`Absent::Overwritten`] if the process blanked it, …
+    fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>>;
+
+    /// Finds who has `files` open, in one walk.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if there is no table to walk. Processes that can't be
+    /// read are listed in the answer.
+    fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError>;
+
+    /// Tells, free of races, whether `pid` is still the process with `stamp`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if we could not look.
+    fn is_still(&self, pid: Pid, stamp: &StartStamp) -> Result<Still, ProbeError>;
+
+    /// Opens a watch on the exit of the process `pid` with `stamp`: `Ok(None)`
+    /// if that process is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if it could not be opened; that is no fact about the process.
+    fn watch_exit(&self, pid: Pid, stamp: &StartStamp) -> Result<Option<ExitWatch>, ProbeError>;
+}

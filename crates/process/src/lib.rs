@@ -1,0 +1,39 @@
+//! Names processes so that a reused PID cannot fake them, and tells what is
+//! known of each one.
+//!
+//! A PID names nothing by itself: the kernel hands it out again, containers
+//! have PIDs of their own, and a reboot starts over. A process is named by its
+//! [`ProcessIdentity`]: the scope in which the PID means something
+//! ([`PidScope`]), the PID, and the raw start stamp ([`StartStamp`]).
+//!
+//! Everything read from the system is a [`Field`]: the value, or the reason
+//! why it is absent. "No such process" (`Ok(None)`) and "could not look"
+//! (`Err`) never collapse into each other.
+
+mod backend;
+mod exit_watch;
+mod field;
+mod holder;
+mod identity;
+mod pid;
+mod platform;
+mod process;
+mod recorded;
+mod scope;
+mod table;
+mod view;
+
+pub use backend::{Backend, ProbeError};
+pub use exit_watch::ExitWatch;
+pub use field::{Absent, Field};
+pub use holder::{Access, Among, FileId, Holder, Holders, LockKind};
+pub use identity::{ParseStampError, Platform, ProcessIdentity, StampKind, StartStamp, Still};
+pub use pid::{Pid, PidError};
+#[cfg(target_os = "linux")]
+pub use platform::linux;
+pub use platform::{system_backend, unsupported};
+pub use process::{Details, Process, RunState, Tty};
+pub use recorded::{Recorded, RecordedProcess};
+pub use scope::{BootId, HostName, PidNamespace, PidScope};
+pub use table::ProcessTable;
+pub use view::{HidePid, View};

@@ -1,0 +1,149 @@
+//! What a process tells beyond its `stat`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Stat as FileStat, statat};
+
+use crate::{Absent, Details, Field, PidNamespace, Process};
+
+use super::Proc;
+use super::argv::{CommandLine, parse_command_line};
+use super::look::Look;
+use super::open::Opened;
+use super::raw::{absent, read_file, read_link};
+use super::status::{STATUS_BYTES_MAX, Status};
+
+/// The longest command line that is read.
+const ARGV_BYTES_MAX: usize = 256 * 1024;
+
+/// What the kernel writes behind the path of a file that is no longer there.
+const DELETED_MARK: &[u8] = b" (deleted)";
+
+/// Reads what `process` tells; each field is absent for a reason of its own.
+pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
+    let mut look = match Look::open(table) {
+        Ok(look) => look,
+        Err(_) => return Details::absent(Absent::Vanished),
+    };
+    let opened = match Opened::open_same(&mut look, process) {
+        Ok(opened) => opened,
+        Err(reason) => return Details::absent(reason),
+    };
+    let mut details = read_opened(&opened, &mut look.buffer);
+    if !opened.is_same(&mut look) {
+        details = Details::absent(Absent::Vanished);
+    }
+    details
+}
+
+fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
+    let bodily = opened.bodiless().map_or(Ok(()), Err);
+    let command_line = bodily
+        .clone()
+        .and_then(|()| read_command_line(opened, buffer));
+    let (argv, title) = match command_line {
+        Ok(line) => (Ok(line.argv), Ok(line.title)),
+        Err(reason) => (Err(reason.clone()), Err(reason)),
+    };
+    let exe = bodily.clone().and_then(|()| read_path(opened, "exe"));
+    let cwd = bodily.and_then(|()| read_path(opened, "cwd"));
+    let status = read_file(opened.dir(), "status", STATUS_BYTES_MAX, buffer);
+    let uid = status.clone().and_then(|()| Status(buffer).effective_uid());
+    let inner_pids = status.and_then(|()| Status(buffer).inner_pids());
+    let mut explain = |reason| opened.explain(reason, buffer);
+    Details {
+        argv: argv.map_err(&mut explain),
+        title: title.map_err(&mut explain),
+        is_exe_deleted: exe.as_ref().is_ok_and(|link| link.is_deleted),
+        exe: exe.map(|link| link.path).map_err(&mut explain),
+        cwd: cwd.map(|link| link.path).map_err(&mut explain),
+        uid: uid.map_err(&mut explain),
+        inner_pids: inner_pids.map_err(&mut explain),
+        pid_namespace: read_pid_namespace(opened.dir()).map_err(&mut explain),
+    }
+}
+
+fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine> {
+    read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
+    let line = parse_command_line(buffer, opened.stat.argument_bytes);
+    if line.argv.is_empty() {
+        // A process without arguments, or one that has exited since.
+        return match opened.explain(Absent::Vanished, buffer) {
+            Absent::Exited => Err(Absent::Exited),
+            _ => Ok(line),
+        };
+    }
+    Ok(line)
+}
+
+/// Reads the PID namespace of a process: the link `ns/pid`, `pid:[4026531836]`.
+pub(super) fn read_pid_namespace(dir: BorrowedFd<'_>) -> Field<PidNamespace> {
+    let link = read_link(dir, "ns/pid").map_err(absent)?;
+    parse_namespace(&link, "pid").map(PidNamespace)
+}
+
+/// Parses the text of a link to a namespace (namespaces(7)).
+pub(super) fn parse_namespace(link: &OsStr, kind: &str) -> Field<u64> {
+    let text = link.to_str().and_then(|text| text.strip_prefix(kind));
+    text.and_then(|text| text.strip_prefix(":[")?.strip_suffix(']')?.parse().ok())
+        .ok_or_else(|| Absent::Malformed(format!("link `ns/{kind}`")))
+}
+
+/// The path that a link shows, without the kernel's mark.
+#[derive(Debug, PartialEq, Eq)]
+struct Linked {
+    path: PathBuf,
+    is_deleted: bool,
+}
+
+/// Reads `exe` or `cwd`. Their text is for people; what they lead to is the file itself.
+fn read_path(opened: &Opened, name: &str) -> Field<Linked> {
+    let body = opened.body();
+    let text = read_link(body, name).map_err(absent)?;
+    let unmarked = text.as_bytes().strip_suffix(DELETED_MARK);
+    let Some(unmarked) = unmarked.filter(|path| !path.is_empty()) else {
+        return Ok(Linked {
+            path: PathBuf::from(text),
+            is_deleted: false,
+        });
+    };
+    if is_mark(body, name, &text) {
+        return Ok(Linked {
+            path: PathBuf::from(OsString::from_vec(unmarked.to_vec())),
+            is_deleted: true,
+        });
+    }
+    Ok(Linked {
+        path: PathBuf::from(text),
+        is_deleted: false,
+    })
+}
+
+/// Tells whether the ` (deleted)` behind a path is the kernel's, or the end of
+/// a name: no name leads to a deleted file, and the name with it, if it is the
+/// kernel's, leads to another file or none, by our root and by the process's.
+fn is_mark(body: BorrowedFd<'_>, name: &str, text: &OsStr) -> bool {
+    let Ok(file) = statat(body, name, AtFlags::empty()) else {
+        return false;
+    };
+    if file.st_nlink == 0 {
+        return true;
+    }
+    let is_file = |found: &FileStat| (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino);
+    let by_our_root = statat(CWD, text, AtFlags::empty());
+    let mut theirs = b"root".to_vec();
+    theirs.extend_from_slice(text.as_bytes());
+    let by_their_root = statat(
+        body.as_fd(),
+        Path::new(OsStr::from_bytes(&theirs)),
+        AtFlags::empty(),
+    );
+    let leads_elsewhere = |found: &Result<FileStat, rustix::io::Errno>| match found {
+        Ok(found) => !is_file(found),
+        Err(errno) => matches!(*errno, rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR),
+    };
+    leads_elsewhere(&by_our_root) && leads_elsewhere(&by_their_root)
+}

@@ -1,0 +1,142 @@
+//! Linux: processes by `/proc`, read raw and parsed as bytes (proc(5)).
+//!
+//! Nothing here trusts a name that a process gave itself, the text of a link,
+//! or that two reads meet the same process: a process is opened once, as its
+//! directory, and its stamp is compared before anything else is read by it.
+
+mod argv;
+mod clock;
+mod details;
+mod environment;
+mod exit_watch;
+mod holders;
+mod look;
+mod mount;
+mod open;
+mod raw;
+mod stat;
+mod status;
+mod view;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use look::Look;
+
+use crate::{
+    Absent, Among, Backend, Details, ExitWatch, Field, FileId, Holders, Pid, PidScope, ProbeError,
+    Process, StartStamp, Still, View,
+};
+
+/// Where Linux mounts its process table.
+const SYSTEM_ROOT: &str = "/proc";
+
+/// The process table of a Linux kernel.
+#[derive(Debug)]
+pub struct Proc {
+    root: PathBuf,
+    /// The PID for which this table was last seen to be ours; 0 before that.
+    seen_ours_by: AtomicI32,
+}
+
+impl Proc {
+    /// The table of the running kernel, at `/proc`.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::at(PathBuf::from(SYSTEM_ROOT))
+    }
+
+    /// A table at another place: a copy in a folder, or another mount of `/proc`.
+    ///
+    /// Such a table is asked nothing but its files: no `kill`, no pidfd. A
+    /// process exists if its directory does, and `self` in it is the process
+    /// that looks. Dates come from `btime` in its `stat`.
+    #[must_use]
+    pub const fn at(root: PathBuf) -> Self {
+        Self {
+            root,
+            seen_ours_by: AtomicI32::new(0),
+        }
+    }
+
+    /// The folder that is read.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The kernel may be asked too, for its PIDs are those of this table.
+    fn is_system(&self) -> bool {
+        self.root == Path::new(SYSTEM_ROOT)
+    }
+
+    /// Opens the table after checking that it shows this very process.
+    fn look_anew(&self) -> Result<Look<'_>, ProbeError> {
+        let look = Look::open(self)?;
+        match view::read_is_proc_ours(&look) {
+            Ok(true) => {
+                self.seen_ours_by.store(Pid::own().get(), Ordering::Relaxed);
+                Ok(look)
+            }
+            Ok(false) => Err(ProbeError::NotOurs {
+                root: self.root.clone(),
+            }),
+            Err(reason) => Err(ProbeError::File {
+                path: self.root.join("self"),
+                reason,
+            }),
+        }
+    }
+
+    /// Opens the table; that it is ours is checked once, for one look at a
+    /// missing PID costs less than that check.
+    fn look(&self) -> Result<Look<'_>, ProbeError> {
+        if self.seen_ours_by.load(Ordering::Relaxed) == Pid::own().get() {
+            return Look::open(self);
+        }
+        self.look_anew()
+    }
+}
+
+impl Backend for Proc {
+    fn scope(&self) -> PidScope {
+        view::read_scope(self)
+    }
+
+    fn view(&self) -> View {
+        view::read_view(self)
+    }
+
+    fn processes(&self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError> {
+        self.look_anew()?.processes()
+    }
+
+    fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError> {
+        self.look()?.probe(pid)
+    }
+
+    fn is_thread(&self, pid: Pid) -> Result<bool, ProbeError> {
+        self.look()?.is_thread(pid)
+    }
+
+    fn details(&self, process: &Process) -> Details {
+        details::read_details(self, process)
+    }
+
+    fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
+        environment::read_environment(self, process, names)
+    }
+
+    fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
+        holders::find_holders(&mut self.look()?, files, among)
+    }
+
+    fn is_still(&self, pid: Pid, stamp: &StartStamp) -> Result<Still, ProbeError> {
+        exit_watch::is_still(&mut self.look()?, pid, stamp)
+    }
+
+    fn watch_exit(&self, pid: Pid, stamp: &StartStamp) -> Result<Option<ExitWatch>, ProbeError> {
+        exit_watch::watch_exit(&mut self.look()?, pid, stamp)
+    }
+}

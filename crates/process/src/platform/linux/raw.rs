@@ -1,0 +1,143 @@
+//! Raw reads of the small files of `/proc`, relative to an open directory.
+
+use std::ffi::{CStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::fs::{Mode, OFlags, RawDir, openat, readlinkat};
+use rustix::io::{Errno, read};
+use rustix::path::Arg;
+
+use crate::{Absent, Field};
+
+/// The first size of a buffer: more than any `stat` and most `status`.
+const BUFFER_BYTES: usize = 8 * 1024;
+
+/// How many reads one file may take at most; each fills what is free of a
+/// buffer that doubles, so this is never reached before the bound in bytes.
+const READS_MAX: usize = 4096;
+
+/// The size of the buffer that directory entries are read into.
+const LISTING_BYTES: usize = 32 * 1024;
+
+/// Tells what an error of the kernel means for a value that was to be read.
+///
+/// A process that is gone is `ENOENT` by its path and `ESRCH` by an open file.
+pub(super) fn absent(errno: Errno) -> Absent {
+    match errno {
+        Errno::ACCESS | Errno::PERM => Absent::PermissionDenied,
+        Errno::NOENT | Errno::SRCH => Absent::Vanished,
+        other => Absent::Io(other.to_string()),
+    }
+}
+
+/// Opens a directory to look things up in, without following a last symlink.
+pub(super) fn open_dir(dir: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(dir, name, flags, Mode::empty())
+}
+
+/// Opens a directory to list it.
+pub(super) fn open_listing(dir: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    openat(dir, name, flags, Mode::empty())
+}
+
+/// Reads the text of a link.
+pub(super) fn read_link(dir: impl AsFd, name: impl Arg) -> Result<OsString, Errno> {
+    readlinkat(dir, name, Vec::new()).map(|text| OsString::from_vec(text.into_bytes()))
+}
+
+/// Reads a file into `buffer`, which is emptied first and keeps its capacity.
+///
+/// # Errors
+///
+/// [`Absent::TooLarge`] if the file has more than `bytes_max` bytes.
+pub(super) fn read_file(
+    dir: impl AsFd,
+    name: impl Arg,
+    bytes_max: usize,
+    buffer: &mut Vec<u8>,
+) -> Field<()> {
+    // O_NONBLOCK: a FIFO in a copy of a table must not block.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = openat(dir, name, flags, Mode::empty()).map_err(absent)?;
+    read_open(&file, bytes_max, buffer)
+}
+
+fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>) -> Field<()> {
+    // One byte more than the bound tells that it is exceeded.
+    let limit = bytes_max.saturating_add(1);
+    buffer.clear();
+    buffer.resize(buffer.capacity().max(BUFFER_BYTES).min(limit), 0);
+    let mut filled = 0_usize;
+    for _ in 0..READS_MAX {
+        let Some(free) = buffer.get_mut(filled..) else {
+            break;
+        };
+        match read(file, free) {
+            Ok(0) => break,
+            Ok(count) => filled = filled.saturating_add(count),
+            Err(Errno::INTR) => continue,
+            Err(errno) => {
+                buffer.clear();
+                return Err(absent(errno));
+            }
+        }
+        if filled > bytes_max {
+            buffer.clear();
+            return Err(Absent::TooLarge { bytes_max });
+        }
+        if filled == buffer.len() {
+            buffer.resize(filled.saturating_mul(2).min(limit), 0);
+        }
+    }
+    buffer.truncate(filled);
+    Ok(())
+}
+
+/// How far a directory was listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// To its end.
+    Whole,
+    /// To the bound that was given; there is more.
+    Cut,
+}
+
+/// Calls `visit` with every entry of a directory that is named by a number;
+/// other entries are none of ours.
+///
+/// # Errors
+///
+/// The kernel's error, also in the middle of the list.
+pub(super) fn for_each_number(
+    dir: &OwnedFd,
+    entries_max: usize,
+    mut visit: impl FnMut(&CStr, i32),
+) -> Result<Listed, Errno> {
+    let mut buffer = vec![MaybeUninit::uninit(); LISTING_BYTES];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    let mut count = 0_usize;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if count >= entries_max {
+            return Ok(Listed::Cut);
+        }
+        count = count.saturating_add(1);
+        if let Some(number) = parse_entry(entry.file_name().to_bytes()) {
+            visit(entry.file_name(), number);
+        }
+    }
+    Ok(Listed::Whole)
+}
+
+/// Parses a number as the kernel names entries by it: no sign, no zero in front.
+fn parse_entry(name: &[u8]) -> Option<i32> {
+    let is_plain = name.iter().all(u8::is_ascii_digit) && (name == b"0" || !name.starts_with(b"0"));
+    if !is_plain {
+        return None;
+    }
+    std::str::from_utf8(name).ok()?.parse().ok()
+}

@@ -1,0 +1,139 @@
+//! One process, as one look at the table saw it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::{Field, Pid, PidNamespace, StartStamp};
+
+/// What the kernel says a process is doing (proc_pid_stat(5), field 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunState {
+    /// Running or runnable (`R`).
+    Running,
+    /// Sleeping (`S`, `I`).
+    Sleeping,
+    /// Waiting in the kernel (`D`).
+    DiskSleep,
+    /// Stopped by a signal or a tracer (`T`, `t`).
+    Stopped,
+    /// Exited, not yet reaped (`Z`). The leader of a process whose other
+    /// threads run on looks like this too.
+    Zombie,
+    /// On its way out (`X`, `x`).
+    Dead,
+    /// A letter this crate does not know.
+    Other(u8),
+}
+
+impl RunState {
+    /// Tells whether the kernel lists it although its leader has exited.
+    #[must_use]
+    pub const fn is_exited(self) -> bool {
+        matches!(self, Self::Zombie | Self::Dead)
+    }
+}
+
+/// A controlling terminal, by its device number (proc_pid_stat(5), field 7).
+///
+/// Compare device numbers, never the names of open files: `/dev/pts/N` is
+/// reused, and an open one may be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tty {
+    /// Major device number.
+    pub major: u32,
+    /// Minor device number.
+    pub minor: u32,
+}
+
+/// One process, as one look at the table saw it: what its `stat` tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its id in the namespace of the process that looks.
+    pub pid: Pid,
+    /// Its parent; `None` for a process whose parent is outside or none.
+    pub ppid: Option<Pid>,
+    /// What it is doing.
+    pub run_state: RunState,
+    /// It has exited although it is listed: a zombie none of whose threads
+    /// runs on. Decided for [`RunState::is_exited`] states only, by its pidfd
+    /// or its thread count; `false` for every other state.
+    pub is_exited: bool,
+    /// It is a thread of the kernel (`PF_KTHREAD`).
+    pub is_kernel_thread: bool,
+    /// How many threads it has.
+    pub threads: u32,
+    /// When it began, raw.
+    pub stamp: StartStamp,
+    /// When it began, in milliseconds since 1970 by the wall clock of now.
+    ///
+    /// Only for comparing with dates that agents wrote: it moves when the clock
+    /// is stepped or a paused machine resumes; [`Process::stamp`] does not.
+    pub began_at_ms: Field<i64>,
+    /// The memory it has resident, in bytes (field 24, pages).
+    pub rss_bytes: Field<u64>,
+    /// Its controlling terminal; `None` if it has none.
+    pub tty: Option<Tty>,
+    /// Its process group.
+    pub process_group: i32,
+    /// Its Unix session.
+    pub unix_session: i32,
+    /// The process group in the foreground of its terminal, -1 if none.
+    pub foreground_group: i32,
+    /// Its name as the kernel has it: up to 15 bytes of anything.
+    pub comm: Vec<u8>,
+}
+
+/// What a process tells beyond its `stat`; each field costs a read, and many
+/// are refused to other users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
+    /// Its arguments; an empty list for a process that has none.
+    /// [`Absent::Overwritten`](crate::Absent::Overwritten) does not occur here: see [`Details::title`].
+    pub argv: Field<Vec<OsString>>,
+    /// The text that a process put over its arguments (`process.title` of
+    /// Node, `setproctitle`), trailing blanks removed; `None` if its
+    /// arguments look untouched.
+    ///
+    /// Recognized by what such rewriting leaves: one argument followed by
+    /// blanks or by NULs only.
+    pub title: Field<Option<OsString>>,
+    /// The file it executes. The kernel's ` (deleted)` mark is taken off when
+    /// the file's device and inode show that it is a mark; see
+    /// [`Details::is_exe_deleted`].
+    pub exe: Field<PathBuf>,
+    /// The executed file is no longer at its path.
+    pub is_exe_deleted: bool,
+    /// Its current directory.
+    pub cwd: Field<PathBuf>,
+    /// Its effective user.
+    pub uid: Field<u32>,
+    /// Its ids from our namespace inwards, ours first (`NSpid`, proc_pid_status(5)).
+    /// One id: it lives in our own namespace.
+    pub inner_pids: Field<Vec<Pid>>,
+    /// The namespace that it lives in.
+    pub pid_namespace: Field<PidNamespace>,
+}
+
+impl Details {
+    /// Details of which nothing could be read, all for one reason.
+    #[must_use]
+    pub fn absent(reason: crate::Absent) -> Self {
+        Self {
+            argv: Err(reason.clone()),
+            title: Err(reason.clone()),
+            exe: Err(reason.clone()),
+            is_exe_deleted: false,
+            cwd: Err(reason.clone()),
+            uid: Err(reason.clone()),
+            inner_pids: Err(reason.clone()),
+            pid_namespace: Err(reason),
+        }
+    }
+
+    /// Its id in the namespace that it lives in.
+    #[must_use]
+    pub fn innermost_pid(&self) -> Option<Pid> {
+        self.inner_pids.as_ref().ok()?.last().copied()
+    }
+}

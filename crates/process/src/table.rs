@@ -1,0 +1,197 @@
+//! One look at the process table.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::{
+    Absent, Among, Backend, Details, Field, FileId, Holders, Pid, PidScope, ProbeError, Process,
+    StartStamp, View,
+};
+
+/// How many parents [`ProcessTable::ancestors`] follows at most.
+const ANCESTORS_MAX: usize = 64;
+
+/// One look at the process table: every process's `stat`, and the rest on demand.
+///
+/// Details are read once per process and kept. [`ProcessTable::probe`] looks
+/// anew each time.
+#[derive(Debug)]
+pub struct ProcessTable {
+    backend: Arc<dyn Backend>,
+    scope: PidScope,
+    view: View,
+    listed: Result<Listed, ProbeError>,
+    details: Mutex<HashMap<(Pid, StartStamp), Arc<Details>>>,
+    has_nested: OnceLock<bool>,
+}
+
+#[derive(Debug)]
+struct Listed {
+    /// Sorted by PID.
+    processes: Vec<Process>,
+    unreadable: Vec<(Pid, Absent)>,
+}
+
+impl ProcessTable {
+    /// Looks at every process once.
+    ///
+    /// A table that can't be read is kept as that: every later question about
+    /// a process answers with the same error.
+    #[must_use]
+    pub fn look(backend: Arc<dyn Backend>) -> Self {
+        let scope = backend.scope();
+        let view = backend.view();
+        let listed = backend.processes().map(|(mut processes, unreadable)| {
+            processes.sort_by_key(|process| process.pid);
+            Listed {
+                processes,
+                unreadable,
+            }
+        });
+        Self {
+            backend,
+            scope,
+            view,
+            listed,
+            details: Mutex::new(HashMap::new()),
+            has_nested: OnceLock::new(),
+        }
+    }
+
+    /// Where a PID of this table means something.
+    #[must_use]
+    pub fn scope(&self) -> &PidScope {
+        &self.scope
+    }
+
+    /// What can be seen from here.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The backend that this look was taken with.
+    #[must_use]
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// Every process, by PID.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if the table could not be read.
+    pub fn processes(&self) -> Result<&[Process], ProbeError> {
+        match &self.listed {
+            Ok(listed) => Ok(&listed.processes),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Processes that are there and could not be read.
+    #[must_use]
+    pub fn unreadable(&self) -> &[(Pid, Absent)] {
+        match &self.listed {
+            Ok(listed) => &listed.unreadable,
+            Err(_) => &[],
+        }
+    }
+
+    /// A process as this look saw it; `None` says nothing about processes that
+    /// began since, for that there is [`ProcessTable::probe`].
+    #[must_use]
+    pub fn seen(&self, pid: Pid) -> Option<&Process> {
+        let processes = &self.listed.as_ref().ok()?.processes;
+        let at = processes
+            .binary_search_by_key(&pid, |process| process.pid)
+            .ok()?;
+        processes.get(at)
+    }
+
+    /// Looks at one process now: `Ok(None)` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if we could not look.
+    pub fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError> {
+        self.processes()?;
+        self.backend.probe(pid)
+    }
+
+    /// What a process tells beyond its `stat`, read once and kept.
+    #[must_use]
+    pub fn details(&self, process: &Process) -> Arc<Details> {
+        let key = (process.pid, process.stamp.clone());
+        let mut kept = self.details.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(details) = kept.get(&key) {
+            return Arc::clone(details);
+        }
+        let details = Arc::new(self.backend.details(process));
+        kept.insert(key, Arc::clone(&details));
+        details
+    }
+
+    /// Named variables of a process's environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if the environment could not be read.
+    pub fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
+        self.backend.environment(process, names)
+    }
+
+    /// The parents of a process, nearest first, as this look saw them.
+    ///
+    /// Ends at a parent that began after its child: then the PID of the real
+    /// parent has been reused.
+    pub fn ancestors<'a>(
+        &'a self,
+        process: &Process,
+    ) -> impl Iterator<Item = &'a Process> + use<'a> {
+        let mut next = process.ppid;
+        let mut child_began = process.began_at_ms.clone().ok();
+        std::iter::from_fn(move || {
+            let parent = self.seen(next?)?;
+            let began = parent.began_at_ms.clone().ok();
+            if let (Some(parent_began), Some(child_began)) = (began, child_began)
+                && parent_began > child_began
+            {
+                return None;
+            }
+            child_began = began;
+            next = parent.ppid;
+            Some(parent)
+        })
+        .take(ANCESTORS_MAX)
+    }
+
+    /// Tells whether processes of nested PID namespaces are about: some visible
+    /// process has an id of its own in a namespace below ours. Reads every
+    /// process's `status` the first time it is asked.
+    #[must_use]
+    pub fn has_nested_namespaces(&self) -> bool {
+        *self.has_nested.get_or_init(|| {
+            let Ok(listed) = &self.listed else {
+                return false;
+            };
+            listed
+                .processes
+                .iter()
+                .filter(|process| !process.is_kernel_thread)
+                .any(|process| {
+                    let details = self.details(process);
+                    details.inner_pids.as_ref().is_ok_and(|pids| pids.len() > 1)
+                })
+        })
+    }
+
+    /// Finds who has `files` open, in one walk.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if there is no table to walk.
+    pub fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
+        self.backend.holders(files, among)
+    }
+}
