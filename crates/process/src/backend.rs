@@ -48,6 +48,9 @@ pub enum ProbeError {
     Unsupported,
 }
 
+/// Every process of a table, and those that are there and can't be read.
+pub type Listing = (Vec<Process>, Vec<(Pid, Absent)>);
+
 /// What one operating system tells of processes. Implemented by one file per
 /// platform, by [`Recorded`](crate::Recorded) for a table kept as data, and by
 /// whoever has another way to look.
@@ -64,7 +67,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// [`ProbeError`] if there is no table to read.
-    fn processes(&self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError>;
+    fn processes(&self) -> Result<Listing, ProbeError>;
 
     /// Looks at one process now: `Ok(None)` if there is none.
     ///

@@ -24,8 +24,10 @@ pub struct View {
     pub is_proc_ours: Field<bool>,
     /// How `/proc` hides processes.
     pub hide_pid: Field<HidePid>,
-    /// `hidepid` hides nothing from us: it is off, or we are root of the
-    /// initial user namespace, or in the group that `gid=` exempts.
+    /// `hidepid` hides nothing from us: it is off, or, in the kernel's first
+    /// user namespace, we are in the group that `gid=` exempts or may trace
+    /// every process (`CAP_SYS_PTRACE`, which root has unless a container
+    /// took it away).
     pub is_everything_shown: Field<bool>,
     /// We are in the kernel's first PID namespace.
     pub is_initial_pid_namespace: Field<bool>,

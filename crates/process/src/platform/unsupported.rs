@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use crate::{
-    Absent, Among, Backend, Details, ExitWatch, Field, FileId, Holders, Pid, PidScope, ProbeError,
-    Process, StartStamp, Still, View,
+    Absent, Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope,
+    ProbeError, Process, StartStamp, Still, View,
 };
 
 /// A backend that answers "cannot look" to every question.
@@ -35,7 +35,7 @@ impl Backend for Unsupported {
         }
     }
 
-    fn processes(&self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError> {
+    fn processes(&self) -> Result<Listing, ProbeError> {
         Err(ProbeError::Unsupported)
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Stat as FileStat, statat};
 
-use crate::{Absent, Details, Field, PidNamespace, Process};
+use crate::{Absent, Details, Field, PidNamespace, ProbeError, Process};
 
 use super::Proc;
 use super::argv::{CommandLine, parse_command_line};
@@ -26,7 +26,7 @@ const DELETED_MARK: &[u8] = b" (deleted)";
 pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
     let mut look = match Look::open(table) {
         Ok(look) => look,
-        Err(_) => return Details::absent(Absent::Vanished),
+        Err(error) => return Details::absent(not_opened(&error)),
     };
     let opened = match Opened::open_same(&mut look, process) {
         Ok(opened) => opened,
@@ -37,6 +37,15 @@ pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
         details = Details::absent(Absent::Vanished);
     }
     details
+}
+
+/// Why nothing could be read where a table could not be opened. That is no
+/// fact about a process.
+pub(super) fn not_opened(error: &ProbeError) -> Absent {
+    match error {
+        ProbeError::File { reason, .. } => reason.clone(),
+        _ => Absent::Unsupported,
+    }
 }
 
 fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {

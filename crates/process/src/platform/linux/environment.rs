@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use crate::{Absent, Field, Process};
 
 use super::Proc;
+use super::details::not_opened;
 use super::look::Look;
 use super::open::Opened;
 use super::raw::read_file;
@@ -19,7 +20,7 @@ pub(super) fn read_environment(
     process: &Process,
     names: &[&str],
 ) -> Field<Vec<(String, OsString)>> {
-    let mut look = Look::open(table).map_err(|_| Absent::Vanished)?;
+    let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
     let opened = Opened::open_same(&mut look, process)?;
     if let Some(reason) = opened.bodiless() {
         return Err(reason);

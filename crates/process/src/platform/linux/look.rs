@@ -2,15 +2,15 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, statat};
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 use rustix::process::test_kill_process;
 
-use crate::{Absent, Field, Pid, ProbeError, Process};
+use crate::{Absent, Field, Listing, Pid, ProbeError, Process};
 
 use super::clock::{Clock, parse_booted_at_ms};
 use super::exit_watch::has_exited;
-use super::raw::{Listed, absent, for_each_number, open_dir, open_listing, read_file};
+use super::raw::{Listed, absent, for_each_number, open_listing, open_root, read_file};
 use super::stat::{STAT_BYTES_MAX, Stat, parse_stat};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::{Proc, SYSTEM_ROOT};
@@ -37,7 +37,7 @@ pub(super) struct Look<'a> {
 impl<'a> Look<'a> {
     /// Opens the folder of a table.
     pub(super) fn open(table: &'a Proc) -> Result<Self, ProbeError> {
-        let root = match open_dir(CWD, table.root()) {
+        let root = match open_root(table.root()) {
             Ok(root) => root,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 return Err(ProbeError::NotOurs {
@@ -68,7 +68,7 @@ impl<'a> Look<'a> {
     }
 
     /// Reads the `stat` of every process that is listed.
-    pub(super) fn processes(mut self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError> {
+    pub(super) fn processes(mut self) -> Result<Listing, ProbeError> {
         let pids = self.list_pids()?;
         let mut processes = Vec::with_capacity(pids.len());
         let mut unreadable = Vec::new();

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use look::Look;
 
 use crate::{
-    Absent, Among, Backend, Details, ExitWatch, Field, FileId, Holders, Pid, PidScope, ProbeError,
+    Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope, ProbeError,
     Process, StartStamp, Still, View,
 };
 
@@ -108,7 +108,7 @@ impl Backend for Proc {
         view::read_view(self)
     }
 
-    fn processes(&self) -> Result<(Vec<Process>, Vec<(Pid, Absent)>), ProbeError> {
+    fn processes(&self) -> Result<Listing, ProbeError> {
         self.look_anew()?.processes()
     }
 

@@ -27,8 +27,8 @@ pub(super) enum MountName<'a> {
 /// [`Absent::Malformed`] if it is not there or is none of `/proc`, or names an
 /// unknown way of hiding.
 pub(super) fn parse_proc_mount(mountinfo: &[u8], name: MountName<'_>) -> Field<ProcMount> {
-    let lines = mountinfo.split(|byte| *byte == b'\n');
-    let mount = lines.filter(|line| is_named(line, name)).next_back();
+    let mut lines = mountinfo.split(|byte| *byte == b'\n');
+    let mount = lines.rfind(|line| is_named(line, name));
     let mount = mount.ok_or_else(|| malformed("has no mount of the process table"))?;
     let tail = split_tail(mount).ok_or_else(|| malformed("has a line without a file system"))?;
     let mut words = tail.split(|byte| *byte == b' ');

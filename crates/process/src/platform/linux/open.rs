@@ -86,15 +86,16 @@ impl Opened {
         }
     }
 
-    /// Tells why something was not there: perhaps the process has just become
-    /// a zombie.
+    /// Tells why something was not there: because the process is gone, or on
+    /// its way out, or because this system does not tell it.
     pub(super) fn explain(&self, reason: Absent, buffer: &mut Vec<u8>) -> Absent {
         if reason != Absent::Vanished {
             return reason;
         }
         match read_stat(&self.dir, buffer) {
-            Ok(stat) if stat.run_state.is_exited() => Absent::Exited,
-            _ => reason,
+            Ok(stat) if stat.is_exiting() => Absent::Exited,
+            Ok(_) => Absent::Unsupported,
+            Err(_) => reason,
         }
     }
 

@@ -4,8 +4,9 @@ use std::ffi::{CStr, OsString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, RawDir, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat};
 use rustix::io::{Errno, read};
 use rustix::path::Arg;
 
@@ -30,6 +31,12 @@ pub(super) fn absent(errno: Errno) -> Absent {
         Errno::NOENT | Errno::SRCH => Absent::Vanished,
         other => Absent::Io(other.to_string()),
     }
+}
+
+/// Opens the folder of a table, to look things up in.
+pub(super) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path, flags, Mode::empty())
 }
 
 /// Opens a directory to look things up in, without following a last symlink.

@@ -9,6 +9,8 @@ pub(super) const STAT_BYTES_MAX: usize = 16 * 1024;
 
 /// Marks a thread of the kernel in field 9 (`PF_KTHREAD`, include/linux/sched.h).
 const KERNEL_THREAD_FLAG: u64 = 0x0020_0000;
+/// Marks a task that is on its way out (`PF_EXITING`).
+const EXITING_FLAG: u64 = 0x0000_0004;
 
 /// The index of field 3, the first one after the name.
 const FIRST_FIELD: usize = 3;
@@ -27,6 +29,7 @@ pub(super) struct Stat {
     pub(super) tty: Option<Tty>,
     pub(super) foreground_group: i32,
     pub(super) is_kernel_thread: bool,
+    has_exiting_flag: bool,
     pub(super) threads: u32,
     pub(super) start_ticks: u64,
     /// Resident memory (field 24, there in pages).
@@ -38,6 +41,11 @@ pub(super) struct Stat {
 impl Stat {
     pub(super) fn stamp(&self) -> StartStamp {
         StartStamp::LinuxTicks(self.start_ticks)
+    }
+
+    /// It has exited, or is about to and has lost its memory and files.
+    pub(super) const fn is_exiting(&self) -> bool {
+        self.run_state.is_exited() || self.has_exiting_flag
     }
 
     fn rss_bytes(&self) -> Field<u64> {
@@ -108,6 +116,7 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         tty: parse_tty(small(7)?),
         foreground_group: small(8)?,
         is_kernel_thread: flags & KERNEL_THREAD_FLAG != 0,
+        has_exiting_flag: flags & EXITING_FLAG != 0,
         threads: u32::try_from(number(20)?).map_err(|_| malformed("field 20"))?,
         start_ticks: u64::try_from(number(22)?).map_err(|_| malformed("field 22"))?,
         rss_bytes: parse_rss_bytes(&fields),
