@@ -1,0 +1,246 @@
+//! Reads small files without ever waiting for them, whatever lies at the path.
+//!
+//! Where an agent's file should be there may be a FIFO that nobody writes to,
+//! a device, a directory, or a file of gigabytes. [`read_regular`] opens none
+//! of the first kinds and reads no more of the last than it was told to.
+//!
+//! ```
+//! use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+//!
+//! let directory = std::env::temp_dir();
+//! let error = read_regular(&directory, 1024, Links::Follow).unwrap_err();
+//! assert!(matches!(error, ReadFileError::NotRegular { .. }));
+//! assert_eq!(error.reason(), "it is a directory");
+//! ```
+
+mod error;
+#[cfg(not(unix))]
+#[path = "file/other.rs"]
+mod platform;
+#[cfg(unix)]
+#[path = "file/unix.rs"]
+mod platform;
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use error::{FileKind, ReadFileError};
+
+/// What to do when the last part of a path is a symbolic link. Links in the
+/// directories above it are always followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// Do not read through it: it is no regular file.
+    Refuse,
+    /// Read what it points to.
+    Follow,
+}
+
+/// What the file system tells of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// The user who owns it; absent where files have no such number.
+    pub uid: Option<u32>,
+    /// Its type and permission bits (`st_mode`); absent where files have none.
+    pub mode: Option<u32>,
+    /// The device that it lies on (`st_dev`). 0 on a platform without inodes.
+    pub device: u64,
+    /// Its inode (`st_ino`). 0 on a platform without inodes.
+    pub inode: u64,
+    /// How long it is, in bytes.
+    pub len: u64,
+    /// When its content last changed, in milliseconds since 1970.
+    pub modified_ms: Option<i64>,
+    /// When it was created, in milliseconds since 1970; absent where the file
+    /// system does not remember that.
+    pub born_ms: Option<i64>,
+}
+
+/// A regular file that was read as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegularFile {
+    /// All its bytes.
+    pub bytes: Vec<u8>,
+    /// What the file system told of it when it was opened.
+    pub facts: FileFacts,
+}
+
+/// A regular file that is open for reading, at any offset.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    path: PathBuf,
+}
+
+/// Reads a whole regular file of at most `bytes_max` bytes.
+///
+/// Never waits for anybody: a FIFO, a device or a socket is not even opened.
+/// A file that grows while it is read is too large as soon as it has grown
+/// beyond the bound.
+///
+/// # Errors
+///
+/// [`ReadFileError`] if it is not there, is no regular file, is larger than
+/// `bytes_max` or can't be read.
+pub fn read_regular(
+    path: &Path,
+    bytes_max: u64,
+    links: Links,
+) -> Result<RegularFile, ReadFileError> {
+    let open = OpenFile::open(path, links)?;
+    let facts = open.facts()?;
+    let too_large = |len| ReadFileError::TooLarge {
+        path: path.to_owned(),
+        len,
+        bytes_max,
+    };
+    if facts.len > bytes_max {
+        return Err(too_large(facts.len));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(facts.len).unwrap_or(0));
+    (&open.file)
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| ReadFileError::from_io(path, error))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(RegularFile { bytes, facts })
+}
+
+/// Asks the file system for the facts of a regular file, without opening it.
+///
+/// # Errors
+///
+/// [`ReadFileError`] if it is not there, is no regular file or can't be looked at.
+pub fn facts(path: &Path, links: Links) -> Result<FileFacts, ReadFileError> {
+    let metadata = regular_metadata(path, links)?;
+    Ok(FileFacts::of(&metadata))
+}
+
+impl OpenFile {
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`] if it is not there, is no regular file or can't be opened.
+    pub fn open(path: &Path, links: Links) -> Result<Self, ReadFileError> {
+        // Looked at before it is opened: opening alone wakes a FIFO's writer,
+        // and does things to some devices.
+        regular_metadata(path, links)?;
+        let file = platform::open(path, links).map_err(|error| platform::refused(path, error))?;
+        let open = Self {
+            file,
+            path: path.to_owned(),
+        };
+        // Looked at once more: the path may lead to something else by now.
+        let metadata = open.metadata()?;
+        FileKind::refuse(path, metadata.file_type())?;
+        Ok(open)
+    }
+
+    /// The path that it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks the file system for the file's facts, as they are now.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError::Io`] if it does not tell them.
+    pub fn facts(&self) -> Result<FileFacts, ReadFileError> {
+        Ok(FileFacts::of(&self.metadata()?))
+    }
+
+    /// Reads at most `buffer.len()` bytes from `offset` on and returns how
+    /// many; fewer than asked for only at the end of the file.
+    ///
+    /// Several readers of one open file do not disturb each other.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError::Io`] if they can't be read.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ReadFileError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let at = offset.saturating_add(filled as u64);
+            match platform::read_at(&self.file, &mut buffer[filled..], at) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(ReadFileError::from_io(&self.path, error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn metadata(&self) -> Result<Metadata, ReadFileError> {
+        self.file
+            .metadata()
+            .map_err(|error| ReadFileError::from_io(&self.path, error))
+    }
+}
+
+impl FileFacts {
+    fn of(metadata: &Metadata) -> Self {
+        let numbers = platform::numbers(metadata);
+        Self {
+            uid: numbers.uid,
+            mode: numbers.mode,
+            device: numbers.device,
+            inode: numbers.inode,
+            len: metadata.len(),
+            modified_ms: metadata.modified().ok().and_then(milliseconds),
+            born_ms: metadata.created().ok().and_then(milliseconds),
+        }
+    }
+}
+
+/// What a platform tells of a file beyond what every platform tells.
+struct Numbers {
+    uid: Option<u32>,
+    mode: Option<u32>,
+    device: u64,
+    inode: u64,
+}
+
+fn regular_metadata(path: &Path, links: Links) -> Result<Metadata, ReadFileError> {
+    let metadata = match links {
+        Links::Refuse => std::fs::symlink_metadata(path),
+        Links::Follow => std::fs::metadata(path),
+    };
+    let metadata = metadata.map_err(|error| ReadFileError::from_io(path, error))?;
+    FileKind::refuse(path, metadata.file_type())?;
+    Ok(metadata)
+}
+
+/// Milliseconds since 1970, rounded towards the past.
+fn milliseconds(time: SystemTime) -> Option<i64> {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).ok(),
+        Err(before) => {
+            let micros = i64::try_from(before.duration().as_micros()).ok()?;
+            Some(micros.checked_neg()?.div_euclid(1000))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::milliseconds;
+
+    #[test]
+    fn times_before_1970_are_negative_and_rounded_towards_the_past() {
+        let epoch = UNIX_EPOCH;
+        assert_eq!(milliseconds(epoch), Some(0));
+        assert_eq!(milliseconds(epoch + Duration::from_micros(1999)), Some(1));
+        assert_eq!(milliseconds(epoch - Duration::from_micros(1)), Some(-1));
+        assert_eq!(milliseconds(epoch - Duration::from_millis(2)), Some(-2));
+    }
+}

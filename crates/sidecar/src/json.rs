@@ -1,0 +1,236 @@
+//! From bytes to one JSON object, or the reason why they are none.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// Why bytes are no JSON object. What is wrong *in* an object is a
+/// [`FieldError`](crate::FieldError).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonError {
+    /// There is nothing: the file was created and not written, or the disk was full.
+    #[error("it is empty")]
+    Empty,
+    /// It begins with a byte order mark, which JSON must not have (RFC 8259, section 8.1).
+    #[error("it begins with a byte order mark")]
+    ByteOrderMark,
+    /// It has a NUL byte: what a crash of the machine leaves of unwritten blocks.
+    #[error("it has a NUL byte at offset {offset}")]
+    NulByte {
+        /// Where, in bytes from the beginning.
+        offset: usize,
+    },
+    /// It is no UTF-8.
+    #[error("it is not valid UTF-8 at offset {offset}")]
+    NotUtf8 {
+        /// Where, in bytes from the beginning.
+        offset: usize,
+    },
+    /// Its arrays and objects are nested deeper than the parser follows (128 levels).
+    #[error("its JSON is nested too deep")]
+    TooDeep,
+    /// It is no JSON.
+    #[error("it is not valid JSON: {reason}")]
+    Invalid {
+        /// What the parser said, with line and column.
+        reason: String,
+    },
+    /// It is JSON, but no object.
+    #[error("it is not a JSON object but {found}")]
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+}
+
+/// An object, and the keys that it has more than once.
+#[derive(Debug)]
+pub(crate) struct ParsedObject {
+    pub(crate) fields: Map<String, Value>,
+    pub(crate) repeated: BTreeSet<String>,
+}
+
+/// Parses bytes that must be one JSON object and nothing else but space.
+pub(crate) fn parse_object(bytes: &[u8]) -> Result<ParsedObject, JsonError> {
+    let text = checked_text(bytes)?;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let parsed = Top.deserialize(&mut deserializer).map_err(json_error)?;
+    deserializer.end().map_err(json_error)?;
+    parsed.map_err(|found| JsonError::NotAnObject { found })
+}
+
+fn checked_text(bytes: &[u8]) -> Result<&str, JsonError> {
+    if bytes.trim_ascii().is_empty() {
+        return Err(JsonError::Empty);
+    }
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        return Err(JsonError::ByteOrderMark);
+    }
+    if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(JsonError::NulByte { offset });
+    }
+    std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
+        offset: error.valid_up_to(),
+    })
+}
+
+/// Names the type of a value.
+pub(crate) const fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a bool",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn json_error(error: serde_json::Error) -> JsonError {
+    let reason = error.to_string();
+    // The parser has no code for this one, only its text; a test holds it.
+    if reason.starts_with("recursion limit exceeded") {
+        JsonError::TooDeep
+    } else {
+        JsonError::Invalid { reason }
+    }
+}
+
+/// Reads the outermost value: the fields of an object, or else what it is.
+///
+/// A [`Value`] alone would not do, since it keeps the last of repeated keys
+/// and does not say so.
+struct Top;
+
+type TopValue = Result<ParsedObject, &'static str>;
+
+impl<'de> DeserializeSeed<'de> for Top {
+    type Value = TopValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<TopValue, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Top {
+    type Value = TopValue;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TopValue, A::Error> {
+        let mut fields = Map::new();
+        let mut repeated = BTreeSet::new();
+        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            if fields.contains_key(&key) {
+                repeated.insert(key.clone());
+            }
+            fields.insert(key, value);
+        }
+        Ok(Ok(ParsedObject { fields, repeated }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<TopValue, A::Error> {
+        while sequence.next_element::<Value>()?.is_some() {}
+        Ok(Err("an array"))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<TopValue, E> {
+        Ok(Err("a bool"))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<TopValue, E> {
+        Ok(Err("a number"))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<TopValue, E> {
+        Ok(Err("a number"))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<TopValue, E> {
+        Ok(Err("a number"))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<TopValue, E> {
+        Ok(Err("a string"))
+    }
+
+    fn visit_unit<E>(self) -> Result<TopValue, E> {
+        Ok(Err("null"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JsonError, parse_object};
+
+    #[track_caller]
+    fn check_error(bytes: &[u8], expected: &JsonError) {
+        assert_eq!(parse_object(bytes).map(|_| ()).as_ref(), Err(expected));
+    }
+
+    #[test]
+    fn what_is_no_object_is_named() {
+        let cases = [
+            ("[{}]", "an array"),
+            ("null", "null"),
+            ("true", "a bool"),
+            ("12", "a number"),
+            ("-12", "a number"),
+            ("1.5", "a number"),
+            ("\"{}\"", "a string"),
+        ];
+        for (text, found) in cases {
+            check_error(text.as_bytes(), &JsonError::NotAnObject { found });
+        }
+    }
+
+    #[test]
+    fn what_crashes_and_full_disks_leave_is_named() {
+        check_error(b"", &JsonError::Empty);
+        check_error(b" \n", &JsonError::Empty);
+        check_error(b"\0\0\0", &JsonError::NulByte { offset: 0 });
+        check_error(b"{\"a\":1}\0", &JsonError::NulByte { offset: 7 });
+        let torn = parse_object(b"{\"pid\": 12").map(|_| ()).unwrap_err();
+        assert_eq!(
+            torn.to_string(),
+            "it is not valid JSON: EOF while parsing an object at line 1 column 10"
+        );
+    }
+
+    #[test]
+    fn foreign_encodings_are_named() {
+        check_error(b"\xEF\xBB\xBF{}", &JsonError::ByteOrderMark);
+        check_error(b"{\"a\":\"\xff\"}", &JsonError::NotUtf8 { offset: 6 });
+        check_error(b"{\0}\0", &JsonError::NulByte { offset: 1 });
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_of_its_own() {
+        for open in ["[", "{\"a\":"] {
+            let deep = format!("{{\"a\":{}", open.repeat(60_000));
+            check_error(deep.as_bytes(), &JsonError::TooDeep);
+        }
+        check_error("[".repeat(60_000).as_bytes(), &JsonError::TooDeep);
+    }
+
+    #[test]
+    fn text_after_the_object_is_an_error() {
+        for text in ["{}{}", "{} x", "{},"] {
+            let error = parse_object(text.as_bytes()).map(|_| ()).unwrap_err();
+            assert!(matches!(error, JsonError::Invalid { .. }), "{error}");
+        }
+        assert!(parse_object(b" {} \r\n").is_ok());
+    }
+
+    #[test]
+    fn repeated_keys_are_remembered() {
+        let parsed = parse_object(br#"{"a":1,"b":2,"a":3,"\u0061":4}"#).unwrap();
+        assert_eq!(parsed.repeated.into_iter().collect::<Vec<_>>(), ["a"]);
+        assert_eq!(parsed.fields["b"], 2);
+    }
+}

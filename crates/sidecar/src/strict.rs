@@ -1,0 +1,377 @@
+//! JSON objects read without any coercion.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+use whosup_process::Pid;
+
+use crate::field_error::FieldError;
+use crate::json::{JsonError, parse_object, type_name};
+use crate::shown::shown;
+
+/// A JSON object whose fields are asked for by key and type.
+///
+/// Nothing is converted: a bool is no integer, nor is `1.0` or `"1"`. `null`
+/// is the absence of an optional field and an error in a required one. A key
+/// that the object has twice is an error when it is asked for (in nested
+/// objects that is not noticed: there the last one counts). What nobody asks
+/// for is ignored.
+///
+/// ```
+/// use whosup_sidecar::StrictObject;
+///
+/// let object = StrictObject::parse(br#"{"pid": true, "cwd": "/w", "data": {"n": 7}}"#)?;
+/// assert_eq!(object.string("cwd")?, "/w");
+/// assert_eq!(object.object("data")?.integer("n")?, 7);
+/// assert_eq!(object.opt_string("title")?, None);
+/// assert_eq!(
+///     object.pid("pid").unwrap_err().to_string(),
+///     "`pid` is not an integer: found the bool `true`"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StrictObject<'a> {
+    fields: Cow<'a, Map<String, Value>>,
+    repeated: BTreeSet<String>,
+    /// The keys that lead here from the outermost object, each with a dot after it.
+    prefix: String,
+}
+
+/// A process id in a file, where 0 may say that there is no process any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SidecarPid {
+    /// `0`: released, nobody serves the session.
+    Released,
+    /// This process is said to serve it.
+    Process(Pid),
+}
+
+impl StrictObject<'static> {
+    /// Parses bytes that must be one JSON object. Whoever calls bounds their number.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError`] if they are no JSON object.
+    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+        let parsed = parse_object(bytes)?;
+        Ok(Self {
+            fields: Cow::Owned(parsed.fields),
+            repeated: parsed.repeated,
+            prefix: String::new(),
+        })
+    }
+}
+
+impl<'a> StrictObject<'a> {
+    /// Reads a JSON value that was parsed already.
+    ///
+    /// # Errors
+    ///
+    /// [`JsonError::NotAnObject`] if it is something else.
+    pub fn from_value(value: &'a Value) -> Result<Self, JsonError> {
+        let Value::Object(fields) = value else {
+            let found = type_name(value);
+            return Err(JsonError::NotAnObject { found });
+        };
+        Ok(Self::nested(fields, String::new()))
+    }
+
+    fn nested(fields: &'a Map<String, Value>, prefix: String) -> Self {
+        Self {
+            fields: Cow::Borrowed(fields),
+            repeated: BTreeSet::new(),
+            prefix,
+        }
+    }
+
+    /// The keys of the object.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.fields.keys().map(String::as_str)
+    }
+
+    /// The value of a field, whatever its type; `None` if the object has no
+    /// such field or says `null`.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError::Repeated`] if it has more than one.
+    pub fn opt_value(&self, key: &str) -> Result<Option<&Value>, FieldError> {
+        let value = self.any_value(key)?;
+        Ok(value.filter(|value| !value.is_null()))
+    }
+
+    fn any_value(&self, key: &str) -> Result<Option<&Value>, FieldError> {
+        if self.repeated.contains(key) {
+            let key = self.path_of(key);
+            return Err(FieldError::Repeated { key });
+        }
+        Ok(self.fields.get(key))
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        format!("{}{}", self.prefix, shown(key))
+    }
+
+    fn wrong_type(&self, key: &str, expected: &'static str, found: &Value) -> FieldError {
+        FieldError::WrongType {
+            key: self.path_of(key),
+            expected,
+            found: described(found),
+        }
+    }
+
+    /// An error that says that a field has the right type and an impossible value.
+    ///
+    /// `expected` completes "`key` is not …".
+    #[must_use]
+    pub fn out_of_range(&self, key: &str, expected: &'static str, found: &str) -> FieldError {
+        FieldError::OutOfRange {
+            key: self.path_of(key),
+            expected,
+            found: shown(found),
+        }
+    }
+
+    /// Reads a field that may be absent or `null`.
+    fn opt<'s, T>(
+        &'s self,
+        key: &str,
+        expected: &'static str,
+        read: impl FnOnce(&'s Value) -> Option<T>,
+    ) -> Result<Option<T>, FieldError> {
+        let Some(value) = self.opt_value(key)? else {
+            return Ok(None);
+        };
+        let wrong_type = || self.wrong_type(key, expected, value);
+        read(value).map(Some).ok_or_else(wrong_type)
+    }
+
+    /// Reads a field that must be there.
+    fn required<'s, T>(
+        &'s self,
+        key: &str,
+        expected: &'static str,
+        read: impl FnOnce(&'s Value) -> Option<T>,
+    ) -> Result<T, FieldError> {
+        let missing = || FieldError::Missing {
+            key: self.path_of(key),
+        };
+        let value = self.any_value(key)?.ok_or_else(missing)?;
+        read(value).ok_or_else(|| self.wrong_type(key, expected, value))
+    }
+
+    /// A text.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing or no string.
+    pub fn string(&self, key: &str) -> Result<&str, FieldError> {
+        self.required(key, "a string", Value::as_str)
+    }
+
+    /// A text, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no string.
+    pub fn opt_string(&self, key: &str) -> Result<Option<&str>, FieldError> {
+        self.opt(key, "a string", Value::as_str)
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing, no integer, or beyond 64 bits.
+    pub fn integer(&self, key: &str) -> Result<i64, FieldError> {
+        let integer = self.required(key, INTEGER, integer)?;
+        self.in_64_bits(key, integer)
+    }
+
+    /// A whole number, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no integer or beyond 64 bits.
+    pub fn opt_integer(&self, key: &str) -> Result<Option<i64>, FieldError> {
+        let integer = self.opt(key, INTEGER, integer)?;
+        integer.map(|value| self.in_64_bits(key, value)).transpose()
+    }
+
+    fn in_64_bits(&self, key: &str, integer: i128) -> Result<i64, FieldError> {
+        i64::try_from(integer).map_err(|_| {
+            let found = integer.to_string();
+            self.out_of_range(key, "an integer of 64 bits", &found)
+        })
+    }
+
+    /// A process id.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing, no integer, or not 1 to `i32::MAX`.
+    pub fn pid(&self, key: &str) -> Result<Pid, FieldError> {
+        self.as_pid(key, self.integer(key)?)
+    }
+
+    /// A process id, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no integer, or not 1 to `i32::MAX`.
+    pub fn opt_pid(&self, key: &str) -> Result<Option<Pid>, FieldError> {
+        let integer = self.opt_integer(key)?;
+        integer.map(|raw| self.as_pid(key, raw)).transpose()
+    }
+
+    /// A process id, or 0 for "released".
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing, no integer, or not 0 to `i32::MAX`.
+    pub fn pid_or_zero(&self, key: &str) -> Result<SidecarPid, FieldError> {
+        self.as_pid_or_zero(key, self.integer(key)?)
+    }
+
+    /// A process id, or 0 for "released", if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no integer, or not 0 to `i32::MAX`.
+    pub fn opt_pid_or_zero(&self, key: &str) -> Result<Option<SidecarPid>, FieldError> {
+        let integer = self.opt_integer(key)?;
+        integer.map(|raw| self.as_pid_or_zero(key, raw)).transpose()
+    }
+
+    fn as_pid(&self, key: &str, raw: i64) -> Result<Pid, FieldError> {
+        let expected = "a process id (1 to 2147483647)";
+        Pid::new(raw).map_err(|_| self.out_of_range(key, expected, &raw.to_string()))
+    }
+
+    fn as_pid_or_zero(&self, key: &str, raw: i64) -> Result<SidecarPid, FieldError> {
+        if raw == 0 {
+            return Ok(SidecarPid::Released);
+        }
+        let expected = "a process id (1 to 2147483647), or 0";
+        Pid::new(raw)
+            .map(SidecarPid::Process)
+            .map_err(|_| self.out_of_range(key, expected, &raw.to_string()))
+    }
+
+    /// A number, whole or not; never infinite.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing or no number.
+    pub fn number(&self, key: &str) -> Result<f64, FieldError> {
+        self.required(key, "a number", finite)
+    }
+
+    /// A number, whole or not, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no number.
+    pub fn opt_number(&self, key: &str) -> Result<Option<f64>, FieldError> {
+        self.opt(key, "a number", finite)
+    }
+
+    /// A truth value.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing or no bool.
+    pub fn bool(&self, key: &str) -> Result<bool, FieldError> {
+        self.required(key, "a bool", Value::as_bool)
+    }
+
+    /// A truth value, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no bool.
+    pub fn opt_bool(&self, key: &str) -> Result<Option<bool>, FieldError> {
+        self.opt(key, "a bool", Value::as_bool)
+    }
+
+    /// An array.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing or no array.
+    pub fn array(&self, key: &str) -> Result<&[Value], FieldError> {
+        self.required(key, "an array", slice)
+    }
+
+    /// An array, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no array.
+    pub fn opt_array(&self, key: &str) -> Result<Option<&[Value]>, FieldError> {
+        self.opt(key, "an array", slice)
+    }
+
+    /// An array of texts, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no array, or has something else than strings.
+    pub fn opt_strings(&self, key: &str) -> Result<Option<Vec<&str>>, FieldError> {
+        self.opt(key, "an array of strings", strings)
+    }
+
+    /// An object in this object.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is missing or no object.
+    pub fn object(&self, key: &str) -> Result<StrictObject<'_>, FieldError> {
+        let fields = self.required(key, "an object", Value::as_object)?;
+        Ok(StrictObject::nested(fields, self.path_of(key) + "."))
+    }
+
+    /// An object in this object, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`FieldError`] if it is no object.
+    pub fn opt_object(&self, key: &str) -> Result<Option<StrictObject<'_>>, FieldError> {
+        let fields = self.opt(key, "an object", Value::as_object)?;
+        Ok(fields.map(|fields| StrictObject::nested(fields, self.path_of(key) + ".")))
+    }
+}
+
+const INTEGER: &str = "an integer";
+
+fn integer(value: &Value) -> Option<i128> {
+    let number = value.as_number()?;
+    let signed = number.as_i64().map(i128::from);
+    signed.or_else(|| number.as_u64().map(i128::from))
+}
+
+fn finite(value: &Value) -> Option<f64> {
+    value.as_f64().filter(|number| number.is_finite())
+}
+
+fn slice(value: &Value) -> Option<&[Value]> {
+    value.as_array().map(Vec::as_slice)
+}
+
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// Says what a value is: its type, and the value itself where it is short.
+fn described(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => format!("the bool `{value}`"),
+        Value::Number(number) => format!("the number `{}`", shown(&number.to_string())),
+        Value::String(text) => format!("the string `{}`", shown(text)),
+        Value::Array(values) => format!("an array of {}", values.len()),
+        Value::Object(fields) => format!("an object of {}", fields.len()),
+    }
+}
