@@ -41,8 +41,8 @@ pub(super) fn read_environment(
 /// first one of a name counts, as it does for getenv(3).
 ///
 /// A process that writes a title may need the room of its environment and
-/// leaves the end of the title, or NULs: then a name that is not found may
-/// have been there.
+/// leaves the end of the title, blanks or NULs, which are no `NAME=value`:
+/// then a name that is not found may have been there.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ fn parse_environment(bytes: &[u8], names: &[&str]) -> Field<Vec<(String, OsStrin
         Some(((*name).to_owned(), entries.iter().find_map(value_of)?))
     };
     let found: Vec<(String, OsString)> = names.iter().filter_map(find).collect();
-    let is_overwritten = !bytes.is_empty() && entries.iter().any(|entry| entry.is_empty());
+    let is_overwritten = !bytes.is_empty() && entries.iter().any(|entry| !entry.contains(&b'='));
     if is_overwritten && found.len() < names.len() {
         return Err(Absent::Overwritten);
     }
@@ -96,6 +96,7 @@ mod tests {
             b"\0",
             b"end of a title\0\0\0\0",
             b"tle\0\0HOME=/h\0",
+            b"tle\0    \0HOME=/h\0",
         ] {
             let parsed = parse_environment(environ, &["GONE"]);
             assert_eq!(parsed, Err(Absent::Overwritten), "{environ:?}");
