@@ -1,0 +1,50 @@
+//! The agents: one file or folder each, and the one table that registers them.
+
+mod adapter;
+pub mod claude_code;
+pub mod codex;
+mod folder;
+pub mod kimi_cli;
+pub mod qwen_code;
+
+use whosup_sidecar::AgentId;
+
+pub use adapter::{
+    Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, Look, Message,
+    MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
+};
+
+/// Every agent that has an adapter, in the order of `whosup agents`.
+pub const AGENTS: &[&dyn Adapter] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &qwen_code::QwenCode,
+    &kimi_cli::KimiCli,
+];
+
+/// Finds the adapter of an agent.
+#[must_use]
+pub fn adapter(agent: &AgentId) -> Option<&'static dyn Adapter> {
+    AGENTS
+        .iter()
+        .copied()
+        .find(|adapter| adapter.profile().id == agent.as_str())
+}
+
+/// The id of an adapter's agent.
+#[must_use]
+pub fn id_of(adapter: &dyn Adapter) -> AgentId {
+    AgentId::from_static(adapter.profile().id)
+}
+
+/// Language runtimes that run agents as scripts, by the name of their
+/// executable, version suffixes aside (`python3.13`, `node24`).
+const RUNTIMES: &[&str] = &["node", "nodejs", "bun", "deno", "python", "pypy"];
+
+/// Tells whether an executable of this name is a language runtime.
+#[must_use]
+pub fn is_runtime_name(name: &str) -> bool {
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    RUNTIMES.contains(&stem)
+}

@@ -1,0 +1,194 @@
+//! Claims: "process P serves session S, because E".
+
+use std::path::PathBuf;
+
+use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
+use whosup_sidecar::{AgentId, SessionId};
+
+/// How far a date in a claim may lie beyond now before it counts as none, and
+/// how much younger than its claim a process may look, in milliseconds.
+pub const CLOCK_SLACK_MS: i64 = 2_000;
+
+/// Names a session: the agent, the agent's own id, and the agent's home on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey {
+    /// The agent.
+    pub agent: AgentId,
+    /// The agent's own id of the session.
+    pub session: SessionId,
+    /// The agent's home that the session was found in.
+    pub home: PathBuf,
+}
+
+/// "Process P serves session S", made by a source; may be false or stale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The session.
+    pub key: SessionKey,
+    /// Who is said to serve it.
+    pub subject: Subject,
+    /// Where the PID means something, as far as the claim says so.
+    pub scope: ClaimedScope,
+    /// When the process began, raw, if the claim says so.
+    pub stamp: Option<StartStamp>,
+    /// When the claim was made, by its payload, in milliseconds since 1970.
+    pub dated_at_ms: Option<i64>,
+    /// When its file was last modified. Never a date of the claim; it may only
+    /// help to show that an equal stamp is of this boot.
+    pub modified_at_ms: Option<i64>,
+    /// The program that the claim names.
+    pub executable: Option<PathBuf>,
+    /// The directory that the claim names.
+    pub work_dir: Option<PathBuf>,
+    /// Whether the session can live on elsewhere when this claim is stale.
+    pub exclusivity: Exclusivity,
+    /// Whether the process serves this session alone.
+    pub serving: Serving,
+    /// Who may have written it.
+    pub trust: Trust,
+    /// What kind of file system it lies on.
+    pub placement: Placement,
+    /// What it rests on.
+    pub evidence: Evidence,
+}
+
+/// Who is said to serve a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A file says: the process with this PID.
+    Process(Pid),
+    /// A file says: nobody any more (PID 0, a sealed or ended marker).
+    Released,
+    /// The kernel says: this process holds the session's lock, or has its file
+    /// open for writing.
+    Holder(Pid),
+    /// The session's lock file is there and nobody was found to hold it.
+    LockFree {
+        /// Every process that could hold it was asked. (Whether the file
+        /// system is local is in [`Claim::placement`].)
+        is_everyone_asked: bool,
+    },
+}
+
+impl Subject {
+    /// The PID that is claimed, if one is.
+    #[must_use]
+    pub const fn pid(&self) -> Option<Pid> {
+        match self {
+            Self::Process(pid) | Self::Holder(pid) => Some(*pid),
+            Self::Released | Self::LockFree { .. } => None,
+        }
+    }
+}
+
+/// Where the PID of a claim means something, as far as the claim says so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClaimedScope {
+    /// Host name.
+    pub host: Option<String>,
+    /// Boot id.
+    pub boot: Option<BootId>,
+    /// PID namespace.
+    pub pid_namespace: Option<PidNamespace>,
+}
+
+/// Whether a session can live on elsewhere when a claim to it is stale.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusivity {
+    /// It can't: whoever serves the session makes this claim.
+    Exclusive,
+    /// It can: some of those who serve the session make no such claim.
+    Shared,
+}
+
+/// How many sessions the claimed process serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Serving {
+    /// One at a time; the newest claim is the current one.
+    One,
+    /// Many at once: a daemon, an app server.
+    Many,
+}
+
+/// Whether a claim's file can only have been written by somebody we trust.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// By the owner of the agent's home, by root or by ourselves.
+    Trusted,
+    /// By somebody else, or by anybody.
+    Untrusted {
+        /// What is wrong with the file.
+        because: String,
+    },
+}
+
+/// What kind of file system a claim's file lies on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// A file system of this machine. In a container it may still be a
+    /// directory of the machine outside.
+    Local,
+    /// A file system of this container alone.
+    ThisContainer,
+    /// A file system that machines share (NFS, SMB, 9p, virtiofs, …).
+    SharedByMachines,
+}
+
+/// What a claim rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// What kind of thing it is.
+    pub kind: EvidenceKind,
+    /// The file, if it is one.
+    pub path: Option<PathBuf>,
+    /// What it says, in a few words: `pid 4711, start 8123`.
+    pub says: String,
+}
+
+/// The kinds of things that claims rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum EvidenceKind {
+    /// A file per process that the agent keeps (`sessions/PID.json`).
+    Registry,
+    /// A `runtime.json` beside the session.
+    Sidecar,
+    /// A lock that a process holds, or does not hold.
+    Lock,
+    /// A session file that a process has open for writing.
+    OpenFile,
+    /// A lock that is a file with an owner's name in it.
+    LockFile,
+    /// A process's arguments.
+    Arguments,
+    /// A process's title, or its terminal's.
+    Title,
+    /// A session record of our own hooks.
+    Record,
+    /// Elimination among the processes and sessions of one directory.
+    Pairing,
+    /// The transcript on disk, which names no process.
+    Transcript,
+    /// The parent session of a sub-agent.
+    Parent,
+}
+
+impl EvidenceKind {
+    /// The name used in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Registry => "registry",
+            Self::Sidecar => "sidecar",
+            Self::Lock => "lock",
+            Self::OpenFile => "open-file",
+            Self::LockFile => "lock-file",
+            Self::Arguments => "arguments",
+            Self::Title => "title",
+            Self::Record => "record",
+            Self::Pairing => "pairing",
+            Self::Transcript => "transcript",
+            Self::Parent => "parent",
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! External commands: pane hosts only, each bounded in time and output.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long all commands of one scan may take together.
+pub const COMMANDS_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How much output of a command is read, in bytes.
+pub const COMMAND_OUTPUT_BYTES_MAX: usize = 4 << 20;
+
+/// How long a command sleeps between two looks at whether it has ended.
+const POLL_STEP: Duration = Duration::from_millis(2);
+
+/// Why a command gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// There is no such program.
+    #[error("cannot run `{program}`: not installed")]
+    NotFound {
+        /// The program.
+        program: String,
+    },
+    /// It could not be started or read.
+    #[error("cannot run `{program}`: {reason}")]
+    Failed {
+        /// The program.
+        program: String,
+        /// Why.
+        reason: String,
+    },
+    /// It did not end in time and was stopped.
+    #[error("cannot wait for `{program}`: no answer within {} ms", time_max.as_millis())]
+    TimedOut {
+        /// The program.
+        program: String,
+        /// The bound.
+        time_max: Duration,
+    },
+}
+
+/// What a command printed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandOutput {
+    /// It ended with status 0.
+    pub is_success: bool,
+    /// Its standard output, cut at [`COMMAND_OUTPUT_BYTES_MAX`].
+    pub stdout: Vec<u8>,
+    /// Its standard error, cut likewise.
+    pub stderr: Vec<u8>,
+}
+
+/// Runs external commands.
+pub trait Commands: fmt::Debug + Send + Sync {
+    /// Runs one command without standard input and waits for it until `deadline`.
+    ///
+    /// # Errors
+    ///
+    /// [`CommandError`] if it could not be run or did not end in time.
+    fn run(
+        &self,
+        program: &str,
+        args: &[OsString],
+        deadline: Instant,
+    ) -> Result<CommandOutput, CommandError>;
+
+    /// The instant by which commands started now must have answered.
+    fn deadline(&self) -> Instant;
+}
+
+/// The real commands of this computer.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemCommands;
+
+impl Commands for SystemCommands {
+    fn run(
+        &self,
+        program: &str,
+        args: &[OsString],
+        deadline: Instant,
+    ) -> Result<CommandOutput, CommandError> {
+        let failed = |reason: std::io::Error| match reason.kind() {
+            std::io::ErrorKind::NotFound => CommandError::NotFound {
+                program: program.to_owned(),
+            },
+            _ => CommandError::Failed {
+                program: program.to_owned(),
+                reason: reason.to_string(),
+            },
+        };
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        // Each pipe has a reader of its own, so that neither fills up while
+        // the other is read.
+        let stdout = child.stdout.take().map(read_in_background);
+        let stderr = child.stderr.take().map(read_in_background);
+        let started = now();
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if now() >= deadline {
+                // Our own child, by its handle.
+                child.kill().ok();
+                child.wait().ok();
+                return Err(CommandError::TimedOut {
+                    program: program.to_owned(),
+                    time_max: deadline.saturating_duration_since(started),
+                });
+            }
+            std::thread::sleep(POLL_STEP);
+        };
+        let collect = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| {
+            reader
+                .and_then(|reader| reader.join().ok())
+                .unwrap_or_default()
+        };
+        Ok(CommandOutput {
+            is_success: status.success(),
+            stdout: collect(stdout),
+            stderr: collect(stderr),
+        })
+    }
+
+    fn deadline(&self) -> Instant {
+        now() + COMMANDS_TIME_MAX
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "commands are bounded by real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn read_in_background(pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut pipe = pipe.take(COMMAND_OUTPUT_BYTES_MAX as u64);
+        pipe.read_to_end(&mut bytes).ok();
+        bytes
+    })
+}
+
+/// A world without commands: each one is "not installed".
+#[derive(Debug, Clone, Copy)]
+pub struct NoCommands;
+
+impl Commands for NoCommands {
+    fn run(
+        &self,
+        program: &str,
+        _args: &[OsString],
+        _deadline: Instant,
+    ) -> Result<CommandOutput, CommandError> {
+        Err(CommandError::NotFound {
+            program: program.to_owned(),
+        })
+    }
+
+    fn deadline(&self) -> Instant {
+        now()
+    }
+}

@@ -1,0 +1,30 @@
+//! From real files and processes to a true answer: which coding-agent session
+//! is live, in which process and terminal pane, and what became of the others.
+//!
+//! Data moves one way: *sources* ([`agents`]) make [claims](claim); [`observe`]
+//! looks at the processes that they name; [`verdict`] judges; [`merge`] makes
+//! [sessions](session) of them; views ([`wire`], [`explain`]) print. A
+//! [`scan`](scan::scan) is one pass along that line. It writes nothing.
+
+pub mod agents;
+pub mod claim;
+pub mod command;
+pub mod explain;
+pub mod machine;
+pub mod merge;
+pub mod mounts;
+pub mod observe;
+pub mod pairing;
+pub mod panes;
+pub mod phase;
+pub mod problem;
+pub mod recognize;
+pub mod scan;
+pub mod session;
+pub mod transcript;
+pub mod trust;
+pub mod verdict;
+pub mod wire;
+
+pub use whosup_process as process;
+pub use whosup_sidecar as sidecar;

@@ -1,0 +1,166 @@
+//! From claims and verdicts to sessions: one for each name, with the best that
+//! is known of it. Pure: everything it needs has been looked at already.
+
+mod draft;
+mod served_by;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use whosup_process::{Pid, Process, StartStamp};
+use whosup_sidecar::SessionId;
+
+use crate::agents::{AgentProcess, Role, Sketch};
+use crate::claim::{Serving, SessionKey};
+use crate::observe::JudgedClaim;
+use crate::session::{Session, Unattributed};
+use crate::verdict::{ExitedBecause, Liveness, Verdict};
+
+use draft::Draft;
+
+/// What a merge is made from.
+#[derive(Debug, Default)]
+pub struct Parts {
+    /// Every claim with its verdict.
+    pub claims: Vec<JudgedClaim>,
+    /// What adapters told of sessions besides.
+    pub sketches: Vec<Sketch>,
+    /// Every recognized agent process.
+    pub processes: Vec<AgentProcess>,
+    /// What the terminals of these processes show as their title.
+    pub terminal_titles: HashMap<Pid, String>,
+    /// Keys whose home is the agent's default one.
+    pub default_homes: HashSet<std::path::PathBuf>,
+    /// Homes all of whose possible processes can be seen from here.
+    pub fully_seen_homes: HashSet<std::path::PathBuf>,
+    /// Where each directory really is, for comparing what agents wrote with
+    /// what the kernel says.
+    pub real_paths: HashMap<std::path::PathBuf, std::path::PathBuf>,
+}
+
+/// Sessions, and agent processes without one.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// By key.
+    pub sessions: Vec<Session>,
+    /// By PID.
+    pub unattributed: Vec<Unattributed>,
+}
+
+/// Names a process within one look.
+type ProcessKey = (Pid, StartStamp);
+
+fn process_key(process: &Process) -> ProcessKey {
+    (process.pid, process.stamp.clone())
+}
+
+/// Puts everything together.
+///
+/// The order of the parts does not matter.
+#[must_use]
+pub fn merge(parts: Parts) -> Merged {
+    let mut drafts = draft::group(&parts);
+    supersede(&mut drafts);
+    let unattributed = served_by::pair_processes(&mut drafts, &parts);
+    served_by::question_the_dead(&mut drafts, &parts, &unattributed);
+    follow_parents(&mut drafts);
+    let sessions = drafts
+        .into_values()
+        .filter(|draft| !draft.is_nothing())
+        .map(|draft| draft.into_session(&parts.default_homes))
+        .collect();
+    Merged {
+        sessions,
+        unattributed,
+    }
+}
+
+/// Of several sessions that one process claims, the newest is current; it has
+/// left the others (`/clear`, `/new`, `/fork`, `/resume`).
+///
+/// A process that serves many at once keeps them all, and sub-agents run
+/// beside their parent.
+fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
+    let mut sessions_of: HashMap<ProcessKey, BTreeSet<SessionKey>> = HashMap::new();
+    for (key, draft) in &*drafts {
+        if draft.sketch.parent.is_some() {
+            continue;
+        }
+        for claim in draft.live_claims().filter(|claim| claim.claim.serving == Serving::One) {
+            if let Some(process) = &claim.process {
+                sessions_of
+                    .entry(process_key(process))
+                    .or_default()
+                    .insert(key.clone());
+            }
+        }
+    }
+    for (process, keys) in sessions_of {
+        if keys.len() < 2 {
+            continue;
+        }
+        let newest = keys
+            .iter()
+            .filter_map(|key| Some((drafts.get(key)?.dated_for(&process), key)))
+            .max();
+        let Some((_, current)) = newest else { continue };
+        let current = current.clone();
+        for key in keys.iter().filter(|key| **key != current) {
+            if let Some(draft) = drafts.get_mut(key) {
+                draft.supersede_by(&current.session, &process);
+            }
+        }
+    }
+}
+
+/// A sub-agent lives as its parent does.
+fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
+    let verdicts: HashMap<SessionKey, Verdict> = drafts
+        .iter()
+        .filter(|(_, draft)| draft.sketch.parent.is_none())
+        .map(|(key, draft)| (key.clone(), draft.verdict()))
+        .collect();
+    for (key, draft) in drafts.iter_mut() {
+        let Some(parent) = draft.sketch.parent.clone() else {
+            continue;
+        };
+        let parent_key = SessionKey {
+            session: parent,
+            ..key.clone()
+        };
+        if let Some(verdict) = verdicts.get(&parent_key) {
+            draft.follow_parent(*verdict);
+        }
+    }
+}
+
+/// Processes that a session is already known of.
+fn attributed(drafts: &BTreeMap<SessionKey, Draft>) -> HashSet<ProcessKey> {
+    drafts
+        .values()
+        .flat_map(Draft::live_claims)
+        .filter_map(|claim| claim.process.as_ref())
+        .map(process_key)
+        .collect()
+}
+
+/// May come to run a session, or show one.
+fn may_have_session(process: &AgentProcess) -> bool {
+    matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
+}
+
+/// The verdict on a session that went on to `current`.
+const SUPERSEDED: Verdict = Verdict::Exited(ExitedBecause::Superseded);
+
+fn is_live(verdict: Verdict) -> bool {
+    verdict.liveness() == Liveness::Live
+}
+
+/// Names for messages: at most so many candidates are listed.
+const CANDIDATES_MAX: usize = 64;
+
+fn ids_of<'a>(keys: impl IntoIterator<Item = &'a SessionKey>) -> Vec<SessionId> {
+    keys.into_iter()
+        .take(CANDIDATES_MAX)
+        .map(|key| key.session.clone())
+        .collect()
+}

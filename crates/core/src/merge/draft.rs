@@ -1,0 +1,286 @@
+//! A session in the making: its claims, ranked.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use whosup_process::Process;
+use whosup_sidecar::SessionId;
+
+use super::{Parts, ProcessKey, SUPERSEDED, is_live, process_key};
+use crate::agents::{Description, Sketch};
+use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
+use crate::observe::JudgedClaim;
+use crate::session::{JudgedEvidence, Session};
+use crate::verdict::{
+    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
+};
+
+/// A session in the making.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) sketch: Sketch,
+    /// Best first.
+    claims: Vec<JudgedClaim>,
+    /// What was found out about it without a claim.
+    found_out: Option<FoundOut>,
+    pub(super) client: Option<Process>,
+    pub(super) is_client_ambiguous: bool,
+    superseded_by: Option<SessionId>,
+    /// Evidence beyond claims (pairing, parent).
+    extra: Vec<JudgedEvidence>,
+}
+
+#[derive(Debug)]
+struct FoundOut {
+    verdict: Verdict,
+    owner: Option<Process>,
+}
+
+/// Groups claims and sketches by session.
+pub(super) fn group(parts: &Parts) -> BTreeMap<SessionKey, Draft> {
+    let mut drafts: BTreeMap<SessionKey, Draft> = BTreeMap::new();
+    for sketch in &parts.sketches {
+        match drafts.get_mut(&sketch.key) {
+            Some(draft) => draft.add(sketch),
+            None => {
+                drafts.insert(sketch.key.clone(), Draft::new(sketch.clone()));
+            }
+        }
+    }
+    for claim in &parts.claims {
+        drafts
+            .entry(claim.claim.key.clone())
+            .or_insert_with(|| Draft::new(Sketch::new(claim.claim.key.clone())))
+            .claims
+            .push(claim.clone());
+    }
+    for draft in drafts.values_mut() {
+        draft.rank();
+    }
+    drafts
+}
+
+impl Draft {
+    fn new(sketch: Sketch) -> Self {
+        Self {
+            sketch,
+            claims: Vec::new(),
+            found_out: None,
+            client: None,
+            is_client_ambiguous: false,
+            superseded_by: None,
+            extra: Vec::new(),
+        }
+    }
+
+    /// Adds what a second source tells of the session: whoever knows, says; of
+    /// two that know, the newer publication and the later dates stand.
+    fn add(&mut self, other: &Sketch) {
+        let mine = &mut self.sketch;
+        mine.parent = mine.parent.take().or_else(|| other.parent.clone());
+        mine.work_dir = mine.work_dir.take().or_else(|| other.work_dir.clone());
+        mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
+        mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
+        mine.transcript = mine.transcript.take().or_else(|| other.transcript.clone());
+        mine.is_orphan_when_stale |= other.is_orphan_when_stale;
+        mine.is_headless = mine.is_headless.or(other.is_headless);
+        mine.is_provisional &= other.is_provisional;
+        mine.title = mine.title.take().or_else(|| other.title.clone());
+        mine.agent_version = mine
+            .agent_version
+            .take()
+            .or_else(|| other.agent_version.clone());
+        mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
+        mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
+        if mine.pairing == crate::agents::PairingRule::Never {
+            mine.pairing = other.pairing;
+        }
+        let at = |sketch: &Sketch| sketch.published.as_ref().map(|told| told.at_ms);
+        if at(other) > at(mine) {
+            mine.published.clone_from(&other.published);
+        }
+    }
+
+    /// Ranks the claims: Live, Unknown, Exited; then by confidence; then the
+    /// newest; and for the rest by what they say, so that the order in which
+    /// they came does not matter.
+    fn rank(&mut self) {
+        self.claims.sort_by(|a, b| {
+            let rank = |claim: &JudgedClaim| {
+                (
+                    claim.verdict.liveness(),
+                    std::cmp::Reverse(claim.verdict.confidence()),
+                    std::cmp::Reverse(claim.claim.dated_at_ms),
+                )
+            };
+            let text = |claim: &JudgedClaim| {
+                let evidence = &claim.claim.evidence;
+                (evidence.kind, evidence.path.clone(), evidence.says.clone())
+            };
+            rank(a).cmp(&rank(b)).then_with(|| text(a).cmp(&text(b)))
+        });
+    }
+
+    pub(super) fn live_claims(&self) -> impl Iterator<Item = &JudgedClaim> {
+        self.claims.iter().filter(|claim| is_live(claim.verdict))
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        if let Some(found_out) = &self.found_out {
+            return found_out.verdict;
+        }
+        self.claims.first().map_or(
+            Verdict::Unknown(UnknownBecause::IncompleteView),
+            |claim| claim.verdict,
+        )
+    }
+
+    pub(super) fn is_found_out(&self) -> bool {
+        self.found_out.is_some()
+    }
+
+    pub(super) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
+    /// A stale claim says that it can't live on elsewhere.
+    pub(super) fn is_dead_for_good(&self) -> bool {
+        self.claims.iter().any(|claim| {
+            claim.claim.exclusivity == Exclusivity::Exclusive
+                && claim.verdict.liveness() == Liveness::Exited
+        })
+    }
+
+    /// Its owner serves many, or has no terminal: somebody else may show it.
+    pub(super) fn may_have_client(&self) -> bool {
+        self.live_claims().next().is_some_and(|claim| {
+            claim.claim.serving == Serving::Many
+                || claim.process.as_ref().is_some_and(|owner| owner.tty.is_none())
+        })
+    }
+
+    /// When it was said that `process` serves this session.
+    pub(super) fn dated_for(&self, process: &ProcessKey) -> Option<i64> {
+        self.live_claims()
+            .filter(|claim| claim.process.as_ref().map(process_key).as_ref() == Some(process))
+            .map(|claim| claim.claim.dated_at_ms.or(self.sketch.born_at_ms))
+            .max()
+            .flatten()
+    }
+
+    /// `process` has left it for another session.
+    pub(super) fn supersede_by(&mut self, current: &SessionId, process: &ProcessKey) {
+        for claim in &mut self.claims {
+            if claim.process.as_ref().map(process_key).as_ref() == Some(process) {
+                claim.verdict = SUPERSEDED;
+            }
+        }
+        self.rank();
+        if self.verdict() == SUPERSEDED {
+            self.superseded_by = Some(current.clone());
+        }
+    }
+
+    /// It was left for another session, as pairing shows.
+    pub(super) fn leave_for(&mut self, current: &SessionId) {
+        self.find_out(SUPERSEDED, None);
+        self.superseded_by = Some(current.clone());
+    }
+
+    /// Something other than a claim tells what became of it.
+    pub(super) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
+        self.found_out = Some(FoundOut { verdict, owner });
+    }
+
+    pub(super) fn add_evidence(
+        &mut self,
+        kind: EvidenceKind,
+        says: String,
+        verdict: Verdict,
+        process: Option<&Process>,
+    ) {
+        self.extra.push(JudgedEvidence {
+            evidence: Evidence {
+                kind,
+                path: None,
+                says,
+            },
+            verdict,
+            at_ms: None,
+            pid: process.map(|process| process.pid),
+            serving: Serving::One,
+        });
+    }
+
+    pub(super) fn follow_parent(&mut self, parent: Verdict) {
+        let verdict = match parent {
+            Verdict::Live(_, confidence) => {
+                Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Proven))
+            }
+            Verdict::Exited(_) => Verdict::Exited(ExitedBecause::Parent),
+            Verdict::Unknown(_) => Verdict::Unknown(UnknownBecause::Parent),
+        };
+        let says = match &self.sketch.parent {
+            Some(parent) => format!("sub-agent of {parent}"),
+            None => return,
+        };
+        self.add_evidence(EvidenceKind::Parent, says, verdict, None);
+        let owner = self.live_claims().find_map(|claim| claim.process.clone());
+        self.find_out(verdict, owner);
+    }
+
+    /// A session that never came to be: an id that its agent gave up before
+    /// anything happened under it.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.sketch.is_provisional && !is_live(self.verdict())
+    }
+
+    pub(super) fn into_session(self, default_homes: &HashSet<PathBuf>) -> Session {
+        let verdict = self.verdict();
+        let best = self.claims.first();
+        let owner = match &self.found_out {
+            Some(found_out) => found_out.owner.clone(),
+            None if is_live(verdict) => best.and_then(|claim| claim.process.clone()),
+            None => None,
+        };
+        let owner_pid = owner.as_ref().map(|owner| owner.pid);
+        let mut other_live_pids: Vec<_> = self
+            .live_claims()
+            .filter_map(|claim| claim.process.as_ref())
+            .map(|process| process.pid)
+            .filter(|pid| Some(*pid) != owner_pid)
+            .collect();
+        other_live_pids.sort_unstable();
+        other_live_pids.dedup();
+        let is_owner_shared = self.found_out.is_none()
+            && best.is_some_and(|claim| claim.claim.serving == Serving::Many);
+        let mut evidence: Vec<_> = self.claims.into_iter().map(judged_evidence).collect();
+        evidence.extend(self.extra);
+        evidence.sort_by_key(|evidence| evidence.verdict.liveness());
+        Session {
+            is_default_home: default_homes.contains(&self.sketch.key.home),
+            key: self.sketch.key.clone(),
+            verdict,
+            owner,
+            is_owner_shared,
+            client: self.client,
+            is_client_ambiguous: self.is_client_ambiguous,
+            other_live_pids,
+            superseded_by: self.superseded_by,
+            sketch: self.sketch,
+            description: Description::default(),
+            pane: None,
+            evidence,
+        }
+    }
+}
+
+fn judged_evidence(judged: JudgedClaim) -> JudgedEvidence {
+    JudgedEvidence {
+        pid: judged.claim.subject.pid(),
+        serving: judged.claim.serving,
+        at_ms: judged.claim.dated_at_ms,
+        verdict: judged.verdict,
+        evidence: judged.claim.evidence,
+    }
+}

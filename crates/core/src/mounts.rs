@@ -1,0 +1,189 @@
+//! What is mounted where, and so whom a file may come from.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::claim::Placement;
+
+/// How many mounts are read.
+const MOUNTS_MAX: usize = 20_000;
+/// How much of the mount table is read, in bytes.
+const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
+
+/// File systems that other machines may write to as well.
+const SHARED_TYPES: &[&str] = &[
+    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "drvfs", "gfs2", "glusterfs", "gpfs", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs",
+];
+
+/// File systems without owners and modes of their own: what `stat` shows there
+/// was made up at mount time and says nothing about who wrote a file.
+const MODELESS_TYPES: &[&str] = &["drvfs", "exfat", "msdos", "ntfs", "ntfs3", "vboxsf", "vfat"];
+
+/// File systems that a container has to itself when their root is mounted.
+const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tmpfs"];
+
+/// What is mounted where, as `/proc/self/mountinfo` tells it
+/// (proc_pid_mountinfo(5)).
+#[derive(Debug, Clone, Default)]
+pub struct Mounts {
+    /// In the order of mounting; `None` if the table could not be read.
+    mounts: Option<Vec<Mount>>,
+}
+
+#[derive(Debug, Clone)]
+struct Mount {
+    /// The directory of the file system that is mounted.
+    root: PathBuf,
+    /// Where.
+    at: PathBuf,
+    /// What.
+    kind: String,
+}
+
+impl Mounts {
+    /// The mounts of this process.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        use std::io::Read as _;
+        let mut text = Vec::new();
+        let read = std::fs::File::open("/proc/self/mountinfo")
+            .and_then(|file| file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text));
+        Self {
+            mounts: read.ok().map(|_| parse_mounts(&text)),
+        }
+    }
+
+    /// Mounts from the text of a `mountinfo`.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Self {
+        Self {
+            mounts: Some(parse_mounts(text)),
+        }
+    }
+
+    /// What kind of file system `path` lies on. Where the table can't be read,
+    /// a file is taken to be local, as it is on platforms without such a table.
+    #[must_use]
+    pub fn placement_of(&self, path: &Path) -> Placement {
+        let Some(mount) = self.mount_of(path) else {
+            return Placement::Local;
+        };
+        let is_fuse = mount.kind.starts_with("fuse.") || mount.kind == "fuse";
+        let is_whole = mount.root == Path::new("/");
+        if CONTAINER_TYPES.contains(&mount.kind.as_str()) && is_whole {
+            Placement::ThisContainer
+        } else if SHARED_TYPES.contains(&mount.kind.as_str()) || is_fuse {
+            Placement::SharedByMachines
+        } else {
+            Placement::Local
+        }
+    }
+
+    /// Tells whether owners and modes mean something where `path` lies.
+    #[must_use]
+    pub fn has_modes(&self, path: &Path) -> bool {
+        self.mount_of(path)
+            .is_none_or(|mount| !MODELESS_TYPES.contains(&mount.kind.as_str()))
+    }
+
+    /// The mount that `path` lies on: the deepest mount point above it, and of
+    /// several at one place the last.
+    fn mount_of(&self, path: &Path) -> Option<&Mount> {
+        let resolved = path
+            .ancestors()
+            .find_map(|ancestor| ancestor.canonicalize().ok());
+        let path = resolved.as_deref().unwrap_or(path);
+        self.mounts
+            .as_ref()?
+            .iter()
+            .filter(|mount| path.starts_with(&mount.at))
+            .max_by_key(|mount| mount.at.components().count())
+    }
+}
+
+fn parse_mounts(text: &[u8]) -> Vec<Mount> {
+    text.split(|byte| *byte == b'\n')
+        .take(MOUNTS_MAX)
+        .filter_map(parse_mount)
+        .collect()
+}
+
+/// Parses `36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/root rw`.
+fn parse_mount(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let root = unescape(fields.nth(3)?);
+    let at = unescape(fields.next()?);
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    Some(Mount {
+        root,
+        at,
+        kind: String::from_utf8_lossy(kind).into_owned(),
+    })
+}
+
+/// Undoes the octal escapes of mountinfo (`\040` is a space).
+fn unescape(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let octal = (*first == b'\\')
+            .then(|| tail.get(..3))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match octal {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = tail.get(3..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
+        30 27 0:40 / /nonexistent/net rw shared:7 master:2 - nfs4 server:/x rw\n\
+        31 27 0:41 / /nonexistent/a\\040b rw - fuse.sshfs host: rw\n\
+        32 27 0:42 / /nonexistent/box rw - overlay overlay rw\n\
+        33 32 254:0 /home/dev /nonexistent/box/home rw - ext4 /dev/vda rw\n\
+        34 27 0:43 / /nonexistent/c rw - vfat /dev/sdb rw\n";
+
+    #[track_caller]
+    fn check_placement(path: &str, right: Placement) {
+        let mounts = Mounts::parse(TABLE);
+        assert_eq!(mounts.placement_of(Path::new(path)), right, "{path}");
+    }
+
+    #[test]
+    fn a_path_lies_on_the_deepest_mount_above_it() {
+        check_placement("/nonexistent/x", Placement::Local);
+        check_placement("/nonexistent/net/x", Placement::SharedByMachines);
+        check_placement("/nonexistent/network", Placement::Local);
+        check_placement("/nonexistent/a b/x", Placement::SharedByMachines);
+        check_placement("/nonexistent/box/tmp/x", Placement::ThisContainer);
+        check_placement("/nonexistent/box/home/x", Placement::Local);
+    }
+
+    #[test]
+    fn a_file_system_without_modes_says_nothing_of_owners() {
+        let mounts = Mounts::parse(TABLE);
+        assert!(!mounts.has_modes(Path::new("/nonexistent/c/x")));
+        assert!(mounts.has_modes(Path::new("/nonexistent/box/home/x")));
+    }
+
+    #[test]
+    fn an_unreadable_table_leaves_files_local_and_torn_lines_are_skipped() {
+        let path = Path::new("/nonexistent/x");
+        assert_eq!(Mounts::default().placement_of(path), Placement::Local);
+        assert_eq!(Mounts::parse(b"1 2 3\n\n").placement_of(path), Placement::Local);
+    }
+}

@@ -1,0 +1,280 @@
+//! What the process table says of a claim's PID.
+//!
+//! Looks; judging is [`crate::verdict::judge`]'s.
+
+use std::collections::HashMap;
+
+use whosup_process::{Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
+
+use crate::agents::{self, Program};
+use crate::claim::{Claim, Serving};
+use crate::machine::Machine;
+use crate::verdict::{Context, Elsewhere, LookFailure, Observed, Recognition, Seen, Verdict, judge};
+
+/// Judges claims against one machine; looks at each PID once.
+#[derive(Debug)]
+pub struct Observer<'a> {
+    machine: &'a Machine,
+    booted_at_ms: Option<i64>,
+    init_began_at_ms: Option<i64>,
+    /// For each claimed PID, the sessions it is said to serve alone, and when
+    /// that was said.
+    claims_of: HashMap<Pid, Vec<(&'a Claim, Option<i64>)>>,
+    probes: HashMap<Pid, Result<Option<Process>, ProbeError>>,
+}
+
+/// A claim with its verdict and the process that the verdict is about.
+#[derive(Debug, Clone)]
+pub struct JudgedClaim {
+    /// The claim.
+    pub claim: Claim,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The process, as it was looked at for the verdict; `None` if there is none.
+    pub process: Option<Process>,
+    /// What was said of the process, for explanations.
+    pub recognition: Option<Recognition>,
+}
+
+impl<'a> Observer<'a> {
+    /// An observer of `machine` for `claims`, which are all the claims there are.
+    #[must_use]
+    pub fn new(machine: &'a Machine, claims: &'a [Claim]) -> Self {
+        let mut claims_of: HashMap<Pid, Vec<_>> = HashMap::new();
+        for claim in claims {
+            if let Some(pid) = claim.subject.pid()
+                && claim.serving == Serving::One
+            {
+                claims_of.entry(pid).or_default().push((claim, claim.dated_at_ms));
+            }
+        }
+        let init = Pid::new(1).ok().and_then(|pid| machine.table().seen(pid));
+        Self {
+            machine,
+            booted_at_ms: booted_at_ms(machine.table()),
+            init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
+            claims_of,
+            probes: HashMap::new(),
+        }
+    }
+
+    /// Judges one claim.
+    pub fn judge(&mut self, claim: &Claim) -> JudgedClaim {
+        let observed = self.observe(claim);
+        let table = self.machine.table();
+        let context = Context {
+            scope: table.scope(),
+            view: table.view(),
+            platform: platform_of(table),
+            now_ms: self.machine.now_ms(),
+            booted_at_ms: self.booted_at_ms,
+            init_began_at_ms: self.init_began_at_ms,
+        };
+        let verdict = judge(claim, &observed, &context);
+        let seen = observed.judged(claim, verdict);
+        JudgedClaim {
+            claim: claim.clone(),
+            verdict,
+            recognition: seen.as_ref().map(|seen| seen.recognition),
+            process: seen.map(|seen| seen.process),
+        }
+    }
+
+    fn observe(&mut self, claim: &Claim) -> Observed {
+        let mut observed = Observed {
+            at_pid: Ok(None),
+            is_thread: false,
+            has_nested_namespaces: false,
+            elsewhere: Vec::new(),
+            named_namespace: Elsewhere::default(),
+        };
+        let Some(pid) = claim.subject.pid() else {
+            return observed;
+        };
+        let table = self.machine.table();
+        let probe = self
+            .probes
+            .entry(pid)
+            .or_insert_with(|| table.probe(pid))
+            .clone();
+        observed.at_pid = match probe {
+            Ok(process) => Ok(process.map(|process| self.seen(claim, process))),
+            Err(ProbeError::Hidden { .. }) => Err(LookFailure::Hidden),
+            Err(_) => Err(LookFailure::Failed),
+        };
+        if matches!(observed.at_pid, Ok(None)) {
+            match table.backend().is_thread(pid) {
+                Ok(is_thread) => observed.is_thread = is_thread,
+                Err(_) => observed.at_pid = Err(LookFailure::Failed),
+            }
+        }
+        let ours = table.scope().pid_namespace.as_ref().ok().copied();
+        match claim.scope.pid_namespace {
+            Some(named) if ours.is_some_and(|ours| ours != named) => {
+                observed.named_namespace = self.look_into(claim, pid, named);
+            }
+            None if !is_settled(claim, &observed) && table.has_nested_namespaces() => {
+                observed.has_nested_namespaces = true;
+                observed.elsewhere = self.processes_with_inner(claim, pid);
+            }
+            _ => {}
+        }
+        observed
+    }
+
+    /// The process that has `pid` inside the PID namespace `named`.
+    fn look_into(
+        &self,
+        claim: &Claim,
+        pid: Pid,
+        named: whosup_process::PidNamespace,
+    ) -> Elsewhere {
+        let mut sight = Elsewhere::default();
+        let table = self.machine.table();
+        for process in table.processes().unwrap_or_default() {
+            let details = table.details(process);
+            if details.pid_namespace != Ok(named) {
+                continue;
+            }
+            sight.is_populated = true;
+            if details.innermost_pid() == Some(pid) {
+                sight.at_pid = Some(self.seen(claim, process.clone()));
+            }
+        }
+        sight
+    }
+
+    /// The processes of nested namespaces that have `pid` there.
+    fn processes_with_inner(&self, claim: &Claim, pid: Pid) -> Vec<Seen> {
+        let table = self.machine.table();
+        let processes = table.processes().unwrap_or_default();
+        processes
+            .iter()
+            .filter(|process| !process.is_kernel_thread && process.pid != pid)
+            .filter(|process| table.details(process).innermost_pid() == Some(pid))
+            .map(|process| self.seen(claim, process.clone()))
+            .collect()
+    }
+
+    fn seen(&self, claim: &Claim, process: Process) -> Seen {
+        let details = self.machine.table().details(&process);
+        let is_in_claimed_directory = claim
+            .work_dir
+            .as_ref()
+            .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| cwd == claimed));
+        let began = process.began_at_ms.clone().ok();
+        let has_newer_claim_to_other = self.claims_of.get(&process.pid).is_some_and(|claims| {
+            claims.iter().any(|(other, dated)| {
+                other.key.session != claim.key.session
+                    && dated.is_some_and(|dated| began.is_some_and(|began| dated > began))
+            })
+        });
+        let program = Program {
+            process: &process,
+            details: &details,
+        };
+        let recognition = recognize(claim, &program, is_in_claimed_directory);
+        Seen {
+            recognition,
+            is_in_claimed_directory,
+            has_newer_claim_to_other,
+            process,
+        }
+    }
+}
+
+impl Observed {
+    /// The process that `verdict` is about.
+    fn judged(self, claim: &Claim, verdict: Verdict) -> Option<Seen> {
+        if let Some(seen) = self.named_namespace.at_pid {
+            return Some(seen);
+        }
+        let at_pid = self.at_pid.ok().flatten();
+        let is_live = matches!(verdict, Verdict::Live(..));
+        let mut elsewhere = self.elsewhere.into_iter().filter(|seen| match &claim.stamp {
+            Some(stamp) => seen.process.stamp == *stamp,
+            None => seen.recognition == Recognition::ClaimingAgent,
+        });
+        match elsewhere.next() {
+            // A live process of a nested namespace, not the one that happens to
+            // have the same number here.
+            Some(seen) if is_live && at_pid.as_ref().is_none_or(|at| !fits(claim, at)) => Some(seen),
+            _ => at_pid,
+        }
+    }
+}
+
+fn fits(claim: &Claim, seen: &Seen) -> bool {
+    match &claim.stamp {
+        Some(stamp) => seen.process.stamp == *stamp,
+        None => seen.recognition == Recognition::ClaimingAgent,
+    }
+}
+
+/// The process with that very PID has the claim's stamp and is its agent: then
+/// other namespaces do not matter.
+fn is_settled(claim: &Claim, observed: &Observed) -> bool {
+    let Ok(Some(seen)) = &observed.at_pid else {
+        return false;
+    };
+    claim.stamp.as_ref() == Some(&seen.process.stamp)
+        && seen.recognition == Recognition::ClaimingAgent
+}
+
+/// Whether a process is the claim's program.
+///
+/// Positively another one is only what can be read, is no language runtime,
+/// and goes by none of the names that the agent goes by.
+fn recognize(claim: &Claim, program: &Program<'_>, is_in_claimed_directory: bool) -> Recognition {
+    let adapter = agents::adapter(&claim.key.agent);
+    if adapter.is_some_and(|adapter| adapter.recognize(program).is_some()) {
+        return Recognition::ClaimingAgent;
+    }
+    let Some(exe) = program.exe() else {
+        return Recognition::Unrecognized;
+    };
+    if claim.executable.as_deref() == Some(exe) {
+        return Recognition::NamedExecutable;
+    }
+    if program.is_runtime() {
+        return if is_in_claimed_directory {
+            Recognition::FittingRuntime
+        } else {
+            Recognition::Unrecognized
+        };
+    }
+    let known_names: &[&str] = match adapter {
+        Some(adapter) => adapter.profile().comms,
+        None if claim.executable.is_some() => &[],
+        // Nothing is known of how this agent's program looks.
+        None => return Recognition::Unrecognized,
+    };
+    let started_as = program
+        .argv()
+        .first()
+        .and_then(|first| std::path::Path::new(first).file_name()?.to_str());
+    let goes_by_its_name = [program.exe_name(), program.comm(), started_as]
+        .into_iter()
+        .flatten()
+        .any(|name| known_names.contains(&name));
+    if goes_by_its_name {
+        Recognition::Unrecognized
+    } else {
+        Recognition::AnotherProgram
+    }
+}
+
+/// When this host booted: the wall-clock start of a process less its ticks is
+/// the same for all of them, and the table already knows it for each.
+fn booted_at_ms(table: &ProcessTable) -> Option<i64> {
+    table.view().booted_at_ms.clone().ok()
+}
+
+/// Whose start stamps the table has.
+fn platform_of(table: &ProcessTable) -> Option<Platform> {
+    let first = table.processes().ok()?.first();
+    first
+        .map(|process| process.stamp.kind())
+        .map(StampKind::platform)
+        .or_else(Platform::current)
+}

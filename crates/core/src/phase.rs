@@ -1,0 +1,80 @@
+//! What a session is doing: about the conversation, never about the process.
+
+/// What hooks, the agent or its transcript last told of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// It has begun and said nothing yet.
+    Starting,
+    /// It has ended its turn.
+    Idle,
+    /// It is in a turn.
+    Working,
+    /// It is in a turn and has stopped until a person answers.
+    Waiting,
+    /// It has ended.
+    Ended,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 5] = [
+        Self::Starting,
+        Self::Idle,
+        Self::Working,
+        Self::Waiting,
+        Self::Ended,
+    ];
+
+    /// The name used in files, output and options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Waiting => "waiting",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// Finds a phase by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+}
+
+/// What a waiting session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitingFor {
+    /// Leave to do something.
+    Permission,
+    /// An answer to a question.
+    Question,
+    /// A login.
+    Auth,
+    /// The next prompt, which it asked for.
+    Prompt,
+}
+
+impl WaitingFor {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Permission, Self::Question, Self::Auth, Self::Prompt];
+
+    /// The name used in files and output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Question => "question",
+            Self::Auth => "auth",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// Finds a kind by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}

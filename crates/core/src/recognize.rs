@@ -1,0 +1,208 @@
+//! Which processes are agents, and which homes they use.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whosup_process::{Pid, Process};
+use whosup_sidecar::AgentId;
+
+use crate::agents::{self, Adapter, AgentProcess, Home, Program, Role};
+use crate::machine::Machine;
+use crate::problem::Problem;
+
+/// How many agent processes one scan looks at.
+const AGENT_PROCESSES_MAX: usize = 10_000;
+
+/// The longest name that the kernel keeps of a process, in bytes
+/// (`TASK_COMM_LEN` less its NUL).
+const COMM_BYTES_MAX: usize = 15;
+
+/// Whose processes are of interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Users {
+    /// Those of whoever asks.
+    Own,
+    /// Everybody's, as far as they can be seen.
+    All,
+}
+
+/// Finds the processes of `adapters`' agents.
+///
+/// A process is looked at closer only if its name is one that some agent or a
+/// language runtime goes by; what it is, its executable and arguments decide.
+pub fn find_agent_processes(
+    machine: &Machine,
+    adapters: &[&'static dyn Adapter],
+    users: Users,
+    problems: &mut Vec<Problem>,
+) -> Vec<AgentProcess> {
+    let processes = match machine.table().processes() {
+        Ok(processes) => processes,
+        Err(error) => {
+            problems.push(Problem::of_machine(error));
+            return Vec::new();
+        }
+    };
+    let own = machine.table().view().uid.clone().ok();
+    let mut found = Vec::new();
+    for process in processes {
+        if process.is_kernel_thread || process.is_exited || !is_candidate(process, adapters) {
+            continue;
+        }
+        let details = machine.table().details(process);
+        let is_wanted = match (users, &details.uid, own) {
+            (Users::Own, Ok(uid), Some(own)) => *uid == own,
+            _ => true,
+        };
+        if !is_wanted {
+            continue;
+        }
+        let program = Program {
+            process,
+            details: &details,
+        };
+        let recognized = adapters
+            .iter()
+            .find_map(|adapter| Some((*adapter, adapter.recognize(&program)?)));
+        let Some((adapter, role)) = recognized else {
+            continue;
+        };
+        if found.len() == AGENT_PROCESSES_MAX {
+            problems.push(Problem::of_machine(format!(
+                "more than {AGENT_PROCESSES_MAX} agent processes: the rest is left out"
+            )));
+            break;
+        }
+        let homes = homes_of(machine, adapter, process);
+        found.push(AgentProcess {
+            agent: agents::id_of(adapter),
+            process: process.clone(),
+            details: Arc::clone(&details),
+            role,
+            homes,
+        });
+    }
+    mark_launchers(&mut found);
+    found
+}
+
+fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
+    let Ok(comm) = std::str::from_utf8(&process.comm) else {
+        return false;
+    };
+    // Node names its main thread; runtimes otherwise keep the name they were
+    // started by.
+    comm == "MainThread"
+        || agents::is_runtime_name(comm)
+        || adapters.iter().any(|adapter| {
+            let names = adapter.profile().comms.iter();
+            names.into_iter().any(|name| {
+                let kept = name.get(..COMM_BYTES_MAX).unwrap_or(name);
+                kept == comm
+            })
+        })
+}
+
+/// The homes that a process uses by its own environment; empty if that can't
+/// be read.
+fn homes_of(machine: &Machine, adapter: &dyn Adapter, process: &Process) -> Vec<PathBuf> {
+    let names = adapter.profile().home_variables;
+    machine
+        .environment_of(process, names)
+        .filter(|environment| environment.home().is_some())
+        .map(|environment| adapter.homes(&environment))
+        .unwrap_or_default()
+}
+
+/// A script that starts itself again (to give its runtime options) leaves a
+/// chain of equal processes: all but the deepest are launchers.
+fn mark_launchers(processes: &mut [AgentProcess]) {
+    let shape = |process: &AgentProcess| {
+        let program = process.program();
+        let script = program.script()?.to_owned();
+        let after = program
+            .argv()
+            .iter()
+            .skip_while(|arg| Path::new(arg) != script)
+            .skip(1)
+            .cloned()
+            .collect::<Vec<_>>();
+        Some((process.process.tty, after))
+    };
+    let parents: HashMap<Pid, _> = processes
+        .iter()
+        .filter(|process| process.role == Role::Session)
+        .filter_map(|process| {
+            let parent = process.process.ppid?;
+            Some((parent, (process.agent.clone(), shape(process)?)))
+        })
+        .collect();
+    for process in processes.iter_mut() {
+        if process.role != Role::Session {
+            continue;
+        }
+        if let Some((agent, child_shape)) = parents.get(&process.process.pid)
+            && *agent == process.agent
+            && shape(process).as_ref() == Some(child_shape)
+        {
+            process.role = Role::Launcher;
+        }
+    }
+}
+
+/// The homes of one agent: what our environment leads to, what the
+/// configuration adds, and what its processes use.
+///
+/// One directory by several names (a link, a slash at the end) is one home.
+pub fn homes(
+    machine: &Machine,
+    adapter: &dyn Adapter,
+    extra: &[(AgentId, PathBuf)],
+    processes: &mut [AgentProcess],
+) -> Vec<Home> {
+    let agent = agents::id_of(adapter);
+    let default = machine
+        .environment()
+        .home()
+        .map(|home| home.join(adapter.profile().default_home));
+    let configured = extra
+        .iter()
+        .filter(|(of, _)| *of == agent)
+        .map(|(_, root)| root.clone());
+    let of_processes = processes
+        .iter()
+        .filter(|process| process.agent == agent)
+        .flat_map(|process| process.homes.clone());
+    let roots = adapter
+        .homes(machine.environment())
+        .into_iter()
+        .chain(configured)
+        .chain(of_processes);
+    let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut homes: Vec<Home> = Vec::new();
+    for root in roots {
+        let real = root.canonicalize().unwrap_or_else(|_| root.clone());
+        if known.contains_key(&real) {
+            continue;
+        }
+        let facts = whosup_sidecar::file::facts(&real, whosup_sidecar::file::Links::Follow);
+        homes.push(Home {
+            is_default: default.as_ref() == Some(&root),
+            owner_uid: facts.ok().and_then(|facts| facts.uid),
+            root: root.clone(),
+        });
+        known.insert(real, root);
+    }
+    for process in processes.iter_mut().filter(|process| process.agent == agent) {
+        let mut named = HashSet::new();
+        for root in &mut process.homes {
+            let real = root.canonicalize().unwrap_or_else(|_| root.clone());
+            if let Some(first_name) = known.get(&real) {
+                root.clone_from(first_name);
+            }
+            named.insert(root.clone());
+        }
+    }
+    homes
+}

@@ -1,0 +1,249 @@
+//! The three answers and their reasons, with the names they have in output.
+
+use whosup_process::Pid;
+
+/// What became of a claim's process. About the owner only, never about the
+/// conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The process that is claimed runs.
+    Live(LiveBecause, Confidence),
+    /// It is gone.
+    Exited(ExitedBecause),
+    /// We could not tell; never treated as one of the others.
+    Unknown(UnknownBecause),
+}
+
+/// A verdict without its reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Liveness {
+    /// `live`
+    Live,
+    /// `unknown`
+    Unknown,
+    /// `exited`
+    Exited,
+}
+
+impl Liveness {
+    /// Every answer.
+    pub const ALL: [Self; 3] = [Self::Live, Self::Unknown, Self::Exited];
+
+    /// The name used in output and options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Unknown => "unknown",
+            Self::Exited => "exited",
+        }
+    }
+
+    /// Finds an answer by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|liveness| liveness.name() == name)
+    }
+}
+
+/// How a Live is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Confidence {
+    /// By elimination or by arguments: the likeliest reading of the facts.
+    Inferred,
+    /// Nothing contradicts it, and it would take a rare coincidence to be false.
+    Consistent,
+    /// By the process's identity or by the kernel.
+    Proven,
+}
+
+impl Confidence {
+    /// The name used in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Consistent => "consistent",
+            Self::Inferred => "inferred",
+        }
+    }
+}
+
+/// Why Live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LiveBecause {
+    /// The start stamp in the claim is the process's.
+    StartStamp,
+    /// The process began before the claim was made, and is the agent.
+    StartedBeforeClaim,
+    /// The agent's process holds the session's lock or open file.
+    LockHeld,
+    /// Its arguments name the session, and nothing newer contradicts that.
+    Arguments,
+    /// By elimination, it is the only process that fits, and the only session.
+    Paired,
+    /// A sub-agent's parent session is live.
+    Parent,
+}
+
+/// Why Exited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExitedBecause {
+    /// The agent said so: PID 0, a sealed or ended marker.
+    Released,
+    /// This host has booted since.
+    Rebooted,
+    /// The PID namespace that is named has no process any more.
+    NamespaceGone,
+    /// Nobody has the PID.
+    NoSuchProcess,
+    /// It has exited and waits to be reaped.
+    Zombie,
+    /// The PID is now the id of a thread of another process.
+    PidIsAThread,
+    /// Another process has the PID now.
+    PidReused,
+    /// Nobody holds the session's lock.
+    LockNotHeld,
+    /// The process went on to another session.
+    Superseded,
+    /// No process of the agent is left that could serve it.
+    NoProcess,
+    /// A sub-agent's parent session has exited.
+    Parent,
+}
+
+/// Why Unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UnknownBecause {
+    /// `/proc` is not that of this process's PID namespace: there is no table.
+    ProcNotOurs,
+    /// Somebody else may have written the claim.
+    UntrustedClaim,
+    /// It is about a process of another host.
+    OtherHost,
+    /// It is about a process of a PID namespace that can't be seen into.
+    OtherPidNamespace,
+    /// Several processes fit.
+    Ambiguous,
+    /// We could not look.
+    ProbeFailed,
+    /// The process exists and is hidden from us.
+    Hidden,
+    /// Not every process that it could be can be seen from here.
+    IncompleteView,
+    /// Start stamps differ, but they may be of different time namespaces.
+    OtherTimeNamespace,
+    /// The same process now runs another program.
+    ProgramChanged,
+    /// The stamps are equal, but they may be of different boots.
+    BootNotKnown,
+    /// The process looks younger than the claim: a reused PID, or a stepped clock.
+    YoungerThanClaim,
+    /// The process is not recognized as the agent.
+    UnrecognizedProgram,
+    /// Neither start stamp nor date: a PID alone names nothing.
+    BarePid,
+    /// The claim is stale, but a process of the agent in that directory may
+    /// serve the session.
+    MayBeServedBy(Pid),
+    /// Another program holds the session's lock.
+    HeldByOther,
+    /// A sub-agent's parent session is unknown.
+    Parent,
+}
+
+impl Verdict {
+    /// The answer without its reason.
+    #[must_use]
+    pub const fn liveness(self) -> Liveness {
+        match self {
+            Self::Live(..) => Liveness::Live,
+            Self::Exited(_) => Liveness::Exited,
+            Self::Unknown(_) => Liveness::Unknown,
+        }
+    }
+
+    /// How a Live is known; `None` for the others.
+    #[must_use]
+    pub const fn confidence(self) -> Option<Confidence> {
+        match self {
+            Self::Live(_, confidence) => Some(confidence),
+            Self::Exited(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// The reason's name in output.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Live(because, _) => because.name(),
+            Self::Exited(because) => because.name(),
+            Self::Unknown(because) => because.name(),
+        }
+    }
+}
+
+impl LiveBecause {
+    /// The name used in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StartStamp => "start-stamp",
+            Self::StartedBeforeClaim => "started-before-claim",
+            Self::LockHeld => "lock-held",
+            Self::Arguments => "arguments",
+            Self::Paired => "paired",
+            Self::Parent => "parent-live",
+        }
+    }
+}
+
+impl ExitedBecause {
+    /// The name used in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Released => "released",
+            Self::Rebooted => "rebooted",
+            Self::NamespaceGone => "namespace-gone",
+            Self::NoSuchProcess => "no-such-process",
+            Self::Zombie => "zombie",
+            Self::PidIsAThread => "pid-is-a-thread",
+            Self::PidReused => "pid-reused",
+            Self::LockNotHeld => "lock-not-held",
+            Self::Superseded => "superseded",
+            Self::NoProcess => "no-process",
+            Self::Parent => "parent-exited",
+        }
+    }
+}
+
+impl UnknownBecause {
+    /// The name used in output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ProcNotOurs => "proc-not-ours",
+            Self::UntrustedClaim => "untrusted-claim",
+            Self::OtherHost => "other-host",
+            Self::OtherPidNamespace => "other-pid-namespace",
+            Self::Ambiguous => "ambiguous",
+            Self::ProbeFailed => "probe-failed",
+            Self::Hidden => "hidden",
+            Self::IncompleteView => "incomplete-view",
+            Self::OtherTimeNamespace => "other-time-namespace",
+            Self::ProgramChanged => "program-changed",
+            Self::BootNotKnown => "boot-not-known",
+            Self::YoungerThanClaim => "younger-than-claim",
+            Self::UnrecognizedProgram => "unrecognized-program",
+            Self::BarePid => "bare-pid",
+            Self::MayBeServedBy(_) => "may-be-served-by",
+            Self::HeldByOther => "held-by-other",
+            Self::Parent => "parent-unknown",
+        }
+    }
+}

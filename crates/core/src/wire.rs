@@ -1,0 +1,266 @@
+//! The JSON that every view gives out; `schema/whosup.v1.schema.json` describes it.
+//!
+//! Times are RFC 3339 in UTC with milliseconds. What is absent is null, never 0
+//! or "". New fields may come, meanings never change within a version.
+
+mod convert;
+
+use serde::Serialize;
+
+pub use convert::{snapshot, timestamp};
+
+/// The version of this format.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One look at one machine.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireSnapshot {
+    /// [`SCHEMA_VERSION`]
+    pub schema_version: u32,
+    /// When the look was taken.
+    pub taken_at: Option<String>,
+    /// Where PIDs mean what they mean here.
+    pub host: WireHost,
+    /// The sessions.
+    pub sessions: Vec<WireSession>,
+    /// Agent processes that no session is known of.
+    pub unattributed: Vec<WireUnattributed>,
+    /// What could not be read.
+    pub problems: Vec<WireProblem>,
+}
+
+/// A PID scope.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireHost {
+    /// The host's name.
+    pub hostname: Option<String>,
+    /// The run of its kernel.
+    pub boot_id: Option<String>,
+    /// The PID namespace.
+    pub pid_namespace: Option<u64>,
+}
+
+/// One session.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireSession {
+    /// The agent.
+    pub agent: String,
+    /// The agent's own id of it.
+    pub session_id: String,
+    /// `live`, `exited` or `unknown`.
+    pub liveness: &'static str,
+    /// Why.
+    pub reason: &'static str,
+    /// How a live one is known: `proven`, `consistent`, `inferred`.
+    pub confidence: Option<&'static str>,
+    /// What the conversation is doing.
+    pub phase: Option<&'static str>,
+    /// What it waits for.
+    pub waiting_for: Option<&'static str>,
+    /// The agent's own word for what it is doing, where it published one.
+    pub phase_word: Option<String>,
+    /// Its owner has exited and nobody said that it ended.
+    pub orphan: bool,
+    /// The session that its process went on to.
+    pub superseded_by: Option<String>,
+    /// The session that it is a sub-agent of.
+    pub parent_session_id: Option<String>,
+    /// The process that runs it.
+    pub owner: Option<WireProcess>,
+    /// The owner runs many sessions.
+    pub owner_shared: bool,
+    /// The process with the terminal, when that is another one.
+    pub client: Option<WireProcess>,
+    /// Several processes could be its client.
+    pub client_ambiguous: bool,
+    /// Other live processes that claim it.
+    pub other_live_pids: Vec<i32>,
+    /// It is live and no terminal shows it.
+    pub detached: bool,
+    /// It runs without a person at a terminal.
+    pub headless: bool,
+    /// The directory that it works in.
+    pub work_dir: Option<String>,
+    /// Its bytes in base64, where it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_dir_bytes: Option<String>,
+    /// The branch that it was on last.
+    pub git_branch: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The model of its last reply.
+    pub model: Option<String>,
+    /// The agent's version.
+    pub agent_version: Option<String>,
+    /// When it began.
+    pub started_at: Option<String>,
+    /// When something last happened in it.
+    pub last_activity_at: Option<String>,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How full its context is.
+    pub context: Option<WireContext>,
+    /// Its current turn.
+    pub turn: Option<WireTurn>,
+    /// What it used in all.
+    pub usage: Option<WireUsage>,
+    /// The pane that shows it.
+    pub pane: Option<WirePane>,
+    /// Its files.
+    pub files: WireFiles,
+    /// Where its own process listens.
+    pub endpoint: Option<String>,
+    /// The agent's home, when it is not the default one.
+    pub home: Option<String>,
+    /// Somebody asked not to be shown it.
+    pub dismissed: bool,
+    /// How to get to see it; given only while it is live.
+    pub attach: Option<WireCommand>,
+    /// How to continue it; given only when it is not live.
+    pub resume: Option<WireCommand>,
+    /// What all this rests on.
+    pub evidence: Vec<WireEvidence>,
+}
+
+/// A process.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireProcess {
+    /// Its PID here.
+    pub pid: i32,
+    /// When it began, raw.
+    pub start_stamp: String,
+    /// The unit of `start_stamp`.
+    pub start_stamp_kind: &'static str,
+    /// When it began, by the wall clock of now.
+    pub started_at: Option<String>,
+    /// The file that it executes.
+    pub executable: Option<String>,
+    /// How much of one processor it uses; null in a single look.
+    pub cpu_percent: Option<f64>,
+    /// The memory that it has resident.
+    pub rss_bytes: Option<u64>,
+}
+
+/// How full a session's context is.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireContext {
+    /// Tokens in it.
+    pub tokens: u64,
+    /// Tokens that fit.
+    pub window: Option<u64>,
+    /// The one as a percentage of the other.
+    pub percent: Option<f64>,
+}
+
+/// A session's current turn.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireTurn {
+    /// When it began.
+    pub started_at: Option<String>,
+    /// Tokens since.
+    pub tokens: Option<u64>,
+}
+
+/// What a session used in all.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireUsage {
+    /// Tokens sent, cached ones apart.
+    pub input_tokens: u64,
+    /// Tokens that came out of a cache.
+    pub cached_input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+}
+
+/// A pane.
+#[derive(Debug, Clone, Serialize)]
+pub struct WirePane {
+    /// The pane host: `tmux`, …
+    pub host: &'static str,
+    /// The run of its server.
+    pub server: WirePaneServer,
+    /// The host's name of the session around it.
+    pub session: String,
+    /// The host's id of it.
+    pub pane: String,
+}
+
+/// One run of a pane host's server.
+#[derive(Debug, Clone, Serialize)]
+pub struct WirePaneServer {
+    /// Where it listens.
+    pub socket: String,
+    /// Its process.
+    pub pid: Option<i32>,
+    /// When that began, raw.
+    pub start_stamp: Option<String>,
+}
+
+/// A session's files.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireFiles {
+    /// Its transcript.
+    pub transcript: Option<String>,
+    /// Our record of it.
+    pub record: Option<String>,
+}
+
+/// A command, for a person or a program to run.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireCommand {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Where to run it.
+    pub cwd: Option<String>,
+    /// Variables to set.
+    pub env: std::collections::BTreeMap<String, String>,
+}
+
+/// A piece of evidence.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireEvidence {
+    /// What kind of thing it is.
+    pub kind: &'static str,
+    /// The file, if it is one.
+    pub path: Option<String>,
+    /// What it says.
+    pub says: String,
+    /// When that was said.
+    pub at: Option<String>,
+    /// What it was judged.
+    pub verdict: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// An agent's process that no session is known of.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireUnattributed {
+    /// The agent.
+    pub agent: String,
+    /// Its PID.
+    pub pid: i32,
+    /// When it began, raw.
+    pub start_stamp: String,
+    /// When it began, by the wall clock of now.
+    pub started_at: Option<String>,
+    /// Where it works.
+    pub work_dir: Option<String>,
+    /// Its pane.
+    pub pane: Option<WirePane>,
+    /// The sessions that it may be serving.
+    pub candidates: Vec<String>,
+    /// Why it has none.
+    pub reason: String,
+}
+
+/// Something that could not be read.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireProblem {
+    /// The agent.
+    pub agent: Option<String>,
+    /// The file.
+    pub path: Option<String>,
+    /// What is wrong.
+    pub message: String,
+}

@@ -1,0 +1,212 @@
+//! From what a scan found to its wire form.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use whosup_process::Process;
+
+use super::{
+    SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
+    WireProblem, WireProcess, WireSession, WireSnapshot, WireUnattributed,
+};
+use crate::agents::{self, Invocation};
+use crate::machine::Machine;
+use crate::panes::{self, Pane};
+use crate::problem::Problem;
+use crate::session::{JudgedEvidence, Session, Snapshot, Unattributed};
+use crate::verdict::Liveness;
+
+/// The wire form of a whole snapshot.
+#[must_use]
+pub fn snapshot(machine: &Machine, snapshot: &Snapshot) -> WireSnapshot {
+    let scope = &snapshot.scope;
+    WireSnapshot {
+        schema_version: SCHEMA_VERSION,
+        taken_at: timestamp(snapshot.taken_at_ms),
+        host: WireHost {
+            hostname: scope.host.as_ref().ok().map(ToString::to_string),
+            boot_id: scope.boot.as_ref().ok().map(ToString::to_string),
+            pid_namespace: scope.pid_namespace.as_ref().ok().map(|ns| ns.0),
+        },
+        sessions: snapshot
+            .sessions
+            .iter()
+            .map(|one| session(machine, one))
+            .collect(),
+        unattributed: snapshot.unattributed.iter().map(unattributed).collect(),
+        problems: snapshot.problems.iter().map(problem).collect(),
+    }
+}
+
+/// A time in milliseconds since 1970 as RFC 3339 in UTC with milliseconds;
+/// `None` if it is outside of what such a text can say.
+#[must_use]
+pub fn timestamp(at_ms: i64) -> Option<String> {
+    let at = jiff::Timestamp::from_millisecond(at_ms).ok()?;
+    Some(format!("{at:.3}"))
+}
+
+fn session(machine: &Machine, session: &Session) -> WireSession {
+    let told = &session.description;
+    let sketch = &session.sketch;
+    let work_dir = session.work_dir();
+    let is_live = session.liveness() == Liveness::Live;
+    WireSession {
+        agent: session.key.agent.to_string(),
+        session_id: session.key.session.to_string(),
+        liveness: session.liveness().name(),
+        reason: session.verdict.reason(),
+        confidence: session.verdict.confidence().map(|known| known.name()),
+        phase: session.phase().map(|phase| phase.name()),
+        waiting_for: session.waiting_for().map(|what| what.name()),
+        phase_word: sketch
+            .published
+            .as_ref()
+            .filter(|_| is_live)
+            .map(|published| published.word.clone()),
+        orphan: session.is_orphan(),
+        superseded_by: session.superseded_by.as_ref().map(ToString::to_string),
+        parent_session_id: sketch.parent.as_ref().map(ToString::to_string),
+        owner: session.owner.as_ref().map(|owner| process(machine, owner)),
+        owner_shared: session.is_owner_shared,
+        client: session.client.as_ref().map(|client| process(machine, client)),
+        client_ambiguous: session.is_client_ambiguous,
+        other_live_pids: session.other_live_pids.iter().map(|pid| pid.get()).collect(),
+        detached: session.is_detached(),
+        headless: session.is_headless(),
+        work_dir: work_dir.map(text),
+        work_dir_bytes: work_dir.and_then(bytes_if_not_text),
+        git_branch: told.git_branch.clone(),
+        title: session.title().map(str::to_owned),
+        model: told.model.clone(),
+        agent_version: told
+            .agent_version
+            .clone()
+            .or_else(|| sketch.agent_version.clone()),
+        started_at: session.started_at_ms().and_then(timestamp),
+        last_activity_at: session.last_activity_at_ms().and_then(timestamp),
+        ended_at: None,
+        context: None,
+        turn: None,
+        usage: None,
+        pane: session.pane.as_ref().map(pane),
+        files: WireFiles {
+            transcript: told
+                .transcript
+                .as_deref()
+                .or(sketch.transcript.as_deref())
+                .map(text),
+            record: None,
+        },
+        endpoint: sketch.endpoint.clone().filter(|_| is_live),
+        home: (!session.is_default_home).then(|| text(&session.key.home)),
+        dismissed: false,
+        attach: session
+            .pane
+            .as_ref()
+            .filter(|_| is_live)
+            .and_then(|pane| Some(panes::host_of(pane)?.attach(pane)))
+            .map(|invocation| command(invocation, work_dir)),
+        resume: resume(session).map(|invocation| command(invocation, work_dir)),
+        evidence: session.evidence.iter().map(evidence).collect(),
+    }
+}
+
+/// A session is resumed only when it is not live and may not be: a second
+/// process on a live session corrupts it.
+fn resume(session: &Session) -> Option<Invocation> {
+    if session.liveness() != Liveness::Exited || session.sketch.parent.is_some() {
+        return None;
+    }
+    agents::adapter(&session.key.agent)?.resume(&session.key, session.is_default_home)
+}
+
+fn process(machine: &Machine, process: &Process) -> WireProcess {
+    let details = machine.table().details(process);
+    WireProcess {
+        pid: process.pid.get(),
+        start_stamp: process.stamp.to_string(),
+        start_stamp_kind: process.stamp.kind().name(),
+        started_at: process.began_at_ms.clone().ok().and_then(timestamp),
+        executable: details.exe.as_deref().ok().map(text),
+        cpu_percent: None,
+        rss_bytes: process.rss_bytes.clone().ok(),
+    }
+}
+
+fn pane(pane: &Pane) -> WirePane {
+    WirePane {
+        host: pane.host,
+        server: WirePaneServer {
+            socket: text(&pane.server.socket),
+            pid: pane.server.pid.map(|pid| pid.get()),
+            start_stamp: pane.server.stamp.as_ref().map(ToString::to_string),
+        },
+        session: pane.session.clone(),
+        pane: pane.pane.clone(),
+    }
+}
+
+fn command(invocation: Invocation, work_dir: Option<&Path>) -> WireCommand {
+    WireCommand {
+        argv: invocation.argv,
+        cwd: work_dir.map(text),
+        env: invocation
+            .environment
+            .into_iter()
+            .map(|(name, value)| (name, text(&value)))
+            .collect(),
+    }
+}
+
+fn evidence(judged: &JudgedEvidence) -> WireEvidence {
+    WireEvidence {
+        kind: judged.evidence.kind.name(),
+        path: judged.evidence.path.as_deref().map(text),
+        says: judged.evidence.says.clone(),
+        at: judged.at_ms.and_then(timestamp),
+        verdict: judged.verdict.liveness().name(),
+        reason: judged.verdict.reason(),
+    }
+}
+
+fn unattributed(one: &Unattributed) -> WireUnattributed {
+    WireUnattributed {
+        agent: one.process.agent.to_string(),
+        pid: one.process.process.pid.get(),
+        start_stamp: one.process.process.stamp.to_string(),
+        started_at: one
+            .process
+            .process
+            .began_at_ms
+            .clone()
+            .ok()
+            .and_then(timestamp),
+        work_dir: one.process.work_dir().map(text),
+        pane: one.pane.as_ref().map(pane),
+        candidates: one.candidates.iter().map(ToString::to_string).collect(),
+        reason: one.reason.clone(),
+    }
+}
+
+fn problem(problem: &Problem) -> WireProblem {
+    WireProblem {
+        agent: problem.agent.as_ref().map(ToString::to_string),
+        path: problem.path.as_deref().map(text),
+        message: problem.message.clone(),
+    }
+}
+
+/// A path as text: lossy where it is not UTF-8.
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// A path's bytes in base64 where its text would lose something.
+fn bytes_if_not_text(path: &Path) -> Option<String> {
+    if path.to_str().is_some() {
+        return None;
+    }
+    let bytes = path.as_os_str().as_encoded_bytes();
+    Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+}
