@@ -94,34 +94,34 @@ pub struct Program<'a> {
     pub details: &'a Details,
 }
 
-impl Program<'_> {
+impl<'a> Program<'a> {
     /// The arguments, empty where they can't be read.
     #[must_use]
-    pub fn argv(&self) -> &[OsString] {
+    pub fn argv(&self) -> &'a [OsString] {
         self.details.argv.as_deref().unwrap_or_default()
     }
 
     /// The executable's path, where it can be read.
     #[must_use]
-    pub fn exe(&self) -> Option<&Path> {
+    pub fn exe(&self) -> Option<&'a Path> {
         self.details.exe.as_deref().ok()
     }
 
     /// The file name of the executable, where it can be read.
     #[must_use]
-    pub fn exe_name(&self) -> Option<&str> {
+    pub fn exe_name(&self) -> Option<&'a str> {
         self.exe()?.file_name()?.to_str()
     }
 
     /// The text that the process put over its arguments, trimmed.
     #[must_use]
-    pub fn title(&self) -> Option<&str> {
+    pub fn title(&self) -> Option<&'a str> {
         self.details.title.as_ref().ok()?.as_ref()?.to_str()
     }
 
     /// `comm`, where it is UTF-8.
     #[must_use]
-    pub fn comm(&self) -> Option<&str> {
+    pub fn comm(&self) -> Option<&'a str> {
         std::str::from_utf8(&self.process.comm).ok()
     }
 
@@ -133,7 +133,7 @@ impl Program<'_> {
 
     /// The script that a runtime runs: its first argument that is no option.
     #[must_use]
-    pub fn script(&self) -> Option<&Path> {
+    pub fn script(&self) -> Option<&'a Path> {
         if !self.is_runtime() {
             return None;
         }
@@ -146,7 +146,7 @@ impl Program<'_> {
 
     /// The value of an option in the arguments: `--name value` or `--name=value`.
     #[must_use]
-    pub fn option(&self, name: &str) -> Option<&str> {
+    pub fn option(&self, name: &str) -> Option<&'a str> {
         let mut args = self.argv().iter().skip(1);
         while let Some(arg) = args.next() {
             let Some(arg) = arg.to_str() else { continue };
