@@ -44,6 +44,22 @@ pub struct Candidate {
     pub is_held: bool,
 }
 
+impl Seeker {
+    fn may_use(&self, candidate: &Candidate) -> bool {
+        self.homes.is_empty() || self.homes.contains(&candidate.home)
+    }
+
+    /// Same directory; or the session is served for certain and nothing on disk
+    /// says yet in which one.
+    fn may_work_beside(&self, candidate: &Candidate) -> bool {
+        match (&self.work_dir, &candidate.work_dir) {
+            (Some(its), Some(claimed)) => its == claimed,
+            (Some(_), None) => candidate.is_held,
+            (None, _) => false,
+        }
+    }
+}
+
 /// Why a pair is a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairedBy {
@@ -79,7 +95,7 @@ pub fn pair(seekers: &[Seeker], candidates: &[Candidate]) -> Pairs {
     };
     // Each round pairs at least one or is the last, so there are at most as
     // many rounds as seekers.
-    while pool.pair_one() {}
+    while pool.pair_some() {}
     pool.finish()
 }
 
@@ -92,8 +108,12 @@ struct Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// Pairs one process that can only go one way; `false` if there is none.
-    fn pair_one(&mut self) -> bool {
+    /// Pairs the processes that can only go one way; `false` if there are none.
+    ///
+    /// All of them at once, by what is free before any is taken, so that the
+    /// order of processes does not matter; those that want the same session
+    /// stay where they are.
+    fn pair_some(&mut self) -> bool {
         let rules = [
             Self::by_arguments as fn(&Self, usize, &[usize]) -> Option<Choice>,
             Self::by_title,
@@ -101,15 +121,26 @@ impl Pool<'_> {
             Self::by_sole_lock,
         ];
         for rule in rules {
-            for seeker in 0..self.seekers.len() {
-                if !self.is_free_seeker(seeker) {
-                    continue;
+            let choices: Vec<(usize, Choice)> = (0..self.seekers.len())
+                .filter(|seeker| self.is_free_seeker(*seeker))
+                .filter_map(|seeker| Some((seeker, rule(self, seeker, &self.fits_of(seeker))?)))
+                .collect();
+            let mut wanted = vec![0_usize; self.candidates.len()];
+            for at in choices.iter().flat_map(|(_, choice)| choice.all()) {
+                if let Some(count) = wanted.get_mut(at) {
+                    *count += 1;
                 }
-                let fits = self.fits_of(seeker);
-                if let Some(choice) = rule(self, seeker, &fits) {
+            }
+            let is_sole = |choice: &Choice| {
+                choice.all().all(|at| wanted.get(at).is_some_and(|count| *count == 1))
+            };
+            let (sole, _contested): (Vec<_>, Vec<_>) =
+                choices.into_iter().partition(|(_, choice)| is_sole(choice));
+            if !sole.is_empty() {
+                for (seeker, choice) in sole {
                     self.take(seeker, choice);
-                    return true;
                 }
+                return true;
             }
         }
         false
@@ -205,15 +236,16 @@ impl Pool<'_> {
     /// needed, for somebody serves that session and nobody else is there.
     fn by_sole_lock(&self, seeker: usize, fits: &[usize]) -> Option<Choice> {
         let its = self.seekers.get(seeker)?;
-        let is_alone = !self.seekers.iter().enumerate().any(|(other, another)| {
-            other != seeker && self.is_free_seeker(other) && another.work_dir == its.work_dir
+        let held = self.held_beside(seeker);
+        let [only] = held.as_slice() else {
+            return None;
+        };
+        let is_alone = !(0..self.seekers.len()).any(|other| {
+            other != seeker && self.is_free_seeker(other) && self.held_beside(other).contains(only)
         });
-        match self.held_beside(seeker).as_slice() {
-            [only] if is_alone && its.has_session && fits.iter().all(|at| at == only) => {
-                Some(Choice::one(*only, PairedBy::Elimination))
-            }
-            _ => None,
-        }
+        let fits_no_other = fits.iter().all(|at| at == only);
+        (is_alone && its.has_session && fits_no_other)
+            .then(|| Choice::one(*only, PairedBy::Elimination))
     }
 
     /// The one born last, if its records do not contradict that the others
@@ -242,8 +274,8 @@ impl Pool<'_> {
         if let Some(free) = self.free_seekers.get_mut(seeker) {
             *free = false;
         }
-        for at in choice.left.iter().chain([&choice.current]) {
-            if let Some(free) = self.free_candidates.get_mut(*at) {
+        for at in choice.all() {
+            if let Some(free) = self.free_candidates.get_mut(at) {
                 *free = false;
             }
         }
@@ -290,30 +322,29 @@ impl Pool<'_> {
         else {
             return false;
         };
-        if !seeker.homes.is_empty() && !seeker.homes.contains(&candidate.home) {
+        if !seeker.may_use(candidate) {
             return false;
         }
         let is_named = seeker
             .named
             .as_deref()
             .is_some_and(|named| candidate.id.starts_with(named));
-        let is_same_directory =
-            seeker.work_dir.is_some() && seeker.work_dir == candidate.work_dir;
         let is_since = |at: Option<i64>| {
             at.zip(seeker.began_at_ms)
                 .is_some_and(|(at, began)| at >= began.saturating_sub(CLOCK_SLACK_MS))
         };
         let is_of_its_time =
             is_since(candidate.born_at_ms) || is_since(candidate.last_record_at_ms);
-        is_named || (is_same_directory && is_of_its_time)
+        is_named || (seeker.may_work_beside(candidate) && is_of_its_time)
     }
 
-    /// Held sessions that no rule has placed, in the directory of a process.
+    /// Held sessions that no rule has placed and that may be in the directory
+    /// of a process.
     fn held_beside(&self, seeker: usize) -> Vec<usize> {
-        let work_dir = self.seekers.get(seeker).and_then(|its| its.work_dir.as_ref());
         let is_beside = |at: &usize| {
-            self.candidates.get(*at).is_some_and(|candidate| {
-                candidate.is_held && work_dir.is_some() && candidate.work_dir.as_ref() == work_dir
+            let pair = self.seekers.get(seeker).zip(self.candidates.get(*at));
+            pair.is_some_and(|(seeker, candidate)| {
+                candidate.is_held && seeker.may_use(candidate) && seeker.may_work_beside(candidate)
             })
         };
         self.free().filter(is_beside).collect()
@@ -334,6 +365,11 @@ struct Choice {
 }
 
 impl Choice {
+    /// Every session that it takes out of the pool.
+    fn all(&self) -> impl Iterator<Item = usize> {
+        self.left.iter().copied().chain([self.current])
+    }
+
     const fn one(current: usize, by: PairedBy) -> Self {
         Self {
             current,
@@ -342,3 +378,6 @@ impl Choice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
