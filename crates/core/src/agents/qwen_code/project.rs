@@ -1,0 +1,388 @@
+//! The folders of a runtime directory that hold the sessions of one project
+//! each: `projects/ENCODED/chats/`.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, ReadFileError, facts};
+
+use super::home::Runtime;
+use super::reading::Reading;
+use super::sidecar::{self, Keep};
+use super::{registry, transcript};
+use crate::agents::folder::{Names, names_in};
+use crate::agents::{AgentProcess, Depth, PairingRule, Role};
+use crate::claim::CLOCK_SLACK_MS;
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// How many projects of a runtime directory are looked at.
+const PROJECTS_MAX: usize = 100_000;
+/// How many files of one project are looked at.
+const CHATS_MAX: usize = 200_000;
+/// How the names of transcripts end.
+const TRANSCRIPT_SUFFIX: &str = ".jsonl";
+/// How long the id in a transcript's name is (a UUID, with or without hyphens).
+const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
+
+/// Walks the project folders that a scan of this depth needs.
+pub(super) struct Projects<'a, 'r> {
+    reading: &'r mut Reading<'a>,
+    runtimes: &'r [Runtime],
+    /// The folders that were read as a whole.
+    read: BTreeSet<PathBuf>,
+}
+
+/// The files of one project that are of interest.
+struct Chats {
+    directory: PathBuf,
+    sidecars: Vec<String>,
+    transcripts: Vec<SessionId>,
+}
+
+impl<'a, 'r> Projects<'a, 'r> {
+    pub(super) const fn new(reading: &'r mut Reading<'a>, runtimes: &'r [Runtime]) -> Self {
+        Self {
+            reading,
+            runtimes,
+            read: BTreeSet::new(),
+        }
+    }
+
+    /// Reads what processes and registry records lead to, or everything.
+    pub(super) fn walk(&mut self, records: &[registry::Record]) {
+        let is_all = *self.reading.look().depth == Depth::All;
+        if is_all {
+            self.walk_all();
+        } else {
+            self.walk_work_dirs(records);
+            self.look_up_records(records);
+            self.search_for_silent_processes();
+        }
+        self.sketch_for_seekers(is_all);
+    }
+
+    fn walk_all(&mut self) {
+        for runtime in self.runtimes {
+            for project in self.projects(runtime) {
+                let chats = self.read_all(runtime, &chats_of(&project));
+                for session in &chats.transcripts {
+                    self.sketch_birth(runtime, &chats.directory, session);
+                }
+            }
+        }
+    }
+
+    /// The folders of the directories that processes work in, and that they
+    /// registered sessions in.
+    fn walk_work_dirs(&mut self, records: &[registry::Record]) {
+        let (look, home) = (self.reading.look(), self.reading.home());
+        let pids: BTreeSet<Pid> = look.processes_of(home).map(|its| its.process.pid).collect();
+        let registered = records
+            .iter()
+            .filter(|record| pids.contains(&record.pid))
+            .map(|record| record.work_dir.as_path());
+        let work_dirs: BTreeSet<&Path> = look
+            .processes_of(home)
+            .filter_map(AgentProcess::work_dir)
+            .chain(registered)
+            .collect();
+        for runtime in self.runtimes {
+            for work_dir in &work_dirs {
+                let chats = chats_of(&runtime.path.join("projects").join(encoded(work_dir)));
+                self.read_all(runtime, &chats);
+            }
+        }
+    }
+
+    /// The sidecar and the transcript of every registered session.
+    fn look_up_records(&mut self, records: &[registry::Record]) {
+        for runtime in self.runtimes {
+            for record in records {
+                let project = runtime.path.join("projects").join(encoded(&record.work_dir));
+                let chats = chats_of(&project);
+                if !self.read.contains(&chats) {
+                    let name = format!("{}{}", record.session, sidecar::SUFFIX);
+                    sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
+                }
+                let path = chats.join(format!("{}{TRANSCRIPT_SUFFIX}", record.session));
+                match facts(&path, Links::Follow) {
+                    Ok(_) => self.set_transcript(&record.session, path),
+                    // There is none before the first prompt.
+                    Err(ReadFileError::NotFound { .. }) => {}
+                    Err(error) => self.reading.problem(&path, error.reason()),
+                }
+            }
+        }
+    }
+
+    /// A terminal interface of this home that no file names yet may have its
+    /// sidecar in a folder that nothing leads to: one wider search for its PID.
+    fn search_for_silent_processes(&mut self) {
+        let silent: Vec<Pid> = self
+            .seekers()
+            .into_iter()
+            .filter(|process| !super::process::is_one_shot(&process.program()))
+            .map(|process| process.process.pid)
+            .collect();
+        if silent.is_empty() {
+            return;
+        }
+        for runtime in self.runtimes {
+            for project in self.projects(runtime) {
+                let chats = chats_of(&project);
+                if self.read.contains(&chats) {
+                    continue;
+                }
+                let chats = self.list(&chats);
+                for name in &chats.sidecars {
+                    let path = chats.directory.join(name);
+                    sidecar::read(self.reading, &path, Keep::Naming(runtime, &silent));
+                }
+            }
+        }
+    }
+
+    /// Processes of this home that no claim names: `qwen -p`, versions before
+    /// sidecars, and what has just been started.
+    fn seekers(&self) -> Vec<&'a AgentProcess> {
+        let claimed = self.reading.claimed_pids();
+        self.reading
+            .look()
+            .processes_of(self.reading.home())
+            .filter(|process| process.role == Role::Session)
+            .filter(|process| !claimed.contains(&process.process.pid))
+            .collect()
+    }
+
+    /// Dates the sessions that a process without a claim may be serving.
+    fn sketch_for_seekers(&mut self, is_all: bool) {
+        for seeker in self.seekers() {
+            let Some(work_dir) = seeker.work_dir() else { continue };
+            let project = encoded(work_dir);
+            for runtime in self.runtimes {
+                let chats = chats_of(&runtime.path.join("projects").join(&project));
+                let chats = self.list(&chats);
+                for session in &chats.transcripts {
+                    let path = transcript_path(&chats.directory, session);
+                    if let Some(dates) = self.read_dates(&path) {
+                        let fit = Fit::of(seeker, session, &dates);
+                        if fit.may_have_taken_up {
+                            self.reading.share(session);
+                        }
+                        if is_all || fit.is_named || fit.is_of_its_time {
+                            self.sketch_dates(runtime, session, path, dates);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_dates(&mut self, path: &Path) -> Option<Dates> {
+        let read = TranscriptFile::open(path).and_then(|file| {
+            Ok(Dates {
+                birth: transcript::read_birth(&file)?,
+                last_record_at_ms: transcript::read_last_record_at(&file)?,
+            })
+        });
+        read.map_err(|error| self.transcript_problem(path, &error)).ok()
+    }
+
+    fn transcript_problem(&mut self, path: &Path, error: &TranscriptError) {
+        let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
+        if !is_gone {
+            self.reading.problem(path, error.reason());
+        }
+    }
+
+    fn sketch_dates(&mut self, runtime: &Runtime, session: &SessionId, path: PathBuf, dates: Dates) {
+        if !self.is_ours(runtime) {
+            return;
+        }
+        let sketch = self.reading.sketch(session);
+        sketch.pairing = PairingRule::Owner;
+        sketch.born_at_ms = dates.birth.born_at_ms;
+        sketch.last_record_at_ms = dates.last_record_at_ms;
+        sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
+        self.set_transcript(session, path);
+    }
+
+    fn sketch_birth(&mut self, runtime: &Runtime, chats: &Path, session: &SessionId) {
+        if !self.is_ours(runtime) {
+            return;
+        }
+        let path = transcript_path(chats, session);
+        let birth = TranscriptFile::open(&path).and_then(|file| transcript::read_birth(&file));
+        let birth = match birth {
+            Ok(birth) => birth,
+            Err(error) => {
+                self.transcript_problem(&path, &error);
+                return;
+            }
+        };
+        let sketch = self.reading.sketch(session);
+        sketch.born_at_ms = birth.born_at_ms;
+        sketch.work_dir = sketch.work_dir.take().or(birth.work_dir);
+        sketch.pairing = PairingRule::Owner;
+        self.set_transcript(session, path);
+    }
+
+    /// What no process is named for belongs to one of the homes that share a
+    /// runtime directory, so that it is found once.
+    fn is_ours(&self, runtime: &Runtime) -> bool {
+        runtime.is_for(self.reading.home(), None, self.reading.look())
+    }
+
+    fn set_transcript(&mut self, session: &SessionId, path: PathBuf) {
+        self.reading.sketch(session).transcript = Some(path);
+    }
+
+    /// Reads every sidecar of a folder, and notes the transcripts of sessions
+    /// that are known of.
+    fn read_all(&mut self, runtime: &Runtime, chats: &Path) -> Chats {
+        let chats = self.list(chats);
+        self.read.insert(chats.directory.clone());
+        for name in &chats.sidecars {
+            let path = chats.directory.join(name);
+            sidecar::read(self.reading, &path, Keep::All(runtime));
+        }
+        for session in &chats.transcripts {
+            if self.reading.is_known(session) {
+                self.set_transcript(session, transcript_path(&chats.directory, session));
+            }
+        }
+        chats
+    }
+
+    fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
+        let directory = runtime.path.join("projects");
+        let names = self.names(&directory, PROJECTS_MAX);
+        names.names.into_iter().map(|name| directory.join(name)).collect()
+    }
+
+    fn list(&mut self, directory: &Path) -> Chats {
+        let names = self.names(directory, CHATS_MAX);
+        Chats {
+            sidecars: names
+                .texts()
+                .filter(|name| name.ends_with(sidecar::SUFFIX))
+                .map(str::to_owned)
+                .collect(),
+            transcripts: names.names.iter().filter_map(session_of).collect(),
+            directory: directory.to_owned(),
+        }
+    }
+
+    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        match names_in(directory, entries_max) {
+            Ok(names) => {
+                if names.is_cut {
+                    let message = format!("it has more than {entries_max} entries");
+                    self.reading.problem(directory, message);
+                }
+                names
+            }
+            Err(error) => {
+                self.reading.problem(directory, error);
+                Names::default()
+            }
+        }
+    }
+}
+
+/// When a session was, by its records.
+struct Dates {
+    birth: transcript::Birth,
+    last_record_at_ms: Option<i64>,
+}
+
+/// Whether a process without a claim may be serving a session.
+struct Fit {
+    /// Its arguments name the session.
+    is_named: bool,
+    /// The session was born or went on after the process began.
+    is_of_its_time: bool,
+    /// It may have taken up a session that another process left behind.
+    may_have_taken_up: bool,
+}
+
+impl Fit {
+    fn of(process: &AgentProcess, session: &SessionId, dates: &Dates) -> Self {
+        let program = process.program();
+        let named = super::process::session_named_by(&program);
+        let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
+        let began_at_ms = process.process.began_at_ms.as_ref().ok();
+        let is_of_its_time = began_at_ms.is_some_and(|began| {
+            let since = began.saturating_sub(CLOCK_SLACK_MS);
+            let dates = [dates.birth.born_at_ms, dates.last_record_at_ms];
+            dates.into_iter().flatten().any(|at| at >= since)
+        });
+        Self {
+            is_named,
+            is_of_its_time,
+            may_have_taken_up: is_named
+                || (is_of_its_time && super::process::continues_last(&program)),
+        }
+    }
+}
+
+/// The name of a directory's folder: every character but ASCII letters and
+/// digits becomes a hyphen. Not to be undone.
+pub(super) fn encoded(work_dir: &Path) -> String {
+    let text = String::from_utf8_lossy(work_dir.as_os_str().as_bytes());
+    // As JavaScript counts: a character outside the basic plane is two units.
+    text.encode_utf16()
+        .map(|unit| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+            _ => '-',
+        })
+        .collect()
+}
+
+fn chats_of(project: &Path) -> PathBuf {
+    project.join("chats")
+}
+
+fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
+    chats.join(format!("{session}{TRANSCRIPT_SUFFIX}"))
+}
+
+/// The session that a transcript's name names. Other `.jsonl` files beside it
+/// (`SESSION.ledger.jsonl`) name none.
+fn session_of(name: &OsString) -> Option<SessionId> {
+    let stem = name.to_str()?.strip_suffix(TRANSCRIPT_SUFFIX)?;
+    let is_id = ID_LENGTHS.contains(&stem.len())
+        && stem.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_id.then(|| SessionId::parse(stem).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_encoded_as_qwen_code_does() {
+        let check = |path: &str, right: &str| assert_eq!(encoded(Path::new(path)), right);
+        check("/home/dev/my_app.v1", "-home-dev-my-app-v1");
+        check("/home/dev/é", "-home-dev--");
+        check("/w/\u{1F980}x", "-w---x");
+    }
+
+    #[test]
+    fn only_an_id_names_a_transcript() {
+        let session = |name: &str| session_of(&OsString::from(name));
+        assert!(session("0a0cf238-8b66-4429-9815-234560ccc5d1.jsonl").is_some());
+        for other in [
+            "0a0cf238-8b66-4429-9815-234560ccc5d1.ledger.jsonl",
+            "0a0cf238-8b66-4429-9815-234560ccc5d1.runtime.json",
+            "notes.jsonl",
+            ".jsonl",
+        ] {
+            assert_eq!(session(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! One home's scan while it grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::FileFacts;
+
+use super::AGENT;
+use crate::agents::{AgentScan, Home, Look, Sketch};
+use crate::claim::{Claim, Exclusivity, Placement, SessionKey, Trust};
+use crate::problem::{Found, Problem};
+use crate::trust::trust_of;
+
+/// What one home has told so far.
+pub(super) struct Reading<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    claims: Vec<Claim>,
+    sketches: BTreeMap<SessionId, Sketch>,
+    /// Per session, the newest file that a clean exit would have removed.
+    removed_on_exit: BTreeMap<SessionId, Said>,
+    /// Per session, the newest sidecar. A clean exit leaves it.
+    left_on_exit: BTreeMap<SessionId, Said>,
+    problems: Vec<Problem>,
+}
+
+/// Who is named by a file, and since when.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    pid: Option<Pid>,
+    at_ms: i64,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) const fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        Self {
+            look,
+            home,
+            claims: Vec::new(),
+            sketches: BTreeMap::new(),
+            removed_on_exit: BTreeMap::new(),
+            left_on_exit: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(super) const fn look(&self) -> &'a Look<'a> {
+        self.look
+    }
+
+    pub(super) const fn home(&self) -> &'a Home {
+        self.home
+    }
+
+    pub(super) fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    pub(super) fn trust(&self, facts: &FileFacts) -> Trust {
+        trust_of(facts, self.home, self.look.machine)
+    }
+
+    pub(super) fn placement(&self, path: &Path) -> Placement {
+        self.look.machine.mounts().placement_of(path)
+    }
+
+    pub(super) fn claim(&mut self, claim: Claim) {
+        self.claims.push(claim);
+    }
+
+    pub(super) fn problem(&mut self, path: &Path, message: impl fmt::Display) {
+        self.problems.push(Problem::at(&AGENT, path, message));
+    }
+
+    /// Tells whether something has been said of a session.
+    pub(super) fn is_known(&self, session: &SessionId) -> bool {
+        self.sketches.contains_key(session)
+    }
+
+    /// The sketch of a session, new or known.
+    pub(super) fn sketch(&mut self, session: &SessionId) -> &mut Sketch {
+        let key = self.key(session);
+        self.sketches
+            .entry(session.clone())
+            .or_insert_with(|| Sketch::new(key))
+    }
+
+    /// A file that a clean exit would have removed names `pid` for `session`.
+    pub(super) fn note_removed_on_exit(&mut self, session: &SessionId, pid: Pid, at_ms: i64) {
+        let said = Said {
+            pid: Some(pid),
+            at_ms,
+        };
+        keep_newest(&mut self.removed_on_exit, session, said);
+    }
+
+    /// A sidecar names `pid`, or nobody any more, for `session`.
+    pub(super) fn note_left_on_exit(&mut self, session: &SessionId, pid: Option<Pid>, at_ms: i64) {
+        keep_newest(&mut self.left_on_exit, session, Said { pid, at_ms });
+    }
+
+    /// A process that makes no claims may have taken a session up: a stale claim
+    /// to it does not mean that nobody serves it.
+    pub(super) fn share(&mut self, session: &SessionId) {
+        for claim in &mut self.claims {
+            if claim.key.session == *session {
+                claim.exclusivity = Exclusivity::Shared;
+            }
+        }
+    }
+
+    /// The PIDs that any claim so far names.
+    pub(super) fn claimed_pids(&self) -> BTreeSet<Pid> {
+        let pids = self.claims.iter().filter_map(|claim| claim.subject.pid());
+        pids.collect()
+    }
+
+    /// Ends the scan.
+    ///
+    /// A left-over registry record or active writer lock makes an orphan of a
+    /// stale session, since a clean exit removes it. Unless another process
+    /// took the session up later: then that one's end is what counts, and a
+    /// sidecar alone is left behind by a clean exit too.
+    pub(super) fn finish(mut self) -> Found<AgentScan> {
+        for (session, said) in &self.removed_on_exit {
+            let is_taken_up_later = self
+                .left_on_exit
+                .get(session)
+                .is_some_and(|left| left.pid != said.pid && left.at_ms > said.at_ms);
+            if let Some(sketch) = self.sketches.get_mut(session) {
+                sketch.is_orphan_when_stale = !is_taken_up_later;
+            }
+        }
+        Found {
+            found: AgentScan {
+                claims: self.claims,
+                sketches: self.sketches.into_values().collect(),
+            },
+            problems: self.problems,
+        }
+    }
+}
+
+fn keep_newest(kept: &mut BTreeMap<SessionId, Said>, session: &SessionId, said: Said) {
+    let newest = kept.entry(session.clone()).or_insert(said);
+    if said.at_ms > newest.at_ms {
+        *newest = said;
+    }
+}

@@ -1,0 +1,106 @@
+//! The sidecars: every `*.runtime.json` beside the transcripts.
+//!
+//! Which session one is about is what it says inside, never its name: where a
+//! session's own sidecar belongs to a live process, some versions write
+//! `SESSION.claim-HEX.runtime.json` beside it.
+
+use std::path::Path;
+
+use whosup_process::Pid;
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar};
+
+use super::home::Runtime;
+use super::reading::Reading;
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
+};
+
+/// How the names of sidecars end.
+pub(super) const SUFFIX: &str = ".runtime.json";
+
+/// Which sidecars make claims.
+#[derive(Clone, Copy)]
+pub(super) enum Keep<'a> {
+    /// All of the home's, in its runtime directory.
+    All(&'a Runtime),
+    /// Those of the home's that name one of these processes.
+    Naming(&'a Runtime, &'a [Pid]),
+}
+
+/// Reads one sidecar and adds its claim.
+pub(super) fn read(reading: &mut Reading<'_>, path: &Path, keep: Keep<'_>) {
+    match read_sidecar(path) {
+        Ok((sidecar, facts)) => {
+            let pid = match sidecar.pid {
+                SidecarPid::Process(pid) => Some(pid),
+                SidecarPid::Released => None,
+            };
+            let (runtime, is_wanted) = match keep {
+                Keep::All(runtime) => (runtime, true),
+                Keep::Naming(runtime, pids) => {
+                    (runtime, pid.is_some_and(|pid| pids.contains(&pid)))
+                }
+            };
+            if is_wanted && runtime.is_for(reading.home(), pid, reading.look()) {
+                add_claim(reading, &sidecar, path, &facts);
+            }
+        }
+        // Its session was left since the directory was listed.
+        Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
+        Err(error) => reading.problem(path, error.reason()),
+    }
+}
+
+fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &FileFacts) {
+    let session = &sidecar.session_id;
+    let (subject, pid, says) = match sidecar.pid {
+        SidecarPid::Process(pid) => (Subject::Process(pid), Some(pid), says(pid, sidecar)),
+        SidecarPid::Released => (Subject::Released, None, "released (pid 0)".to_owned()),
+    };
+    reading.note_left_on_exit(session, pid, sidecar.started_at_ms);
+    let sketch = reading.sketch(session);
+    // The registry, which is read first, follows `/cd` as well and knows more.
+    sketch
+        .work_dir
+        .get_or_insert_with(|| sidecar.work_dir.clone());
+    if sketch.agent_version.is_none() {
+        sketch.agent_version.clone_from(&sidecar.agent_version);
+    }
+    if sketch.endpoint.is_none() {
+        sketch.endpoint.clone_from(&sidecar.endpoint);
+    }
+    // Only the terminal interface writes sidecars.
+    sketch.is_headless.get_or_insert(false);
+    let claim = Claim {
+        key: reading.key(session),
+        subject,
+        scope: ClaimedScope {
+            host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id.clone(),
+            pid_namespace: sidecar.pid_namespace,
+        },
+        stamp: sidecar.process_start.clone(),
+        dated_at_ms: Some(sidecar.started_at_ms),
+        modified_at_ms: facts.modified_ms,
+        executable: sidecar.executable.clone(),
+        work_dir: Some(sidecar.work_dir.clone()),
+        exclusivity: Exclusivity::Exclusive,
+        serving: Serving::One,
+        trust: reading.trust(facts),
+        placement: reading.placement(path),
+        evidence: Evidence {
+            kind: EvidenceKind::Sidecar,
+            path: Some(path.to_owned()),
+            says,
+        },
+    };
+    reading.claim(claim);
+}
+
+fn says(pid: Pid, sidecar: &Sidecar) -> String {
+    match &sidecar.process_start_text {
+        Some(start) => format!("pid {pid}, start {start}"),
+        None => format!("pid {pid}"),
+    }
+}
