@@ -79,12 +79,15 @@ fn a_new_process_began_between_the_moments_before_and_after_its_start() {
 
 #[test]
 fn the_id_of_a_thread_names_no_process() {
-    let mut tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let thread = tasks.find_map(|task| {
-        let id: i64 = task.unwrap().file_name().to_str()?.parse().ok()?;
-        (id != i64::from(Pid::own().get())).then(|| pid(id))
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let running = std::thread::spawn(move || {
+        tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+        let _ = ended.recv();
     });
-    let thread = thread.expect("tests run in threads of their own");
+    let link = told.recv().unwrap();
+    let thread = pid(link.file_name().unwrap().to_str().unwrap().parse().unwrap());
+    assert_ne!(thread, Pid::own());
     for table in [Proc::system(), table_without_pidfd()] {
         assert_eq!(table.probe(thread), Ok(None));
         assert_eq!(table.is_thread(thread), Ok(true));
@@ -105,6 +108,8 @@ fn the_id_of_a_thread_names_no_process() {
     };
     let holders = Proc::system().holders(&[own_files], Among::These(&[thread]));
     assert_eq!(holders.unwrap().unreadable, []);
+    drop(end);
+    running.join().unwrap();
 }
 
 #[test]

@@ -3,8 +3,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
-
 use crate::{Absent, Field, Pid, Process};
 
 use super::look::Look;
@@ -32,13 +30,17 @@ impl Opened {
     ///
     /// [`Absent::PermissionDenied`] if it exists and is not shown.
     pub(super) fn open(look: &mut Look<'_>, pid: Pid) -> Field<Self> {
-        let dir = open_dir(look.root(), pid.to_string()).map_err(|errno| match errno {
-            Errno::NOENT if look.is_system() && look.exists(pid) == Ok(true) => {
-                Absent::PermissionDenied
+        let opened = open_dir(look.root(), pid.to_string())
+            .map_err(absent)
+            .and_then(|dir| Ok((read_stat(&dir, &mut look.buffer)?, dir)));
+        let (stat, dir) = match opened {
+            Ok(opened) => opened,
+            // Hidden processes look as if they were not there.
+            Err(Absent::Vanished) if look.is_system() && look.exists(pid) == Ok(true) => {
+                return Err(Absent::PermissionDenied);
             }
-            errno => absent(errno),
-        })?;
-        let stat = read_stat(&dir, &mut look.buffer)?;
+            Err(reason) => return Err(reason),
+        };
         let has_exited = super::exit_watch::has_exited(look, &stat);
         let mut opened = Self {
             dir,

@@ -90,9 +90,11 @@ impl Stat {
 ///
 /// [`Absent::Malformed`] naming the first field that is not as documented.
 pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
+    // Without its end the last number may be half a number.
+    let bytes = bytes.strip_suffix(b"\n").ok_or_else(|| malformed("end"))?;
     let (pid, comm, rest) = split_name(bytes).ok_or_else(|| malformed("name"))?;
     let mut fields: [&[u8]; FIELDS_MAX] = [b""; FIELDS_MAX];
-    let words = rest.trim_ascii().split(|byte| *byte == b' ');
+    let words = rest.trim_ascii_start().split(|byte| *byte == b' ');
     for (slot, word) in fields.iter_mut().skip(FIRST_FIELD).zip(words) {
         *slot = word;
     }
@@ -197,3 +199,6 @@ fn parse_rss_bytes(fields: &[&[u8]; FIELDS_MAX]) -> Field<u64> {
 fn malformed(what: &str) -> Absent {
     Absent::Malformed(format!("{what} of `stat`"))
 }
+
+#[cfg(test)]
+mod tests;
