@@ -1,0 +1,221 @@
+//! What was appended to a transcript since the last look.
+
+use whosup_sidecar::file::FileFacts;
+
+use super::split::Splitter;
+use super::{
+    LINE_BYTES_MAX, LINE_HEAD_BYTES, Line, STEP_BYTES, Stopped, TranscriptError, TranscriptFile,
+    step_within,
+};
+
+/// How many lines are handed out at once; the rest come with the next look. A
+/// bound for files of nothing but newlines.
+pub const APPENDED_LINES_MAX: usize = 16 * 1024;
+
+/// How many bytes before its offset a cursor remembers, as a hash. Records
+/// have ids and dates within that distance.
+pub const FINGERPRINT_BYTES: usize = 256;
+
+/// How far a transcript has been read. A plain value: it holds no file open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cursor {
+    /// The device of the file.
+    pub device: u64,
+    /// The inode of the file.
+    pub inode: u64,
+    /// Where to read on, in bytes.
+    pub offset: u64,
+    /// A hash of the bytes before the offset, to notice that they were rewritten.
+    pub fingerprint: u64,
+    /// Where the line begins, if the offset lies within one that is too long.
+    pub long_line_start: Option<u64>,
+}
+
+/// Whether the file was the one that the cursor came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CursorAnswer {
+    /// It was, and what is handed out follows what was read before.
+    Continued,
+    /// It was not, and reading began anew: forget what was read before.
+    Restarted(Restart),
+}
+
+/// Why reading began anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restart {
+    /// Another file has the path now.
+    Replaced,
+    /// The file is shorter than what was read.
+    Truncated,
+    /// The bytes before the offset are others now.
+    Rewritten,
+}
+
+/// The lines that were appended, and the cursor for the next look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// The lines, in order. A last line without an end is not among them: it
+    /// comes when it has one.
+    pub lines: Vec<Line>,
+    /// Where to read on.
+    pub cursor: Cursor,
+    /// Whether these lines follow those of the look before.
+    pub answer: CursorAnswer,
+    /// Why there are no more lines; unless it is [`Stopped::NothingLeft`], look
+    /// again at once.
+    pub stopped: Stopped,
+}
+
+impl TranscriptFile {
+    /// A cursor at the beginning of the file.
+    #[must_use]
+    pub fn cursor_at_start(&self) -> Cursor {
+        start_of(self.facts())
+    }
+
+    /// A cursor at the beginning of a line: at 0, at a line's `offset`, or at
+    /// the `end` of a line that is not torn.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::NotLineStart`] if no line begins there;
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub fn cursor_at(&self, offset: u64) -> Result<Cursor, TranscriptError> {
+        let before = self.bytes_before(offset)?;
+        let is_all_there = before.len() as u64 == offset.min(FINGERPRINT_BYTES as u64);
+        if offset > 0 && (!is_all_there || before.last() != Some(&b'\n')) {
+            let path = self.path().to_owned();
+            return Err(TranscriptError::NotLineStart { path, offset });
+        }
+        Ok(Cursor {
+            offset,
+            fingerprint: hash(&before),
+            ..self.cursor_at_start()
+        })
+    }
+
+    /// Reads the lines that were appended since `cursor`, at most about
+    /// `bytes_max` bytes of them.
+    ///
+    /// A smaller bound than [`LINE_BYTES_MAX`] counts as that one, so that
+    /// every look gets on. A file that was truncated, replaced or rewritten is
+    /// read from its beginning, and the answer says so.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub fn read_from(&self, cursor: &Cursor, bytes_max: u64) -> Result<Appended, TranscriptError> {
+        let answer = self.answer(cursor)?;
+        let start = match answer {
+            CursorAnswer::Continued => *cursor,
+            CursorAnswer::Restarted(_) => self.cursor_at_start(),
+        };
+        let mut splitter = self.splitter_at(&start)?;
+        let mut lines = Vec::new();
+        let mut offset = start.offset;
+        let end = offset.saturating_add(bytes_max.max(LINE_BYTES_MAX as u64 + 1));
+        let mut buffer = vec![0; STEP_BYTES];
+        let stopped = loop {
+            if lines.len() >= APPENDED_LINES_MAX {
+                break Stopped::LinesMax;
+            }
+            let wanted = step_within(end - offset);
+            if wanted == 0 {
+                break self.bytes_max_or_end(offset)?;
+            }
+            let count = self.open.read_at(&mut buffer[..wanted], offset)?;
+            if count == 0 {
+                break Stopped::NothingLeft;
+            }
+            offset += count as u64;
+            splitter.push(&buffer[..count], &mut lines, APPENDED_LINES_MAX);
+        };
+        let cursor = self.cursor_after(&splitter, offset)?;
+        Ok(Appended {
+            lines,
+            cursor,
+            answer,
+            stopped,
+        })
+    }
+
+    /// Compares the file with the one that the cursor came from.
+    fn answer(&self, cursor: &Cursor) -> Result<CursorAnswer, TranscriptError> {
+        let facts = self.open.facts()?;
+        let restart = if (facts.device, facts.inode) != (cursor.device, cursor.inode) {
+            Restart::Replaced
+        } else if facts.len < cursor.offset {
+            Restart::Truncated
+        } else if cursor.is_malformed()
+            || hash(&self.bytes_before(cursor.offset)?) != cursor.fingerprint
+        {
+            Restart::Rewritten
+        } else {
+            return Ok(CursorAnswer::Continued);
+        };
+        Ok(CursorAnswer::Restarted(restart))
+    }
+
+    fn splitter_at(&self, cursor: &Cursor) -> Result<Splitter, TranscriptError> {
+        let Some(line_start) = cursor.long_line_start else {
+            return Ok(Splitter::at(cursor.offset));
+        };
+        let mut head = vec![0; LINE_HEAD_BYTES];
+        let count = self.open.read_at(&mut head, line_start)?;
+        head.truncate(count);
+        let len = cursor.offset.saturating_sub(line_start);
+        Ok(Splitter::within(line_start, len, head))
+    }
+
+    /// The cursor for the next look: at the line that has no end yet, or, where
+    /// that is too long to be read again each time, within it.
+    fn cursor_after(&self, splitter: &Splitter, offset: u64) -> Result<Cursor, TranscriptError> {
+        let (offset, long_line_start) = if splitter.is_too_long() {
+            (offset, Some(splitter.line_start()))
+        } else {
+            (splitter.line_start(), None)
+        };
+        Ok(Cursor {
+            offset,
+            fingerprint: hash(&self.bytes_before(offset)?),
+            long_line_start,
+            ..self.cursor_at_start()
+        })
+    }
+
+    fn bytes_before(&self, offset: u64) -> Result<Vec<u8>, TranscriptError> {
+        let count = offset.min(FINGERPRINT_BYTES as u64);
+        let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
+        let read = self.open.read_at(&mut bytes, offset - count)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+}
+
+impl Cursor {
+    /// Tells whether no reading can have made this value, which may have been
+    /// kept somewhere: a line that is too long begins far before the offset.
+    fn is_malformed(&self) -> bool {
+        self.long_line_start.is_some_and(|start| {
+            let within = self.offset.checked_sub(start);
+            within.is_none_or(|bytes| bytes <= LINE_BYTES_MAX as u64)
+        })
+    }
+}
+
+fn start_of(facts: &FileFacts) -> Cursor {
+    Cursor {
+        device: facts.device,
+        inode: facts.inode,
+        offset: 0,
+        fingerprint: hash(&[]),
+        long_line_start: None,
+    }
+}
+
+/// FNV-1a of 64 bits: a hash that is the same in every run and on every machine.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
