@@ -9,6 +9,40 @@
 //! Everything read from the system is a [`Field`]: the value, or the reason
 //! why it is absent. "No such process" (`Ok(None)`) and "could not look"
 //! (`Err`) never collapse into each other.
+//!
+//! One look at the table, for questions about many processes:
+//!
+//! ```
+//! use whosup_process::{Pid, ProcessTable, system_backend};
+//!
+//! let table = ProcessTable::look(system_backend());
+//! if let Some(own) = table.seen(Pid::own()) {
+//!     for parent in table.ancestors(own) {
+//!         let details = table.details(parent);
+//!         println!("{} {:?} {:?}", parent.pid, details.argv, details.cwd);
+//!     }
+//! }
+//! ```
+//!
+//! One process over time, as a lock file or a registry may name it:
+//!
+//! ```
+//! use std::time::Duration;
+//! use whosup_process::{Pid, ProbeError, StartStamp, Still, system_backend};
+//!
+//! fn is_owner_there(pid: Pid, stamp: &StartStamp) -> Result<bool, ProbeError> {
+//!     Ok(system_backend().is_still(pid, stamp)? == Still::Running)
+//! }
+//!
+//! let backend = system_backend();
+//! if let Ok(Some(own)) = backend.probe(Pid::own()) {
+//!     assert!(is_owner_there(own.pid, &own.stamp)?);
+//!     if let Some(watch) = backend.watch_exit(own.pid, &own.stamp)? {
+//!         assert!(!watch.wait(Some(Duration::ZERO))?);
+//!     }
+//! }
+//! # Ok::<(), ProbeError>(())
+//! ```
 
 mod backend;
 mod exit_watch;
@@ -39,3 +73,7 @@ pub use recorded_process::RecordedProcess;
 pub use scope::{BootId, HostName, PidNamespace, PidScope};
 pub use table::ProcessTable;
 pub use view::{HidePid, View};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

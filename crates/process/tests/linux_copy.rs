@@ -71,7 +71,10 @@ impl Copy {
     }
 
     fn process(&self, number: i64, name: &str, start: u64) {
-        self.write(&format!("{number}/stat"), stat(number, name, 'S', 4_194_304, 1, start));
+        self.write(
+            &format!("{number}/stat"),
+            stat(number, name, 'S', 4_194_304, 1, start),
+        );
         let status = format!(
             "Name:\t{name}\nTgid:\t{number}\nPid:\t{number}\nUid:\t7\t8\t9\t9\n\
              NSpid:\t{number}\t3\nCapEff:\t0000000000000000\n"
@@ -191,7 +194,10 @@ fn one_bad_process_hides_no_other() {
     let (listed, unreadable) = copy.table().processes().unwrap();
     assert!(began.elapsed().as_secs() < 10, "a FIFO blocked the look");
     let pids: Vec<i32> = listed.iter().map(|process| process.pid.get()).collect();
-    assert!(pids.contains(&4711) && pids.contains(&100) && pids.len() == 2, "{pids:?}");
+    assert!(
+        pids.contains(&4711) && pids.contains(&100) && pids.len() == 2,
+        "{pids:?}"
+    );
     let mut bad: Vec<i32> = unreadable.iter().map(|(pid, _)| pid.get()).collect();
     bad.sort_unstable();
     assert_eq!(bad, [4712, 4713, 4714, 4715, 4717, 4718, 4719]);
@@ -350,7 +356,12 @@ fn more_descriptors_than_the_bound_are_told_and_what_was_found_is_kept() {
     };
     assert_eq!(holders.unreadable, [(pid(4711), cut)]);
     assert!(holders.found.len() <= 1);
-    assert!(holders.found.iter().all(|found| found.access == Access::Write));
+    assert!(
+        holders
+            .found
+            .iter()
+            .all(|found| found.access == Access::Write)
+    );
 }
 
 #[test]

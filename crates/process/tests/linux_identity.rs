@@ -82,7 +82,8 @@ fn the_id_of_a_thread_names_no_process() {
     let (tell, told) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let running = std::thread::spawn(move || {
-        tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+        tell.send(std::fs::read_link("/proc/thread-self").unwrap())
+            .unwrap();
         let _ = ended.recv();
     });
     let link = told.recv().unwrap();

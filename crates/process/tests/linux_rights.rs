@@ -215,7 +215,9 @@ fn hidepid_hides_nothing_from_the_group_that_is_exempt() {
 fn without_a_group_named_the_group_0_is_exempt() {
     const TEST: &str = "without_a_group_named_the_group_0_is_exempt";
     if world::part().is_none() {
-        let in_group_0 = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", "0"];
+        let in_group_0 = [
+            "setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", "0",
+        ];
         return below_proc("hidepid=2", &in_group_0, TEST, "nobody");
     }
     check_view(HidePid::Invisible, true);
@@ -241,7 +243,12 @@ fn hidepid_may_hide_processes_from_a_root_without_that_right() {
     if world::part().is_none() {
         // As in a container that dropped the capability: root, outside of group 0.
         let tame = [
-            "setpriv", "--regid", NOBODY, "--clear-groups", "--bounding-set", "-sys_ptrace",
+            "setpriv",
+            "--regid",
+            NOBODY,
+            "--clear-groups",
+            "--bounding-set",
+            "-sys_ptrace",
         ];
         return below_proc("hidepid=2", &tame, TEST, "root");
     }
@@ -264,8 +271,7 @@ fn without_hidepid_everything_is_shown() {
 
 #[test]
 fn from_another_user_namespace_it_is_not_known_that_everything_is_shown() {
-    const TEST: &str =
-        "from_another_user_namespace_it_is_not_known_that_everything_is_shown";
+    const TEST: &str = "from_another_user_namespace_it_is_not_known_that_everything_is_shown";
     if world::part().is_none() {
         let nested = ["unshare", "-U", "-r"];
         return below_proc("hidepid=2,gid=0", &nested, TEST, "nested");

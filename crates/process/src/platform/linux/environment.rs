@@ -47,7 +47,7 @@ pub(super) fn read_environment(
 /// # Errors
 ///
 /// [`Absent::Overwritten`] if a name is missing where something was overwritten.
-fn parse_environment(bytes: &[u8], names: &[&str]) -> Field<Vec<(String, OsString)>> {
+pub(super) fn parse_environment(bytes: &[u8], names: &[&str]) -> Field<Vec<(String, OsString)>> {
     let entries = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let entries: Vec<&[u8]> = entries.split(|byte| *byte == 0).collect();
     let find = |name: &&str| {

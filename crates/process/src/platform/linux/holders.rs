@@ -139,7 +139,7 @@ fn read_holder(
 }
 
 /// Parses an `fdinfo` (proc_pid_fdinfo(5)).
-fn parse_fdinfo(bytes: &[u8]) -> Field<(Access, Vec<LockKind>)> {
+pub(super) fn parse_fdinfo(bytes: &[u8]) -> Field<(Access, Vec<LockKind>)> {
     let mut access = None;
     let mut locks = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {

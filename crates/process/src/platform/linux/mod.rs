@@ -9,6 +9,8 @@ mod clock;
 mod details;
 mod environment;
 mod exit_watch;
+#[cfg(test)]
+mod garbage;
 mod holders;
 mod look;
 mod mount;
