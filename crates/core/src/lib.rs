@@ -19,8 +19,11 @@ pub mod panes;
 pub mod phase;
 pub mod problem;
 pub mod recognize;
+pub mod record;
 pub mod scan;
 pub mod session;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 pub mod transcript;
 pub mod trust;
 pub mod verdict;

@@ -164,3 +164,6 @@ fn ids_of<'a>(keys: impl IntoIterator<Item = &'a SessionKey>) -> Vec<SessionId> 
         .map(|key| key.session.clone())
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

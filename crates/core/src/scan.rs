@@ -14,6 +14,7 @@ use crate::observe::Observer;
 use crate::panes::Panes;
 use crate::problem::{Found, PROBLEMS_MAX, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
+use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
 
 /// What one scan looks for.
@@ -60,9 +61,7 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
     let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
-    let needs_panes = processes
-        .iter()
-        .any(|process| may_be_in_a_pane(process));
+    let needs_panes = processes.iter().any(|process| may_be_in_a_pane(process));
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
         let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);
@@ -74,11 +73,19 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
             .iter()
             .map(|(adapter, home)| scan_home(machine, scope, *adapter, home, &processes))
             .collect();
-        let panes = panes.and_then(|asked| asked.join().ok()).unwrap_or_default();
+        let panes = panes
+            .and_then(|asked| asked.join().ok())
+            .unwrap_or_default();
         (panes, scans)
     });
     let panes = panes.take(&mut problems);
-    let mut found = AgentScan::default();
+    let records = scan_records(machine, &scope.depth, |agent| {
+        scope
+            .agents
+            .as_ref()
+            .is_none_or(|agents| agents.contains(agent))
+    });
+    let mut found = records.take(&mut problems);
     for scanned in scans {
         let scanned = scanned.take(&mut problems);
         found.claims.extend(scanned.claims);
@@ -181,9 +188,8 @@ fn judge_and_merge(
 fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
     let view = machine.table().view();
     let placement = machine.mounts().placement_of(&home.root);
-    let is_initial = |field: &Result<bool, Absent>| {
-        matches!(field, Ok(true) | Err(Absent::Unsupported))
-    };
+    let is_initial =
+        |field: &Result<bool, Absent>| matches!(field, Ok(true) | Err(Absent::Unsupported));
     machine.table().processes().is_ok()
         && matches!(view.is_everything_shown, Ok(true))
         && match placement {
@@ -254,7 +260,12 @@ fn pane_of(
 impl Scanned<'_> {
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
-        for session in self.snapshot.sessions.iter_mut().filter(|session| wanted(session)) {
+        for session in self
+            .snapshot
+            .sessions
+            .iter_mut()
+            .filter(|session| wanted(session))
+        {
             let Some(adapter) = agents::adapter(&session.key.agent) else {
                 continue;
             };

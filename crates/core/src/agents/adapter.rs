@@ -311,6 +311,8 @@ pub struct Sketch {
     pub endpoint: Option<String>,
     /// When the session began, by the claim's file.
     pub started_at_ms: Option<i64>,
+    /// When the session ended, where somebody recorded that.
+    pub ended_at_ms: Option<i64>,
 }
 
 impl Sketch {
@@ -333,6 +335,7 @@ impl Sketch {
             agent_version: None,
             endpoint: None,
             started_at_ms: None,
+            ended_at_ms: None,
         }
     }
 }

@@ -6,16 +6,16 @@ use std::path::Path;
 
 /// The names in a directory.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Sorted, so that the order in which a file system lists never matters.
-    pub(super) names: Vec<OsString>,
+    pub(crate) names: Vec<OsString>,
     /// There are more than were asked for.
-    pub(super) is_cut: bool,
+    pub(crate) is_cut: bool,
 }
 
 impl Names {
     /// The names that are UTF-8. An agent's own names all are.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.names.iter().filter_map(|name| name.to_str())
     }
 }
@@ -26,7 +26,7 @@ impl Names {
 /// # Errors
 ///
 /// What the system said if it can't be read.
-pub(super) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
+pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Names::default()),

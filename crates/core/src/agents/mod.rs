@@ -13,6 +13,7 @@ pub use adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, Look, Message,
     MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
 };
+pub(crate) use folder::names_in;
 
 /// Every agent that has an adapter, in the order of `whosup agents`.
 pub const AGENTS: &[&dyn Adapter] = &[

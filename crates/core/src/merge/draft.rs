@@ -92,6 +92,7 @@ impl Draft {
             .or_else(|| other.agent_version.clone());
         mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
+        mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
         if mine.pairing == crate::agents::PairingRule::Never {
             mine.pairing = other.pairing;
         }
@@ -232,7 +233,7 @@ impl Draft {
     /// A session that never came to be: an id that its agent gave up before
     /// anything happened under it.
     pub(super) fn is_nothing(&self) -> bool {
-        self.sketch.is_provisional && !is_live(self.verdict())
+        self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited
     }
 
     pub(super) fn into_session(self, default_homes: &HashSet<PathBuf>) -> Session {

@@ -10,6 +10,7 @@ use super::{
     WireProblem, WireProcess, WireSession, WireSnapshot, WireUnattributed,
 };
 use crate::agents::{self, Invocation};
+use crate::claim::EvidenceKind;
 use crate::machine::Machine;
 use crate::panes::{self, Pane};
 use crate::problem::Problem;
@@ -85,7 +86,10 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
             .or_else(|| sketch.agent_version.clone()),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
-        ended_at: None,
+        ended_at: sketch
+            .ended_at_ms
+            .filter(|_| !is_live)
+            .and_then(timestamp),
         context: None,
         turn: None,
         usage: None,
@@ -96,7 +100,12 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
                 .as_deref()
                 .or(sketch.transcript.as_deref())
                 .map(text),
-            record: None,
+            record: session
+                .evidence
+                .iter()
+                .find(|judged| judged.evidence.kind == EvidenceKind::Record)
+                .and_then(|judged| judged.evidence.path.as_deref())
+                .map(text),
         },
         endpoint: sketch.endpoint.clone().filter(|_| is_live),
         home: (!session.is_default_home).then(|| text(&session.key.home)),

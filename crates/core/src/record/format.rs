@@ -1,0 +1,359 @@
+//! The format of a session record.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
+use whosup_sidecar::{AgentId, FieldError, JsonError, SessionId, StrictObject};
+
+use crate::phase::{Phase, WaitingFor};
+
+/// The version of the format. It rises only on a breaking change.
+pub const RECORD_SCHEMA: i64 = 1;
+
+/// The size of a record at most, in bytes.
+pub const RECORD_BYTES_MAX: u64 = 64 * 1024;
+
+/// What our hooks know of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRecord {
+    /// The agent.
+    pub agent: AgentId,
+    /// The agent's own id of the session.
+    pub session: SessionId,
+    /// The agent's home.
+    pub home: PathBuf,
+    /// Who runs it; `None` if the last look found nobody.
+    pub owner: Option<RecordedOwner>,
+    /// What it was doing when it was last heard of.
+    pub phase: Phase,
+    /// What it waited for then.
+    pub waiting_for: Option<WaitingFor>,
+    /// When it was last heard of, in milliseconds since 1970.
+    pub last_event_at_ms: i64,
+    /// When it began.
+    pub started_at_ms: Option<i64>,
+    /// When it ended.
+    pub ended_at_ms: Option<i64>,
+    /// Where it worked at the last start of a turn.
+    pub work_dir: Option<PathBuf>,
+    /// Its branch then.
+    pub git_branch: Option<String>,
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+    /// The session that it is a sub-agent of.
+    pub parent: Option<SessionId>,
+}
+
+/// The owner of a session, by its identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedOwner {
+    /// Its PID.
+    pub pid: Pid,
+    /// When it began, raw.
+    pub stamp: Option<StartStamp>,
+    /// The host.
+    pub host: Option<String>,
+    /// The run of its kernel.
+    pub boot: Option<BootId>,
+    /// The PID namespace.
+    pub pid_namespace: Option<PidNamespace>,
+    /// The program.
+    pub executable: Option<PathBuf>,
+    /// It runs many sessions.
+    pub is_shared: bool,
+}
+
+/// Why a text is no session record.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// It is no JSON object.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// A field is missing or wrong.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// It is of a version that this program does not know.
+    #[error("`schema_version` is {found}, this program reads {RECORD_SCHEMA}")]
+    Schema {
+        /// The version.
+        found: i64,
+    },
+    /// A name or number in it is not of its form.
+    #[error("`{key}` is no {expected}: {reason}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Parses a session record.
+///
+/// # Errors
+///
+/// [`RecordError`] naming the field that is wrong.
+pub fn parse_record(bytes: &[u8]) -> Result<SessionRecord, RecordError> {
+    let object = StrictObject::parse(bytes)?;
+    let schema = object.integer("schema_version")?;
+    if schema != RECORD_SCHEMA {
+        return Err(RecordError::Schema { found: schema });
+    }
+    let agent = AgentId::parse(object.string("agent")?)
+        .map_err(|error| wrong("agent", "agent name", error))?;
+    let session = session_id("session_id", object.string("session_id")?)?;
+    let parent = object
+        .opt_string("parent_session_id")?
+        .map(|text| session_id("parent_session_id", text))
+        .transpose()?;
+    let phase = object.string("phase")?;
+    let phase =
+        Phase::from_name(phase).ok_or_else(|| wrong("phase", "phase", format!("`{phase}`")))?;
+    let waiting_for = object
+        .opt_string("waiting_for")?
+        .map(|text| {
+            let unknown = || wrong("waiting_for", "thing to wait for", format!("`{text}`"));
+            WaitingFor::from_name(text).ok_or_else(unknown)
+        })
+        .transpose()?;
+    Ok(SessionRecord {
+        agent,
+        session,
+        parent,
+        phase,
+        waiting_for,
+        home: PathBuf::from(object.string("home")?),
+        owner: object.opt_object("owner")?.map(owner).transpose()?,
+        last_event_at_ms: time(&object, "last_event_at")?
+            .ok_or_else(|| wrong("last_event_at", "time", "it is missing"))?,
+        started_at_ms: time(&object, "started_at")?,
+        ended_at_ms: time(&object, "ended_at")?,
+        work_dir: object.opt_string("work_dir")?.map(PathBuf::from),
+        git_branch: object.opt_string("git_branch")?.map(str::to_owned),
+        transcript: object.opt_string("transcript")?.map(PathBuf::from),
+    })
+}
+
+fn owner(object: StrictObject<'_>) -> Result<RecordedOwner, RecordError> {
+    let stamp = match (
+        object.opt_string("start_stamp_kind")?,
+        object.opt_string("start_stamp")?,
+    ) {
+        (Some(kind), Some(text)) => {
+            let kind = StampKind::from_name(kind).ok_or_else(|| {
+                wrong(
+                    "start_stamp_kind",
+                    "kind of start stamp",
+                    format!("`{kind}`"),
+                )
+            })?;
+            let stamp = StartStamp::parse(kind, text)
+                .map_err(|error| wrong("start_stamp", "start stamp", error))?;
+            Some(stamp)
+        }
+        _ => None,
+    };
+    let boot = object
+        .opt_string("boot_id")?
+        .map(|text| {
+            BootId::parse(text).ok_or_else(|| wrong("boot_id", "boot id", format!("`{text}`")))
+        })
+        .transpose()?;
+    let pid_namespace = object
+        .opt_integer("pid_namespace")?
+        .map(|inode| {
+            u64::try_from(inode)
+                .map(PidNamespace)
+                .map_err(|error| wrong("pid_namespace", "PID namespace", error))
+        })
+        .transpose()?;
+    Ok(RecordedOwner {
+        pid: object.pid("pid")?,
+        stamp,
+        boot,
+        pid_namespace,
+        host: object.opt_string("hostname")?.map(str::to_owned),
+        executable: object.opt_string("executable")?.map(PathBuf::from),
+        is_shared: object.opt_bool("shared")?.unwrap_or(false),
+    })
+}
+
+fn session_id(key: &'static str, text: &str) -> Result<SessionId, RecordError> {
+    SessionId::parse(text).map_err(|error| wrong(key, "session id", error))
+}
+
+fn time(object: &StrictObject<'_>, key: &'static str) -> Result<Option<i64>, RecordError> {
+    object
+        .opt_string(key)?
+        .map(|text| {
+            text.parse::<jiff::Timestamp>()
+                .map(jiff::Timestamp::as_millisecond)
+                .map_err(|error| wrong(key, "time", error))
+        })
+        .transpose()
+}
+
+fn wrong(key: &'static str, expected: &'static str, reason: impl ToString) -> RecordError {
+    RecordError::Value {
+        key,
+        expected,
+        reason: reason.to_string(),
+    }
+}
+
+/// The form in which a record is written.
+#[derive(Debug, Serialize)]
+struct Written<'a> {
+    schema_version: i64,
+    agent: &'a str,
+    session_id: &'a str,
+    parent_session_id: Option<&'a str>,
+    home: String,
+    owner: Option<WrittenOwner<'a>>,
+    phase: &'static str,
+    waiting_for: Option<&'static str>,
+    started_at: Option<String>,
+    last_event_at: Option<String>,
+    ended_at: Option<String>,
+    work_dir: Option<String>,
+    git_branch: Option<&'a str>,
+    transcript: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct WrittenOwner<'a> {
+    pid: i32,
+    start_stamp: Option<String>,
+    start_stamp_kind: Option<&'static str>,
+    hostname: Option<&'a str>,
+    boot_id: Option<&'a str>,
+    pid_namespace: Option<u64>,
+    executable: Option<String>,
+    shared: bool,
+}
+
+impl SessionRecord {
+    /// The record as JSON. Writing it anywhere is not this crate's.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        use crate::wire::timestamp;
+        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let owner = self.owner.as_ref().map(|owner| WrittenOwner {
+            pid: owner.pid.get(),
+            start_stamp: owner.stamp.as_ref().map(ToString::to_string),
+            start_stamp_kind: owner.stamp.as_ref().map(|stamp| stamp.kind().name()),
+            hostname: owner.host.as_deref(),
+            boot_id: owner.boot.as_ref().map(BootId::as_str),
+            pid_namespace: owner.pid_namespace.map(|namespace| namespace.0),
+            executable: owner.executable.as_ref().map(text),
+            shared: owner.is_shared,
+        });
+        let written = Written {
+            schema_version: RECORD_SCHEMA,
+            agent: self.agent.as_str(),
+            session_id: self.session.as_str(),
+            parent_session_id: self.parent.as_ref().map(SessionId::as_str),
+            home: text(&self.home),
+            owner,
+            phase: self.phase.name(),
+            waiting_for: self.waiting_for.map(WaitingFor::name),
+            started_at: self.started_at_ms.and_then(timestamp),
+            last_event_at: timestamp(self.last_event_at_ms),
+            ended_at: self.ended_at_ms.and_then(timestamp),
+            work_dir: self.work_dir.as_ref().map(text),
+            git_branch: self.git_branch.as_deref(),
+            transcript: self.transcript.as_ref().map(text),
+        };
+        // Only text, numbers and nulls: this can't fail, and a failure would
+        // show as null, which no reader takes for a record.
+        serde_json::to_value(written).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> SessionRecord {
+        SessionRecord {
+            agent: AgentId::parse("claude-code").unwrap(),
+            session: SessionId::parse("s1").unwrap(),
+            home: PathBuf::from("/home/dev/.claude"),
+            owner: Some(RecordedOwner {
+                pid: Pid::new(4711).unwrap(),
+                stamp: Some(StartStamp::LinuxTicks(8123)),
+                host: Some("devbox".to_owned()),
+                boot: BootId::parse("19c1d8ff-a55f-47c0-82a1-b0f1bc43623a"),
+                pid_namespace: Some(PidNamespace::INITIAL),
+                executable: Some(PathBuf::from("/opt/claude")),
+                is_shared: false,
+            }),
+            phase: Phase::Waiting,
+            waiting_for: Some(WaitingFor::Permission),
+            last_event_at_ms: 1_795_812_846_391,
+            started_at_ms: Some(1_795_812_774_007),
+            ended_at_ms: None,
+            work_dir: Some(PathBuf::from("/home/dev/app")),
+            git_branch: Some("main".to_owned()),
+            transcript: None,
+            parent: None,
+        }
+    }
+
+    #[test]
+    fn a_record_reads_as_it_was_written() {
+        let mut record = record();
+        let text = record.to_json().to_string();
+        assert_eq!(parse_record(text.as_bytes()), Ok(record.clone()));
+        record.owner = None;
+        record.waiting_for = None;
+        record.phase = Phase::Ended;
+        record.ended_at_ms = Some(1_795_812_900_000);
+        let text = record.to_json().to_string();
+        assert_eq!(parse_record(text.as_bytes()), Ok(record));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (key, value, named) in [
+            (
+                "schema_version",
+                serde_json::json!(2),
+                "`schema_version` is 2, this program reads 1",
+            ),
+            ("session_id", serde_json::json!("../x"), "session_id"),
+            ("phase", serde_json::json!("busy"), "`busy`"),
+            ("agent", serde_json::json!("Claude Code"), "agent"),
+            (
+                "last_event_at",
+                serde_json::json!("yesterday"),
+                "last_event_at",
+            ),
+            ("last_event_at", serde_json::Value::Null, "last_event_at"),
+            ("waiting_for", serde_json::json!("rain"), "`rain`"),
+        ] {
+            let mut json = record().to_json();
+            json[key] = value;
+            let error = parse_record(json.to_string().as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(named), "{error}");
+        }
+        for (key, value) in [
+            ("pid", serde_json::json!(0)),
+            ("pid", serde_json::json!(true)),
+            ("pid", serde_json::json!("4711")),
+            ("start_stamp", serde_json::json!("soon")),
+            ("start_stamp_kind", serde_json::json!("moons")),
+            ("boot_id", serde_json::json!("x")),
+            ("pid_namespace", serde_json::json!(-1)),
+        ] {
+            let mut json = record().to_json();
+            json["owner"][key] = value;
+            let error = parse_record(json.to_string().as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(key), "{error}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The checked-in schemas say what is written, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use whosup_core::phase::{Phase, WaitingFor};
+use whosup_core::record::{RecordedOwner, SessionRecord, parse_record};
+use whosup_core::verdict::{
+    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
+};
+use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
+use whosup_sidecar::{AgentId, SessionId};
+
+fn manifest_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn schema(name: &str) -> Value {
+    let path = manifest_dir().join("../../schema").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[track_caller]
+fn check_valid(validator: &jsonschema::Validator, value: &Value, what: &str) {
+    let errors: Vec<String> = validator
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{what}: {errors:#?}");
+}
+
+fn expected_answers() -> Vec<PathBuf> {
+    let pattern = manifest_dir().join("tests/fixtures");
+    let mut found = Vec::new();
+    for agent in std::fs::read_dir(pattern).unwrap().flatten() {
+        let Ok(cases) = std::fs::read_dir(agent.path()) else {
+            continue;
+        };
+        found.extend(
+            cases
+                .flatten()
+                .map(|case| case.path().join("expected.json"))
+                .filter(|path| path.is_file()),
+        );
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_expected_answer_is_valid() {
+    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
+    let answers = expected_answers();
+    assert!(answers.len() > 10, "only {} answers", answers.len());
+    for path in answers {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        check_valid(&validator, &value, &path.display().to_string());
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_not_written() {
+    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
+    let path = expected_answers()
+        .into_iter()
+        .find(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let value: Value = serde_json::from_str(&text).unwrap();
+            value["sessions"].get(0).is_some()
+        })
+        .expect("a fixture with a session");
+    let text = std::fs::read_to_string(path).unwrap();
+    let good: Value = serde_json::from_str(&text).unwrap();
+    assert!(validator.is_valid(&good));
+    for (pointer, value) in [
+        ("/sessions/0/liveness", json!("dead")),
+        ("/sessions/0/reason", json!("because")),
+        ("/sessions/0/orphan", json!(null)),
+        ("/sessions/0/session_id", json!("")),
+        ("/schema_version", json!(2)),
+        ("/taken_at", json!(0)),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        assert!(!validator.is_valid(&bad), "{pointer}");
+    }
+    let mut bad = good;
+    bad["sessions"][0]["mood"] = json!("fine");
+    assert!(!validator.is_valid(&bad), "an undocumented field");
+}
+
+/// Every reason there is. A total match elsewhere makes sure that each has a
+/// name; here each name must be documented.
+fn every_verdict() -> Vec<Verdict> {
+    let live = [
+        LiveBecause::StartStamp,
+        LiveBecause::StartedBeforeClaim,
+        LiveBecause::LockHeld,
+        LiveBecause::Arguments,
+        LiveBecause::Paired,
+        LiveBecause::Parent,
+    ]
+    .map(|because| Verdict::Live(because, Confidence::Proven));
+    let exited = [
+        ExitedBecause::Released,
+        ExitedBecause::Rebooted,
+        ExitedBecause::NamespaceGone,
+        ExitedBecause::NoSuchProcess,
+        ExitedBecause::Zombie,
+        ExitedBecause::PidIsAThread,
+        ExitedBecause::PidReused,
+        ExitedBecause::LockNotHeld,
+        ExitedBecause::Superseded,
+        ExitedBecause::NoProcess,
+        ExitedBecause::Parent,
+    ]
+    .map(Verdict::Exited);
+    let unknown = [
+        UnknownBecause::ProcNotOurs,
+        UnknownBecause::UntrustedClaim,
+        UnknownBecause::OtherHost,
+        UnknownBecause::OtherPidNamespace,
+        UnknownBecause::Ambiguous,
+        UnknownBecause::ProbeFailed,
+        UnknownBecause::Hidden,
+        UnknownBecause::IncompleteView,
+        UnknownBecause::OtherTimeNamespace,
+        UnknownBecause::ProgramChanged,
+        UnknownBecause::BootNotKnown,
+        UnknownBecause::YoungerThanClaim,
+        UnknownBecause::UnrecognizedProgram,
+        UnknownBecause::BarePid,
+        UnknownBecause::MayBeServedBy(Pid::own()),
+        UnknownBecause::HeldByOther,
+        UnknownBecause::Parent,
+    ]
+    .map(Verdict::Unknown);
+    live.into_iter().chain(exited).chain(unknown).collect()
+}
+
+#[test]
+fn the_schema_names_every_word_that_is_written() {
+    let schema = schema("whosup.v1.schema.json");
+    let words = |pointer: &str| -> BTreeSet<String> {
+        let list = schema
+            .pointer(pointer)
+            .unwrap_or_else(|| panic!("{pointer}"));
+        let words = list.as_array().unwrap().iter();
+        words
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect()
+    };
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let reasons: BTreeSet<String> = every_verdict()
+        .into_iter()
+        .map(|verdict| verdict.reason().to_owned())
+        .collect();
+    assert_eq!(words("/$defs/reason/enum"), reasons);
+    let liveness: BTreeSet<String> = names(&Liveness::ALL.map(Liveness::name));
+    assert_eq!(words("/$defs/liveness/enum"), liveness);
+    let phases: BTreeSet<String> = names(&Phase::ALL.map(Phase::name));
+    assert_eq!(words("/$defs/session/properties/phase/enum"), phases);
+    let waits: BTreeSet<String> = names(&WaitingFor::ALL.map(WaitingFor::name));
+    assert_eq!(words("/$defs/session/properties/waiting_for/enum"), waits);
+}
+
+#[test]
+fn every_verdict_has_a_sentence_of_its_own() {
+    let sentences: BTreeSet<String> = every_verdict()
+        .into_iter()
+        .map(whosup_core::explain::sentence)
+        .collect();
+    assert_eq!(sentences.len(), every_verdict().len());
+}
+
+#[test]
+fn a_written_record_is_valid_and_reads_as_it_was() {
+    let validator = jsonschema::validator_for(&schema("record.v1.schema.json")).unwrap();
+    let owner = RecordedOwner {
+        pid: Pid::new(4711).unwrap(),
+        stamp: Some(StartStamp::LinuxTicks(8123)),
+        host: Some("devbox".to_owned()),
+        boot: BootId::parse("19c1d8ff-a55f-47c0-82a1-b0f1bc43623a"),
+        pid_namespace: Some(PidNamespace::INITIAL),
+        executable: None,
+        is_shared: true,
+    };
+    for owner in [None, Some(owner)] {
+        let record = SessionRecord {
+            agent: AgentId::parse("codex").unwrap(),
+            session: SessionId::parse("s1").unwrap(),
+            home: PathBuf::from("/home/dev/.codex"),
+            owner,
+            phase: Phase::Idle,
+            waiting_for: None,
+            last_event_at_ms: 1_795_812_846_391,
+            started_at_ms: None,
+            ended_at_ms: None,
+            work_dir: None,
+            git_branch: None,
+            transcript: None,
+            parent: None,
+        };
+        let written = record.to_json();
+        check_valid(&validator, &written, "record");
+        assert_eq!(parse_record(written.to_string().as_bytes()), Ok(record));
+    }
+    assert!(!validator.is_valid(&json!({ "schema_version": 1 })));
+}
