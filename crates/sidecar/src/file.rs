@@ -89,8 +89,8 @@ pub fn read_regular(
     bytes_max: u64,
     links: Links,
 ) -> Result<RegularFile, ReadFileError> {
-    let open = OpenFile::open(path, links)?;
-    let facts = open.facts()?;
+    let (open, metadata) = OpenFile::open_and_look(path, links)?;
+    let facts = FileFacts::of(&metadata);
     let too_large = |len| ReadFileError::TooLarge {
         path: path.to_owned(),
         len,
@@ -127,6 +127,10 @@ impl OpenFile {
     ///
     /// [`ReadFileError`] if it is not there, is no regular file or can't be opened.
     pub fn open(path: &Path, links: Links) -> Result<Self, ReadFileError> {
+        Ok(Self::open_and_look(path, links)?.0)
+    }
+
+    fn open_and_look(path: &Path, links: Links) -> Result<(Self, Metadata), ReadFileError> {
         // Looked at before it is opened: opening alone wakes a FIFO's writer,
         // and does things to some devices.
         regular_metadata(path, links)?;
@@ -138,7 +142,7 @@ impl OpenFile {
         // Looked at once more: the path may lead to something else by now.
         let metadata = open.metadata()?;
         FileKind::refuse(path, metadata.file_type())?;
-        Ok(open)
+        Ok((open, metadata))
     }
 
     /// The path that it was opened by.
