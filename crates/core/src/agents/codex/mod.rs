@@ -1,0 +1,138 @@
+//! Codex (`codex`, npm `@openai/codex`).
+//!
+//! Seen in Codex 0.171.0, 2026-11. A *thread* is a session. Below `~/.codex`
+//! (`CODEX_HOME`):
+//!
+//! | What | When | Says |
+//! |---|---|---|
+//! | `thread-writer-locks/ID.lock`, held | from launch to the end | its process runs the thread |
+//! | the same, not held | after a crash, until the next start | nobody does |
+//! | `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl` | from the first prompt on | the thread's transcript, held open |
+//! | `archived_sessions/rollout-TIME-ID.jsonl` | once archived | the same |
+//! | `session_index.jsonl`, `state_N.sqlite` | from the first prompt on | its name, and hints |
+//!
+//! By default one daemon (`codex app-server … --managed-daemon`) runs the
+//! threads of all terminals, and keeps each for 60 s after its terminal left
+//! it. No file says which terminal shows which thread: that is left to
+//! pairing, and to what arguments and terminal titles tell. The daemon's
+//! parent and environment are those of the terminal that happened to start it.
+//!
+//! Not read: `logs_2.sqlite` (it has threads that are no sessions), the
+//! daemon's PID file (it names no session), and compressed rollouts, of which
+//! their names and the database tell enough for a list.
+
+mod describe;
+mod header;
+mod hints;
+mod locks;
+mod process;
+mod record;
+mod rollout;
+mod scan;
+mod session_index;
+#[cfg_attr(not(feature = "sqlite"), path = "state_db_without.rs")]
+mod state_db;
+mod tail;
+mod thread;
+mod thread_id;
+mod tree;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use super::adapter::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::claim::SessionKey;
+use crate::machine::{Environment, Machine};
+use crate::problem::Found;
+
+/// Names that its processes have; those of release binaries are cut.
+const COMMS: &[&str] = &["codex", "codex-x86_64-un", "codex-aarch64-u"];
+
+const ID: &str = "codex";
+
+const PROFILE: Profile = Profile {
+    id: ID,
+    name: "Codex",
+    default_home: ".codex",
+    home_variables: &["CODEX_HOME"],
+    detection: "held thread locks, open rollouts; terminals of the daemon by arguments, titles and elimination",
+    checked_against: "0.171.0, 2026-11",
+    comms: COMMS,
+    has_session_at_launch: true,
+    publishes_pid: true,
+};
+
+/// The adapter.
+#[derive(Debug, Clone, Copy)]
+pub struct Codex;
+
+impl Adapter for Codex {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let moved = environment.directory("CODEX_HOME");
+        let default = || Some(environment.home()?.join(PROFILE.default_home));
+        moved.or_else(default).into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::resumed(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home, &agent())
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        describe::describe(&agent(), sketch)
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        describe::messages(&agent(), sketch, messages_max)
+    }
+
+    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
+        let argv = ["codex", "resume", key.session.as_str()];
+        let environment = if is_default_home {
+            Vec::new()
+        } else {
+            vec![("CODEX_HOME".to_owned(), key.home.clone())]
+        };
+        Some(Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment,
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let path = |name: &str, is_recursive| WatchPath {
+            path: home.root.join(name),
+            is_recursive,
+        };
+        vec![
+            path("thread-writer-locks", false),
+            path("sessions", true),
+            path("archived_sessions", false),
+            path("session_index.jsonl", false),
+        ]
+    }
+}
+
+fn agent() -> AgentId {
+    AgentId::from_static(ID)
+}

@@ -1,0 +1,47 @@
+//! Thread ids: UUIDs, the newer ones of which tell when they were made.
+
+/// How long a UUID is in its usual form, in bytes.
+pub(super) const UUID_BYTES: usize = 36;
+
+/// Tells whether a text is a UUID in its usual form.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == UUID_BYTES
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// When a thread was born, in milliseconds since 1970: the first 48 bits of a
+/// UUID of version 7 (RFC 9562, section 5.7). Ids of early releases are of
+/// version 4 and do not tell.
+pub(super) fn born_at_ms(id: &str) -> Option<i64> {
+    if !is_uuid(id) || id.as_bytes().get(14) != Some(&b'7') {
+        return None;
+    }
+    let digits: String = id.chars().filter(|digit| *digit != '-').take(12).collect();
+    i64::from_str_radix(&digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_of_version_7_tells_when_it_was_made() {
+        let id = "01a21ec8-c5bb-78f0-959a-e72776985ddc";
+        assert_eq!(born_at_ms(id), Some(1_795_812_804_027));
+        assert_eq!(born_at_ms("5973b6c0-94b8-487b-a530-2aeb6098ae0e"), None);
+        assert_eq!(born_at_ms("01a21ec8"), None);
+        assert_eq!(born_at_ms(""), None);
+    }
+
+    #[test]
+    fn only_uuids_are_uuids() {
+        assert!(is_uuid("01a21ec8-c5bb-78f0-959a-e72776985ddc"));
+        assert!(!is_uuid("01a21ec8-c5bb-78f0-959a-e72776985dd"));
+        assert!(!is_uuid("01a21ec8xc5bb-78f0-959a-e72776985ddc"));
+        assert!(!is_uuid("01a21ec8-c5bb-78f0-959a-e72776985dé"));
+        assert!(!is_uuid(".coordination"));
+    }
+}

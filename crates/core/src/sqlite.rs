@@ -1,0 +1,318 @@
+//! Reads the SQLite databases of agents that have one, and changes nothing.
+//!
+//! SQLite itself cannot be trusted with that. Opened read-only, a database in
+//! WAL mode gets a `-shm` file; with the lock-free `unix-none` file layer
+//! SQLite opens the `-wal` file with `O_CREAT`, and on close it deletes one
+//! that is empty, under the hands of the program that uses it (seen in SQLite
+//! 3.54.1); `immutable=1` misses what is still in the WAL. So the bytes of the
+//! database and of its WAL are read like those of any other file, the
+//! committed frames of the WAL are laid over the pages as the file format says
+//! (sqlite.org/fileformat2.html, section 4), and SQLite is given the result in
+//! memory. No lock is taken: nobody waits for us, and we wait for nobody.
+//!
+//! What is read is one committed state: the pages are read before the WAL, so
+//! that each page which a checkpoint writes meanwhile is in the WAL as well;
+//! and if the WAL began anew, or the database changed in another way, it is
+//! all read again, a few times at most.
+//!
+//! A program that has the same database open through SQLite must not use this
+//! in its own process: closing a file gives up every POSIX lock that the
+//! process has on it (fcntl(2)).
+
+mod wal;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Params, Row};
+use whosup_sidecar::file::{Links, OpenFile, ReadFileError, read_regular};
+
+use wal::Overlay;
+
+/// How large a database may be, its WAL laid over it, in bytes. It is held in
+/// memory, so this is what one look may cost.
+const DATABASE_BYTES_MAX: u64 = 128 << 20;
+/// How large a WAL may be, in bytes. SQLite starts a new one every 4 MB or so,
+/// unless a reader keeps it from doing that.
+const WAL_BYTES_MAX: u64 = 128 << 20;
+/// How often a database is read again that changed while it was read.
+const ATTEMPTS_MAX: usize = 4;
+/// SQLite asks whether to go on every so many of its instructions …
+const INSTRUCTIONS_BETWEEN_QUESTIONS: i32 = 100_000;
+/// … and is told to stop after so many questions: half a second or so. A
+/// schema is data, and may hold a view that never ends.
+const QUESTIONS_MAX: u32 = 500;
+
+/// What a database begins with.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+/// How long its header is, in bytes.
+const HEADER_BYTES: usize = 100;
+/// Where the header says which file format versions write and read it.
+const FORMAT_VERSIONS: std::ops::Range<usize> = 18..20;
+/// What a rollback journal begins with while a transaction is open.
+const JOURNAL_MAGIC: &[u8] = &[0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+
+/// Why a database could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum SqliteError {
+    /// One of its files could not be read.
+    #[error(transparent)]
+    File(#[from] ReadFileError),
+    /// It changed each time that it was read.
+    #[error(
+        "cannot read database `{}`: it was being changed in each of {ATTEMPTS_MAX} attempts",
+        path.display()
+    )]
+    Busy {
+        /// The database.
+        path: PathBuf,
+    },
+    /// It is no database, or a broken one.
+    #[error("cannot read database `{}`: {reason}", path.display())]
+    Broken {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// SQLite can't answer the question.
+    #[error("cannot query database `{}`: {source}", path.display())]
+    Query {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
+}
+
+impl SqliteError {
+    /// Why not, without the path, for where that stands already.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::File(error) => error.reason(),
+            Self::Busy { .. } => {
+                format!("it was being changed in each of {ATTEMPTS_MAX} attempts to read it")
+            }
+            Self::Broken { reason, .. } => (*reason).to_owned(),
+            Self::Query { source, .. } => source.to_string(),
+        }
+    }
+}
+
+/// One committed state of a database, in memory.
+#[derive(Debug)]
+pub(crate) struct Database {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Database {
+    /// Reads the last committed state of the database at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`SqliteError`] if it is not there, is broken or too large, or changes
+    /// faster than it can be read.
+    pub(crate) fn read(path: &Path) -> Result<Self, SqliteError> {
+        for _ in 0..ATTEMPTS_MAX {
+            if let Some(image) = read_image(path)? {
+                return Self::of_image(path, &image);
+            }
+        }
+        let path = path.to_owned();
+        Err(SqliteError::Busy { path })
+    }
+
+    fn of_image(path: &Path, image: &[u8]) -> Result<Self, SqliteError> {
+        let failed = |source| SqliteError::Query {
+            path: path.to_owned(),
+            source,
+        };
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_in_memory_with_flags(flags).map_err(failed)?;
+        if !image.is_empty() {
+            connection
+                .deserialize_read_exact(MAIN_DB, image, image.len(), true)
+                .map_err(failed)?;
+        }
+        let mut questions = 0_u32;
+        let is_enough = move || {
+            questions = questions.saturating_add(1);
+            questions > QUESTIONS_MAX
+        };
+        connection
+            .progress_handler(INSTRUCTIONS_BETWEEN_QUESTIONS, Some(is_enough))
+            .map_err(failed)?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+        })
+    }
+
+    /// The names of a table's columns; none if there is no such table.
+    ///
+    /// # Errors
+    ///
+    /// [`SqliteError::Query`]
+    pub(crate) fn columns(&self, table: &str) -> Result<Vec<String>, SqliteError> {
+        let sql = "SELECT name FROM pragma_table_info(?1)";
+        self.rows(sql, [table], COLUMNS_MAX, |row| text(row, 0))
+            .map(|names| names.into_iter().flatten().collect())
+    }
+
+    /// Asks a question and reads at most `rows_max` rows of the answer.
+    ///
+    /// # Errors
+    ///
+    /// [`SqliteError::Query`]
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        rows_max: usize,
+        mut read: impl FnMut(&Row<'_>) -> T,
+    ) -> Result<Vec<T>, SqliteError> {
+        let failed = |source| SqliteError::Query {
+            path: self.path.clone(),
+            source,
+        };
+        let mut statement = self.connection.prepare(sql).map_err(failed)?;
+        let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut answer = Vec::new();
+        while answer.len() < rows_max {
+            match rows.next().map_err(failed)? {
+                Some(row) => answer.push(read(row)),
+                None => break,
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// How many columns of a table are told.
+const COLUMNS_MAX: usize = 1_000;
+
+/// The text in a column; `None` for NULL and every other type. What is not
+/// UTF-8 in it is replaced.
+pub(crate) fn text(row: &Row<'_>, column: usize) -> Option<String> {
+    match row.get_ref(column) {
+        Ok(ValueRef::Text(bytes)) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}
+
+/// The committed pages of a database; `None` if it changed meanwhile.
+fn read_image(path: &Path) -> Result<Option<Vec<u8>>, SqliteError> {
+    let wal_path = beside(path, "-wal");
+    let before = Mark::of(path, &wal_path)?;
+    if is_in_transaction(&beside(path, "-journal"))? {
+        return Ok(None);
+    }
+    let mut image = read_regular(path, DATABASE_BYTES_MAX, Links::Follow)?.bytes;
+    let wal = match read_regular(&wal_path, WAL_BYTES_MAX, Links::Refuse) {
+        Ok(wal) => wal.bytes,
+        Err(ReadFileError::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    if Mark::of(path, &wal_path)? != before || is_in_transaction(&beside(path, "-journal"))? {
+        return Ok(None);
+    }
+    let broken = |reason| SqliteError::Broken {
+        path: path.to_owned(),
+        reason,
+    };
+    if let Some(overlay) = Overlay::of(&wal) {
+        overlay
+            .lay_over(&wal, &mut image, DATABASE_BYTES_MAX)
+            .map_err(broken)?;
+    }
+    if image.is_empty() {
+        return Ok(Some(image));
+    }
+    if !image.starts_with(MAGIC) || image.len() < HEADER_BYTES {
+        return Err(broken("it is no SQLite database"));
+    }
+    // 2 says that there is a WAL; it is part of the pages now.
+    if let Some(versions) = image.get_mut(FORMAT_VERSIONS) {
+        versions.fill(1);
+    }
+    Ok(Some(image))
+}
+
+/// What shows whether a database was changed in place, or its WAL begun anew.
+/// A WAL that grows does not matter: what was added is not yet read, or it is
+/// committed and whole.
+#[derive(Debug, PartialEq, Eq)]
+struct Mark {
+    /// Device, inode and length of the database, and when it last changed.
+    database: (u64, u64, u64, Option<i64>),
+    /// Its header, with the change counter.
+    header: Vec<u8>,
+    /// Device and inode of the WAL, and its header, with its salts.
+    wal: Option<(u64, u64, Vec<u8>)>,
+}
+
+impl Mark {
+    fn of(path: &Path, wal_path: &Path) -> Result<Self, SqliteError> {
+        let database = OpenFile::open(path, Links::Follow)?;
+        let facts = database.facts()?;
+        let wal = match OpenFile::open(wal_path, Links::Refuse) {
+            Ok(wal) => {
+                let facts = wal.facts()?;
+                Some((
+                    facts.device,
+                    facts.inode,
+                    start_of(&wal, wal::HEADER_BYTES)?,
+                ))
+            }
+            Err(ReadFileError::NotFound { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        // A WAL in use keeps the database from having to be what it was: only
+        // then do its own time and length matter.
+        let is_in_wal = wal.as_ref().is_some_and(|(.., header)| !header.is_empty());
+        Ok(Self {
+            database: if is_in_wal {
+                (facts.device, facts.inode, 0, None)
+            } else {
+                (facts.device, facts.inode, facts.len, facts.modified_ms)
+            },
+            header: if is_in_wal {
+                Vec::new()
+            } else {
+                start_of(&database, HEADER_BYTES)?
+            },
+            wal,
+        })
+    }
+}
+
+/// Tells whether a rollback journal says that a transaction is open: then the
+/// pages are in the middle of a change.
+fn is_in_transaction(journal: &Path) -> Result<bool, SqliteError> {
+    match OpenFile::open(journal, Links::Refuse) {
+        Ok(journal) => Ok(start_of(&journal, JOURNAL_MAGIC.len())? == JOURNAL_MAGIC),
+        Err(ReadFileError::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The first bytes of a file, fewer where it is shorter.
+fn start_of(file: &OpenFile, bytes: usize) -> Result<Vec<u8>, ReadFileError> {
+    let mut start = vec![0; bytes];
+    let count = file.read_at(&mut start, 0)?;
+    start.truncate(count);
+    Ok(start)
+}
+
+/// The path of a file that SQLite keeps beside the database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}
