@@ -110,6 +110,8 @@ impl Session {
             (None, _) => self.description.phase,
         };
         match self.liveness() {
+            // What was said before this process began does not end it.
+            Liveness::Live if told == Some(Phase::Ended) => Some(Phase::Idle),
             Liveness::Live => told,
             Liveness::Exited | Liveness::Unknown => told.filter(|phase| *phase == Phase::Ended),
         }
