@@ -62,19 +62,32 @@ fn a_fifo_is_refused_and_nobody_waits_for_its_writer() {
     check_refused(&link, Links::Follow, FileKind::Fifo);
 }
 
+/// Waits until a thread of ours sleeps.
+#[cfg(target_os = "linux")]
+fn wait_until_asleep(thread: rustix::process::Pid) {
+    let path = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    let begin = std::time::Instant::now();
+    // proc_pid_stat(5): the state follows the name in parentheses.
+    while !fs::read_to_string(&path).unwrap().contains(") S ") {
+        assert!(begin.elapsed() < PATIENCE, "it never sleeps");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 #[test]
+#[cfg(target_os = "linux")]
 fn looking_at_a_fifo_does_not_wake_its_writer() {
     let world = TempDir::new().unwrap();
     let fifo = fifo_in(&world);
     let at = fifo.clone();
     let (started, writer_started) = mpsc::channel();
     let writer = thread::spawn(move || {
-        started.send(()).unwrap();
+        started.send(rustix::thread::gettid()).unwrap();
         let mut fifo = OpenOptions::new().write(true).open(at).unwrap();
         fifo.write_all(b"for its reader")
     });
-    writer_started.recv_timeout(PATIENCE).unwrap();
-    for _ in 0..1000 {
+    wait_until_asleep(writer_started.recv_timeout(PATIENCE).unwrap());
+    for _ in 0..10 {
         read_regular(&fifo, 100, Links::Refuse).unwrap_err();
     }
     let text = in_time(move || {
