@@ -1,4 +1,5 @@
 //! PIDs, stamps, hosts and boots as values.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use whosup_process::{
     BootId, HostName, Pid, PidNamespace, Platform, ProbeError, StampKind, StartStamp,

@@ -1,4 +1,5 @@
 //! What a process tells of its program, its arguments and its environment.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;

@@ -1,4 +1,5 @@
 //! Who holds which files and locks.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;
@@ -11,7 +12,9 @@ use std::process::Command;
 
 use whosup_process::linux::Proc;
 use whosup_process::{Absent, Access, Among, Backend, FileId, Holder, Holders, LockKind, Pid};
-use world::{LeftBehind, Program, Running, can_or_skip, is_root, pid, skip, told, wait_until};
+use world::{
+    LeftBehind, Program, Running, can_or_skip, in_new, is_root, pid, skip, told, wait_until,
+};
 
 const EXCLUSIVE: LockKind = LockKind::Flock { is_exclusive: true };
 
@@ -258,11 +261,11 @@ fn a_file_of_an_overlay_is_found_by_the_numbers_that_stat_gives() {
         let mounts = "mount -t tmpfs tmpfs \"$0\" && cd \"$0\" && mkdir l u w m && echo text > l/held && \
             mount -t overlay -o lowerdir=l,upperdir=u,workdir=w overlay m";
         let place = folder.path().to_str().unwrap();
-        if !can_or_skip(&["unshare", "-m", "sh", "-c", mounts, place]) {
+        if !can_or_skip(&in_new(&["-m", "sh", "-c", mounts, place])) {
             return;
         }
         let script = format!("{mounts} && exec \"$@\"");
-        let wrapper = ["unshare", "-m", "sh", "-c", &script, place];
+        let wrapper = in_new(&["-m", "sh", "-c", &script, place]);
         let mut part = world::again_here(&wrapper, TEST, "overlay");
         return world::require_pass(part.env("FILE", folder.path().join("m/held")));
     }

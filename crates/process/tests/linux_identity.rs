@@ -1,4 +1,5 @@
 //! Names, threads, kernel threads and stamps of real processes.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;

@@ -1,4 +1,5 @@
 //! PID and time namespaces, and a `/proc` that is not ours.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;
@@ -10,7 +11,7 @@ use whosup_process::{
     Absent, Among, Backend, FileId, Pid, PidNamespace, ProbeError, Process, ProcessTable,
     StartStamp, Still,
 };
-use world::{Running, can_or_skip, is_root, pid, process, skip, told, wait_until};
+use world::{Running, can_start_or_skip, in_new, pid, process, skip, told, wait_until};
 
 const SOME_FILE: FileId = FileId {
     device: 1,
@@ -19,12 +20,13 @@ const SOME_FILE: FileId = FileId {
 
 #[test]
 fn a_process_of_a_nested_namespace_tells_its_inner_pid() {
-    if !can_or_skip(&["unshare", "-fp", "--mount-proc", "true"]) {
+    let wrapper = in_new(&["-fp", "--mount-proc", "--kill-child"]);
+    if !can_start_or_skip(&wrapper) {
         return;
     }
-    let script = "echo ready; read line";
-    let mut command = Command::new("unshare");
-    command.args(["-fp", "--mount-proc", "--kill-child", "sh", "-c", script]);
+    let mut command = Command::new(wrapper[0]);
+    command.args(&wrapper[1..]);
+    command.args(["sh", "-c", "echo ready; read line"]);
     let nested = Running::ready(&mut command);
     let table = ProcessTable::look(whosup_process::system_backend());
     let listed = table.processes().unwrap().iter();
@@ -44,10 +46,10 @@ fn from_inside_a_nested_namespace_only_its_own_processes_are_there() {
     const TEST: &str = "from_inside_a_nested_namespace_only_its_own_processes_are_there";
     let scope = Proc::system().scope();
     if world::part().is_none() {
-        if !can_or_skip(&["unshare", "-fp", "--mount-proc", "true"]) {
+        let wrapper = in_new(&["-fp", "--mount-proc"]);
+        if !can_start_or_skip(&wrapper) {
             return;
         }
-        let wrapper = ["unshare", "-fp", "--mount-proc"];
         let mut part = world::again_here(&wrapper, TEST, "inside");
         let outer = scope.pid_namespace.unwrap();
         part.env("OUTER_NAMESPACE", outer.to_string());
@@ -107,8 +109,9 @@ fn a_new_namespace_over_the_old_proc_has_no_process_table() {
         check_not_ours(&Proc::system());
         return check_not_ours(&Proc::at("/proc/../proc".into()));
     }
-    if can_or_skip(&["unshare", "-fp", "true"]) {
-        world::require_pass(&mut world::again_here(&["unshare", "-fp"], TEST, "inside"));
+    let wrapper = in_new(&["-fp"]);
+    if can_start_or_skip(&wrapper) {
+        world::require_pass(&mut world::again_here(&wrapper, TEST, "inside"));
     }
 }
 
@@ -116,11 +119,12 @@ fn a_new_namespace_over_the_old_proc_has_no_process_table() {
 fn the_old_proc_is_not_ours_though_it_numbers_us_by_chance_as_we_do() {
     const TEST: &str = "the_old_proc_is_not_ours_though_it_numbers_us_by_chance_as_we_do";
     match world::part().as_deref() {
-        None if !is_root() => skip("it takes root to choose a PID"),
-        None if can_or_skip(&["unshare", "-fp", "true"]) => {
-            world::require_pass(&mut world::again_here(&["unshare", "-fp"], TEST, "inside"));
+        None => {
+            let wrapper = in_new(&["-fp"]);
+            if can_start_or_skip(&wrapper) {
+                world::require_pass(&mut world::again_here(&wrapper, TEST, "inside"));
+            }
         }
-        None => {}
         Some("twin") => {
             let by_proc = std::fs::read_link("/proc/self").unwrap();
             if by_proc.to_str() == Some(&Pid::own().to_string()) {
@@ -166,8 +170,8 @@ fn without_a_self_there_is_no_process_table() {
         assert!(scope.host.is_ok());
         return;
     }
-    if can_or_skip(&["unshare", "-m", "sh", "-c", hide, "sh", "true"]) {
-        let wrapper = ["unshare", "-m", "sh", "-c", hide, "sh"];
+    let wrapper = in_new(&["-m", "sh", "-c", hide, "sh"]);
+    if can_start_or_skip(&wrapper) {
         world::require_pass(&mut world::again_here(&wrapper, TEST, "without"));
     }
 }
@@ -178,8 +182,8 @@ fn another_time_namespace_is_told_and_dates_stay_right_in_it() {
     let view = Proc::system().view();
     if world::part().is_none() {
         assert_eq!(view.is_initial_time_namespace, Ok(true));
-        let wrapper = ["unshare", "-T", "--boottime", "100000", "-f"];
-        if can_or_skip(&["unshare", "-T", "--boottime", "100000", "-f", "true"]) {
+        let wrapper = in_new(&["-T", "--boottime", "100000", "-f"]);
+        if can_start_or_skip(&wrapper) {
             let sleeper = Running::sleeper();
             let process = sleeper.process();
             let mut part = world::again_here(&wrapper, TEST, "shifted");
@@ -203,11 +207,8 @@ fn a_reused_pid_is_another_process_to_every_question() {
     if world::part().is_some() {
         return check_reused_pid();
     }
-    if !is_root() {
-        return skip("it takes root to choose a PID");
-    }
-    if can_or_skip(&["unshare", "-fp", "--mount-proc", "true"]) {
-        let wrapper = ["unshare", "-fp", "--mount-proc"];
+    let wrapper = in_new(&["-fp", "--mount-proc"]);
+    if can_start_or_skip(&wrapper) {
         world::require_pass(&mut world::again_here(&wrapper, TEST, "inside"));
     }
 }

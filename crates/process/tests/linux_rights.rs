@@ -1,5 +1,6 @@
 //! Processes of other users, processes that do not let themselves be looked
 //! at, and every way in which `/proc` hides processes.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;

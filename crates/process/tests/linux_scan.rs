@@ -1,4 +1,5 @@
 //! Looks at the whole table while processes come and go.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
 mod world;

@@ -1,4 +1,5 @@
 //! Tables kept as data, and looks at them.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::ffi::OsString;
 use std::sync::Arc;

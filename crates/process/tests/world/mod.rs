@@ -225,6 +225,22 @@ pub(crate) fn can_or_skip(command: &[&str]) -> bool {
     can
 }
 
+/// The words that start a command in new namespaces, for which a user other
+/// than root needs a user namespace around them.
+pub(crate) fn in_new<'a>(namespaces: &[&'a str]) -> Vec<&'a str> {
+    let mut words = vec!["unshare"];
+    if !is_root() {
+        words.extend(["-U", "-r"]);
+    }
+    words.extend_from_slice(namespaces);
+    words
+}
+
+/// Skips aloud unless commands can be started by `wrapper`.
+pub(crate) fn can_start_or_skip(wrapper: &[&str]) -> bool {
+    can_or_skip(&[wrapper, &["true"]].concat())
+}
+
 /// The part that this process plays in a test which runs itself again.
 pub(crate) fn part() -> Option<String> {
     std::env::var(PART).ok()
@@ -312,7 +328,9 @@ pub(crate) fn require_pass(command: &mut Command) {
 
 /// Says that a part is ready and stays until its standard input ends.
 pub(crate) fn stay() {
-    println!("ready");
+    // Past the test harness, which would keep it.
+    let mut stdout = std::io::stdout();
+    writeln!(stdout, "ready").unwrap();
     let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
 
