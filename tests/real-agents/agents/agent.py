@@ -1,0 +1,247 @@
+"""What an agent of this suite is, and one running copy of it in a pane."""
+
+import os
+import signal
+import uuid
+from dataclasses import dataclass
+from typing import Optional
+
+import processes
+import wait
+
+LAUNCH_SECONDS = 60
+TYPE_SECONDS = 15
+TURN_SECONDS = 45
+# An agent that took Enter as part of a paste is given it once more after this.
+ENTER_SECONDS = 4
+STILL_SECONDS = 0.3
+
+
+class SuiteFault(Exception):
+    """The suite could not bring the agent where it wanted it; says nothing about whosup."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is so, found out from the process tree and the agent's own doings, never from whosup."""
+
+    session: str
+    owner: processes.Process
+    directory: str
+    client: Optional[processes.Process] = None
+    pane: Optional[str] = None
+    headless: bool = False
+
+
+class Agent:
+    """One column of the table: an agent, in one way of running it."""
+
+    # The column's name, as typed on the command line.
+    name = ""
+    # The agent's id in whosup's answers.
+    id = ""
+    # npm packages at the versions they are pinned to; the first is the agent.
+    packages = ()
+    quit_command = "/exit"
+    # How whosup may call the phase in which the model works or a human is asked.
+    phases_working = ("working",)
+    phases_waiting = ("waiting",)
+    # How sure whosup must be of a running terminal program.
+    confidences = ("proven", "consistent", "inferred")
+    # How long a shared daemon keeps a session after its terminal program is gone.
+    lingers_seconds = 0
+    # Whether a session's directory is written down before its first prompt.
+    tells_directory_at_launch = True
+
+    def install(self):
+        """Installs what the agent needs, or raises `install.CannotInstall`."""
+        raise NotImplementedError
+
+    def search_path(self):
+        """Returns the PATH the agent is started with."""
+        return os.environ["PATH"]
+
+    def argv(self, *arguments):
+        """Returns the command line that a person would type."""
+        raise NotImplementedError
+
+    def headless_argv(self, prompt):
+        """Returns the command line that runs one prompt without a terminal."""
+        raise NotImplementedError
+
+    def configure(self, world, directories):
+        """Writes the configuration that lets the agent start without an account or a question."""
+        raise NotImplementedError
+
+    def variables(self, world):
+        """Returns the variables the agent is started with, beyond the world's own."""
+        raise NotImplementedError
+
+    def is_ready(self, pane):
+        """Tells whether the agent waits for a prompt."""
+        raise NotImplementedError
+
+    def asks_permission(self, pane):
+        """Tells whether the agent asks whether it may run a command."""
+        raise NotImplementedError
+
+    def process_below(self, pid):
+        """Returns the agent's own program at or below `pid`, by the process tree, or None."""
+        raise NotImplementedError
+
+    def sessions_before(self, world):
+        """Returns what `session_of` needs to tell a new session from those that were there."""
+        return frozenset()
+
+    def session_of(self, run, before):
+        """Returns the session this run serves by the agent's own files, once settled, else None."""
+        raise NotImplementedError
+
+    def session_that_heard(self, world, model, text):
+        """Returns the session whose model request or transcript holds `text`, or None."""
+        raise NotImplementedError
+
+    def owner_of(self, run):
+        """Returns the process that serves the run's session."""
+        return run.process
+
+    def client_of(self, run):
+        """Returns the process with the terminal where that is another one than the owner."""
+        return None
+
+    def is_held(self, run):
+        """Tells whether a daemon still keeps the session of a run whose program is gone."""
+        return False
+
+    def resume_arguments(self, session):
+        """Returns the arguments that resume a session by its id."""
+        return ("--resume", session)
+
+    def continue_arguments(self):
+        """Returns the arguments that continue the newest session of the directory, or None."""
+        return ("--continue",)
+
+    def own_checks(self):
+        """Returns checks that only this agent has, as (name, what it proves, function)."""
+        return ()
+
+    def open(self, world, directory, *arguments, session=None):
+        """Starts the agent in a new pane and returns the run once its session is settled.
+
+        `session` is the id it is known to have (a resumed one).
+        """
+        before = self.sessions_before(world) - {session}
+        pane = world.tmux.open_pane(directory, self.variables(world))
+        pane.command(self.argv(*arguments))
+        run = Run(self, world, pane, directory)
+        wait.until(f"{self.name} ready for a prompt", lambda: self.is_ready(pane), LAUNCH_SECONDS,
+                   wait.SLOW_STEP_SECONDS)
+        run.process = wait.until(f"process of {self.name}", lambda: self.process_below(pane.shell_pid),
+                                 LAUNCH_SECONDS)
+        run.settle(before, session)
+        return run
+
+
+class Run:
+    """One running copy of an agent in a pane."""
+
+    def __init__(self, agent, world, pane, directory):
+        self.agent = agent
+        self.world = world
+        self.pane = pane
+        self.directory = directory
+        self.process = None
+        self.session = None
+
+    def settle(self, before, session=None):
+        """Waits until the agent's own files tell which session this is."""
+        def look():
+            found = self.agent.session_of(self, before)
+            return found if found and session in (None, found) else None
+        self.session = wait.until(f"session of {self.agent.name}", look, LAUNCH_SECONDS)
+
+    def truth(self):
+        """Returns what is so now."""
+        return Truth(session=self.session, owner=self.agent.owner_of(self), directory=self.directory,
+                     client=self.agent.client_of(self), pane=self.pane.id)
+
+    def enter(self, text):
+        """Types a line, waits until the screen shows it and stands still, and presses Enter."""
+        self.pane.text(text)
+        wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text), TYPE_SECONDS,
+                   wait.SLOW_STEP_SECONDS)
+        self._wait_still()
+        self.pane.key("Enter")
+
+    def _wait_still(self):
+        last = [None]
+
+        def stands_still():
+            before, last[0] = last[0], self.pane.screen()
+            return before == last[0]
+        wait.until("a screen that stands still", stands_still, TYPE_SECONDS, STILL_SECONDS)
+
+    def start_turn(self, model, text):
+        """Enters a prompt and returns once the model was asked."""
+        self.enter(text)
+        try:
+            wait.until("the model asked", lambda: model.asked(text), ENTER_SECONDS)
+        except wait.NotSeen:
+            self.pane.key("Enter")
+            wait.until("the model asked", lambda: model.asked(text), TURN_SECONDS)
+
+    def say(self, model, words="say something"):
+        """Makes one whole turn, and makes sure that this run's session heard it."""
+        text = f"{words} {new_mark()}"
+        answers = model.answers_to(text)
+        self.start_turn(model, text)
+        wait.until("the model's answer", lambda: model.answers_to(text) > answers, TURN_SECONDS)
+        self.check_heard(model, text)
+        wait.until("ready after the turn", lambda: self.agent.is_ready(self.pane), TURN_SECONDS,
+                   wait.SLOW_STEP_SECONDS)
+
+    def check_heard(self, model, text):
+        """Makes sure that the text went to the session that this run is held to serve."""
+        heard = wait.until("the session that heard the prompt",
+                           lambda: self.agent.session_that_heard(self.world, model, text), TURN_SECONDS)
+        if heard != self.session:
+            raise SuiteFault(f"{self.agent.name}: {heard} heard the prompt, not {self.session}")
+
+    def clear(self):
+        """Leaves the conversation for a new one by `/clear`; returns the id that was left."""
+        left = self.session
+        before = self.agent.sessions_before(self.world)
+        self.enter("/clear")
+        wait.until("another session after /clear",
+                   lambda: self.agent.session_of(self, before) not in (None, left), LAUNCH_SECONDS)
+        self.session = self.agent.session_of(self, before)
+        return left
+
+    def quit(self):
+        """Ends the agent as a person does."""
+        self.enter(self.agent.quit_command)
+        self.wait_gone()
+
+    def signal(self, number):
+        """Signals the agent's own program."""
+        processes.send(self.process, number)
+        self.wait_gone()
+
+    def kill(self):
+        """Ends the agent's own program with SIGKILL."""
+        self.signal(signal.SIGKILL)
+
+    def close_pane(self):
+        """Closes the pane the agent runs in."""
+        self.pane.close()
+        self.wait_gone()
+
+    def wait_gone(self):
+        """Waits until the agent's own program has ended."""
+        wait.until(f"{self.agent.name} ended", lambda: not processes.is_running(self.process),
+                   LAUNCH_SECONDS)
+
+
+def new_mark():
+    """Returns a word that occurs nowhere else."""
+    return "mark-" + uuid.uuid4().hex[:10]

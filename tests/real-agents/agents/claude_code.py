@@ -1,0 +1,87 @@
+"""Claude Code: one native process, a registry file per PID. Seen in 2.1.197, 2026-11."""
+
+import json
+import os
+
+import install
+import processes
+from agents.agent import Agent
+
+API_KEY = "sk-ant-api03-mock-model-of-whosup-0123456789-AAAA"
+
+
+class ClaudeCode(Agent):
+    """Claude Code in a terminal, and `-p` without one."""
+
+    name = "claude-code"
+    id = "claude-code"
+    packages = (install.Package("@anthropic-ai/claude-code", "2.1.197"),)
+    confidences = ("proven",)
+
+    def install(self):
+        # Its install script puts the binary of this machine in place of a stub; it loads nothing.
+        script = os.path.join("@anthropic-ai", "claude-code", "install.cjs")
+        self.binary = install.binary(install.install(self.packages[0], script), "claude")
+
+    def argv(self, *arguments):
+        return [self.binary, *arguments]
+
+    def headless_argv(self, prompt):
+        return [self.binary, "-p", prompt]
+
+    def configure(self, world, directories):
+        os.makedirs(world.in_home(".claude"), mode=0o700, exist_ok=True)
+        trusted = {"hasTrustDialogAccepted": True, "allowedTools": [], "projectOnboardingSeenCount": 5}
+        settings = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "numStartups": 1,
+            "autoUpdates": False,
+            "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
+            "projects": {directory: trusted for directory in directories},
+        }
+        with open(world.in_home(".claude.json"), "w") as file:
+            json.dump(settings, file)
+
+    def variables(self, world):
+        return {
+            "ANTHROPIC_BASE_URL": world.model_url,
+            "ANTHROPIC_API_KEY": API_KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_BUG_COMMAND": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_TELEMETRY": "1",
+            "IS_SANDBOX": "1",
+        }
+
+    def is_ready(self, pane):
+        return pane.shows("? for shortcuts")
+
+    def asks_permission(self, pane):
+        return pane.shows("Do you want to proceed?")
+
+    def process_below(self, pid):
+        candidates = [processes.read(pid), *processes.descendants(pid)]
+        return next((one for one in candidates if one and os.path.basename(one.exe).startswith("claude")), None)
+
+    def session_of(self, run, before):
+        record = self.record_of(run.world, run.process)
+        # At launch the first write may name a throw-away id; it has no status yet.
+        return record.get("sessionId") if record and "status" in record else None
+
+    def record_of(self, world, process):
+        """Returns the registry record of this process, or None while it can't be read."""
+        try:
+            with open(world.in_home(".claude", "sessions", f"{process.pid}.json")) as file:
+                return json.load(file)
+        except (OSError, ValueError):
+            return None
+
+    def session_that_heard(self, world, model, text):
+        asked = model.asked(text)
+        return asked[-1].headers.get("x-claude-code-session-id") if asked else None
+
+    def own_checks(self):
+        from agents import claude_code_checks
+        return claude_code_checks.CHECKS

@@ -1,0 +1,331 @@
+"""The checks that every agent must pass, one table.
+
+Each check gets a stage of its own: a world with one home and two projects, the
+mock model and whosup in that world. It returns if whosup told the truth and
+raises `expect.Failed` otherwise.
+"""
+
+import hashlib
+import os
+import signal
+import stat
+from dataclasses import dataclass
+
+import expect
+import processes
+import wait
+from agents.agent import Run, Truth, new_mark
+from whosup import Whosup
+
+HELD_SECONDS = 45
+FILES_MAX = 20000
+HASHED_BYTES_MAX = 8 * 1024 * 1024
+QUIET_SECONDS = 1.5
+QUIET_WITHIN_SECONDS = 40
+UNCHANGED_TRIES = 4
+PROJECTS = ("app", "other")
+
+
+@dataclass
+class Stage:
+    """All that one check may use."""
+
+    agent: object
+    world: object
+    model: object
+    whosup: Whosup
+
+    @property
+    def app(self):
+        return self.world.project(PROJECTS[0])
+
+    @property
+    def other(self):
+        return self.world.project(PROJECTS[1])
+
+    def look(self, *options):
+        """Asks whosup for its list."""
+        return self.whosup.look(*options)
+
+    def open(self, *arguments, directory=None, session=None):
+        """Starts the agent in a pane."""
+        return self.agent.open(self.world, directory or self.app, *arguments, session=session)
+
+    def prompted(self, *arguments, directory=None):
+        """Starts the agent in a pane and makes one turn."""
+        run = self.open(*arguments, directory=directory)
+        run.say(self.model)
+        return run
+
+
+def launched(stage):
+    """A session that nobody has prompted yet is live: id, process, directory, pane."""
+    run = stage.open()
+    expect.live(stage, run.truth(), stage.agent.tells_directory_at_launch)
+
+
+def prompted(stage):
+    """After the first turn it is still that session, and idle."""
+    run = stage.prompted()
+    expect.live(stage, run.truth())
+    expect.phase(stage, run.session, ("idle",))
+
+
+def working(stage):
+    """While the model is silent in the middle of a turn the session is live and not idle."""
+    run = stage.prompted()
+    mark = new_mark()
+    run.start_turn(stage.model, f"hold-turn{{{mark}}}")
+    wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
+    expect.live(stage, run.truth())
+    expect.phase(stage, run.session, stage.agent.phases_working)
+    stage.model.release(mark)
+    wait.until("ready after the turn", lambda: stage.agent.is_ready(run.pane), HELD_SECONDS,
+               wait.SLOW_STEP_SECONDS)
+    expect.phase(stage, run.session, ("idle",))
+
+
+def permission(stage):
+    """While the agent asks whether it may run a command the session is live and not idle."""
+    run = stage.prompted()
+    run.start_turn(stage.model, f"run-tool{{touch {new_mark()}}}")
+    wait.until("the question", lambda: stage.agent.asks_permission(run.pane), HELD_SECONDS,
+               wait.SLOW_STEP_SECONDS)
+    expect.live(stage, run.truth())
+    expect.phase(stage, run.session, stage.agent.phases_waiting)
+
+
+def cleared(stage):
+    """`/clear`: at every moment one session per terminal; the new id live at once, the old one not."""
+    run = stage.prompted()
+    expect.live(stage, run.truth())
+    terminal = run.process
+    with expect.Watch(stage) as watch:
+        old = run.clear()
+    watch.never_two(terminal, (old, run.session))
+    watch.never_back(terminal, old, run.session)
+    watch.always_accounted(terminal)
+    expect.live(stage, run.truth(), stage.agent.tells_directory_at_launch)
+    run.say(stage.model)
+    expect.live(stage, run.truth())
+    left_by(stage, run, old)
+
+
+def left_by(stage, run, old):
+    """Fails if the session that the run has left is live in its process."""
+    look = stage.look("--all")
+    row = look.live(old)
+    if row is None:
+        return
+    held = Run(stage.agent, run.world, run.pane, run.directory)
+    held.session = old
+    if not stage.agent.is_held(held):
+        raise expect.Failed(f"session {old} was left, but is live | {expect.shown(look, old)}")
+    if row.get("client") is not None:
+        raise expect.Failed(f"session {old} was left, but has a client | {expect.shown(look, old)}")
+
+
+def resumed(stage):
+    """A session resumed by its id lives in the new process."""
+    first = stage.prompted()
+    first.quit()
+    again = stage.open(*stage.agent.resume_arguments(first.session), session=first.session)
+    expect.live(stage, again.truth())
+    again.say(stage.model)
+    expect.live(stage, again.truth())
+
+
+def continued(stage):
+    """The newest session of a directory, continued without naming it, lives in the new process."""
+    first = stage.prompted()
+    first.quit()
+    with expect.Watch(stage) as watch:
+        again = stage.open(*stage.agent.continue_arguments(), session=first.session)
+    for look in watch.looks:
+        for row in look.live_of(first.process.pid):
+            raise expect.Failed(f"{row.get('session_id')} is live in {first.process.pid}, which has ended")
+    expect.live(stage, again.truth())
+
+
+def headless(stage):
+    """A run without a terminal is live while it runs, marked so, and exited after."""
+    mark = new_mark()
+    prompt = f"hold-turn{{{mark}}}"
+    agent = stage.agent
+    started = stage.world.start(agent.headless_argv(prompt), stage.app, agent.variables(stage.world), "headless")
+    wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
+    process = agent.process_below(started.pid)
+    session = wait.until("its session", lambda: agent.session_that_heard(stage.world, stage.model, prompt),
+                         HELD_SECONDS)
+    truth = Truth(session=session, owner=process, directory=stage.app, headless=True)
+    # An agent may publish no PID here; then the pairing is inferred.
+    sure, agent.confidences = agent.confidences, ("proven", "consistent", "inferred")
+    try:
+        expect.live(stage, truth)
+    finally:
+        agent.confidences = sure
+    stage.model.release(mark)
+    started.wait(HELD_SECONDS)
+    wait.until("the headless run ended", lambda: not processes.is_running(process), HELD_SECONDS)
+    expect.not_live(stage, session, (process,))
+
+
+def two_in_one_directory(stage):
+    """Two in one directory are never swapped: launched, prompted, and after one's `/clear`."""
+    one, two = stage.open(), stage.open()
+    with expect.Watch(stage) as watch:
+        one.say(stage.model)
+        two.say(stage.model)
+        old = one.clear()
+        one.say(stage.model)
+    watch.never_two(one.process, (old, one.session))
+    watch.never_two(two.process, (two.session,))
+    watch.always_accounted(one.process)
+    watch.always_accounted(two.process)
+    two.say(stage.model)
+    look = stage.look()
+    for run in (one, two):
+        ids = {row.get("session_id") for row in look.live_of(run.process.pid)}
+        if ids - {run.session}:
+            raise expect.Failed(f"process {run.process.pid} has {ids}, not {run.session} | {expect.shown(look)}")
+
+
+def told_apart(stage):
+    """Two in one directory are each shown with their own process and pane."""
+    one, two = stage.open(), stage.open()
+    known = stage.agent.tells_directory_at_launch
+    expect.live(stage, one.truth(), known)
+    expect.live(stage, two.truth(), known)
+    two.say(stage.model)
+    one.say(stage.model)
+    expect.live(stage, one.truth())
+    expect.live(stage, two.truth())
+
+
+def ended(stage, end):
+    """Fails unless a session that was ended in this way is not live any more, and the others are."""
+    run, other = stage.prompted(), stage.prompted(directory=stage.other)
+    owner = stage.agent.owner_of(run)
+    expect.live(stage, run.truth())
+    end(run)
+    if stage.agent.lingers_seconds:
+        expect.lingering(stage, run, owner, (run.process,))
+    else:
+        expect.not_live(stage, run.session, (run.process,))
+    expect.live(stage, other.truth())
+
+
+def quit_by_user(stage):
+    """After a clean exit the session is not live."""
+    ended(stage, Run.quit)
+
+
+def terminated(stage):
+    """After SIGTERM to the agent the session is not live."""
+    ended(stage, lambda run: run.signal(signal.SIGTERM))
+
+
+def killed(stage):
+    """After SIGKILL of the agent the session is not live."""
+    ended(stage, lambda run: run.signal(signal.SIGKILL))
+
+
+def pane_closed(stage):
+    """After its pane was closed the session is not live."""
+    ended(stage, Run.close_pane)
+
+
+def commands(stage):
+    """`check`, `pid`, `show` and `why` say of a session what the list says, live and exited."""
+    run = stage.prompted()
+    expect.live(stage, run.truth())
+    owner = stage.agent.owner_of(run)
+    _command(stage, ("check", run.session), 0)
+    _command(stage, ("pid", run.session), 0, str(owner.pid))
+    _command(stage, ("show", run.session), 0, run.session)
+    _command(stage, ("why", run.session), 0, str(owner.pid))
+    run.quit()
+    if stage.agent.lingers_seconds:
+        return
+    _command(stage, ("check", run.session), 1)
+    _command(stage, ("check", "0" * 8 + run.session[8:]), 4)
+
+
+def _command(stage, words, status, text=""):
+    done = stage.whosup.run(*words)
+    if done.returncode != status or text not in done.stdout:
+        raise expect.Failed(f"whosup {' '.join(words)} exited with {done.returncode} and said "
+                            f"{(done.stdout + done.stderr).strip()[:300]!r}; wanted {status} and {text!r}")
+
+
+def unchanged(stage):
+    """Looking changes nothing: no file of the home is made, removed or rewritten by it."""
+    run = stage.prompted()
+    differing = set()
+    for _ in range(UNCHANGED_TRIES):
+        before = _when_quiet(stage)
+        for words in (("list", "--json"), ("list", "--json", "--all"), ("show", run.session),
+                      ("why", run.session), ("agents",)):
+            stage.whosup.run(*words)
+        after = files_below(stage.world.home)
+        differing = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        if not differing:
+            return
+    raise expect.Failed("changed by looking: " + ", ".join(sorted(differing)[:8]))
+
+
+def _when_quiet(stage):
+    """Returns the home's files once the agent has stopped writing for a while."""
+    last = [None]
+
+    def is_quiet():
+        before, last[0] = last[0], files_below(stage.world.home)
+        return before == last[0]
+    wait.until("a quiet home", is_quiet, QUIET_WITHIN_SECONDS, QUIET_SECONDS)
+    return last[0]
+
+
+def files_below(root):
+    """Returns what is below `root`: path -> kind, mode, size, change time and digest."""
+    found = {}
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "packages"]
+        for name in folders + names:
+            path = os.path.join(folder, name)
+            try:
+                one = os.lstat(path)
+            except OSError:
+                continue
+            digest = _digest(path) if stat.S_ISREG(one.st_mode) and one.st_size <= HASHED_BYTES_MAX else None
+            found[path] = (one.st_mode, one.st_size, one.st_mtime_ns, one.st_ino, digest)
+            if len(found) >= FILES_MAX:
+                return found
+    return found
+
+
+def _digest(path):
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read(HASHED_BYTES_MAX)).hexdigest()
+    except OSError:
+        return None
+
+
+CHECKS = (
+    ("launched", launched),
+    ("prompted", prompted),
+    ("working", working),
+    ("permission", permission),
+    ("cleared", cleared),
+    ("resumed", resumed),
+    ("continued", continued),
+    ("headless", headless),
+    ("two-never-swapped", two_in_one_directory),
+    ("two-told-apart", told_apart),
+    ("clean-exit", quit_by_user),
+    ("sigterm", terminated),
+    ("sigkill", killed),
+    ("pane-closed", pane_closed),
+    ("commands", commands),
+    ("unchanged", unchanged),
+)

@@ -1,0 +1,230 @@
+"""Compares whosup's answer with the truth, and says in words where they differ."""
+
+import json
+import threading
+import time
+
+import wait
+from whosup import pane_in, pid_in
+
+# The truth is settled before whosup is asked; this is only for a loaded machine.
+SETTLE_SECONDS = 4
+# How long "never live" is watched after an end.
+WATCH_SECONDS = 1.0
+ROWS_SHOWN = 4
+FIELDS_SHOWN = ("agent", "session_id", "liveness", "reason", "confidence", "phase", "owner", "client",
+                "detached", "headless", "work_dir", "pane", "superseded_by")
+
+
+class Failed(Exception):
+    """whosup's answer is not the truth."""
+
+
+class Skipped(Exception):
+    """The check has no sense for this agent or machine; says why."""
+
+
+def shown(look, session=None):
+    """Returns the rows of a look in short, for a failure message."""
+    rows = look.rows(session) if session else look.sessions
+    short = [{name: row.get(name) for name in FIELDS_SHOWN if row.get(name) not in (None, False)}
+             for row in rows[:ROWS_SHOWN]]
+    return json.dumps({"rows": short, "unattributed": look.unattributed, "problems": look.problems})
+
+
+def differences(look, truth, agent, directory_known=True):
+    """Returns in sentences what is wrong about the live row of this session; none if it is right."""
+    row = look.live(truth.session)
+    if row is None:
+        rows = look.rows(truth.session)
+        said = ", ".join(f"{one.get('liveness')} ({one.get('reason')})" for one in rows) or "not listed"
+        return [f"session {truth.session} is {said}, but lives in process {truth.owner.pid}"]
+    wrong = []
+    if len(look.rows(truth.session)) > 1:
+        wrong.append(f"session {truth.session} has {len(look.rows(truth.session))} rows")
+    wrong += _wrong_process(row, "owner", truth.owner)
+    wrong += _wrong_process(row, "client", truth.client)
+    wrong += _wrong_fields(row, truth, agent, directory_known)
+    terminal = truth.client or truth.owner
+    for other in look.live_of(terminal.pid):
+        if other.get("session_id") != truth.session:
+            wrong.append(f"process {terminal.pid} also has the live session {other.get('session_id')}")
+    listed = {entry.get("pid") for entry in look.unattributed}
+    for process in filter(None, (truth.owner, truth.client)):
+        if process.pid in listed:
+            wrong.append(f"process {process.pid} is also listed as unattributed")
+    return wrong
+
+
+def _wrong_process(row, field, process):
+    said = row.get(field)
+    if process is None:
+        return [] if said is None else [f"{field} is {pid_in(said)}, but there is none"]
+    if pid_in(said) != process.pid:
+        return [f"{field} is {pid_in(said)}, not {process.pid}"]
+    stamp = said.get("start_stamp") if isinstance(said, dict) else None
+    if stamp is not None and str(process.start) not in str(stamp):
+        return [f"{field} began at {stamp}, not {process.start}"]
+    return []
+
+
+def _wrong_fields(row, truth, agent, directory_known):
+    wrong = []
+    directory = row.get("work_dir")
+    if directory != truth.directory and (directory_known or directory is not None):
+        wrong.append(f"work_dir is {directory}, not {truth.directory}")
+    if pane_in(row) != truth.pane:
+        wrong.append(f"pane is {pane_in(row)}, not {truth.pane}")
+    wanted = {"agent": agent.id, "headless": truth.headless, "resume": None, "detached": False}
+    for name, value in wanted.items():
+        if (row.get(name) or None) != (value or None):
+            wrong.append(f"{name} is {row.get(name)!r}, not {value!r}")
+    if row.get("confidence") not in agent.confidences:
+        wrong.append(f"confidence is {row.get('confidence')!r}, not {' or '.join(agent.confidences)}")
+    return wrong
+
+
+def live(stage, truth, directory_known=True):
+    """Fails unless whosup shows this session live, as it is. Returns its row."""
+    seen = {}
+
+    def is_right():
+        seen["look"] = stage.look()
+        seen["wrong"] = differences(seen["look"], truth, stage.agent, directory_known)
+        return not seen["wrong"]
+    try:
+        wait.until("the right answer", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+    except wait.NotSeen:
+        raise Failed("; ".join(seen["wrong"]) + " | " + shown(seen["look"])) from None
+    return seen["look"].live(truth.session)
+
+
+def phase(stage, session, allowed):
+    """Fails unless whosup gives the live session one of these phases."""
+    seen = {}
+
+    def is_right():
+        seen["look"] = stage.look()
+        seen["row"] = seen["look"].live(session)
+        return seen["row"] is not None and seen["row"].get("phase") in allowed
+    try:
+        wait.until("the right phase", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+    except wait.NotSeen:
+        said = repr(seen["row"].get("phase")) if seen["row"] else "not live"
+        raise Failed(f"phase is {said}, not {' or '.join(map(repr, allowed))} | "
+                     + shown(seen["look"], session)) from None
+
+
+def not_live(stage, session, gone, seconds=WATCH_SECONDS):
+    """Fails if whosup shows a session live, or unknown, whose processes `gone` have ended."""
+    options = [()]
+
+    def is_right():
+        look = stage.look(*options[0])
+        for row in look.rows(session):
+            if row.get("liveness") != "exited":
+                raise Failed(f"session {session} is {row.get('liveness')} ({row.get('reason')}), but its "
+                             f"process has ended | {shown(look, session)}")
+        _none_of_gone(look, gone)
+        return True
+    wait.holds_for("not live", is_right, seconds)
+    options[0] = ("--all",)
+    is_right()
+
+
+def _none_of_gone(look, gone):
+    for process in gone:
+        for row in look.live_of(process.pid):
+            raise Failed(f"session {row.get('session_id')} is live in process {process.pid}, which has "
+                         f"ended | {shown(look, row.get('session_id'))}")
+        if process.pid in {entry.get("pid") for entry in look.unattributed}:
+            raise Failed(f"process {process.pid} is listed as unattributed, but has ended")
+
+
+def lingering(stage, run, owner, gone):
+    """Fails unless a session that a daemon keeps is shown detached at most, and ended after.
+
+    While the daemon holds it the session may be live, but without the program that is gone.
+    """
+    def no_longer_held():
+        was_held = stage.agent.is_held(run)
+        look = stage.look()
+        _none_of_gone(look, gone)
+        row = look.live(run.session)
+        if row is not None:
+            if pid_in(row.get("owner")) != owner.pid:
+                raise Failed(f"owner is {pid_in(row.get('owner'))}, not the daemon | {shown(look, run.session)}")
+            if row.get("client") is not None:
+                raise Failed(f"client is {pid_in(row['client'])}, but none is left | {shown(look, run.session)}")
+        return not was_held
+    wait.until("the daemon lets the session go", no_longer_held, stage.agent.lingers_seconds,
+               wait.SLOW_STEP_SECONDS)
+    not_live(stage, run.session, gone)
+
+
+class Watch:
+    """Asks whosup again and again in a thread while something changes; judge its looks after.
+
+    Used as `with Watch(stage) as watch:`; `watch.looks` are the answers in order.
+    """
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.looks = []
+        self._error = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+
+    def _ask(self):
+        while not self._stop.is_set():
+            try:
+                self.looks.append(self.stage.look())
+            except Exception as error:  # told by __exit__, in the check's own thread
+                self._error = error
+                return
+            self._stop.wait(wait.STEP_SECONDS)
+
+    def __enter__(self):
+        self._thread.start()
+        wait.until("a first look", lambda: self.looks or self._error, SETTLE_SECONDS * 3)
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None:
+            self._see_the_end()
+        self._stop.set()
+        self._thread.join()
+        if kind is None and self._error is not None:
+            raise self._error
+
+    def _see_the_end(self):
+        """Waits for one look that began after now."""
+        began, seen = time.time(), len(self.looks)
+        wait.until("a last look", lambda: self._error or len(self.looks) > seen + 1, SETTLE_SECONDS * 3)
+        return began
+
+    def never_two(self, process, sessions):
+        """Fails if a look gave this process a session it never had, or two at once."""
+        for look in self.looks:
+            live_ids = {row.get("session_id") for row in look.live_of(process.pid)}
+            if live_ids - set(sessions):
+                raise Failed(f"process {process.pid} has {live_ids - set(sessions)}, which is not its session "
+                             f"| {shown(look)}")
+            if len(live_ids) > 1:
+                raise Failed(f"process {process.pid} has {len(live_ids)} live sessions at once | {shown(look)}")
+
+    def always_accounted(self, process):
+        """Fails if a look left out this process: neither a live session of it nor unattributed."""
+        for look in self.looks:
+            listed = {entry.get("pid") for entry in look.unattributed}
+            if not look.live_of(process.pid) and process.pid not in listed:
+                raise Failed(f"process {process.pid} lives, but is nowhere in the answer | {shown(look)}")
+
+    def never_back(self, process, old, new):
+        """Fails if the old session came back to this process after the new one was shown."""
+        has_moved = False
+        for look in self.looks:
+            live_ids = {row.get("session_id") for row in look.live_of(process.pid)}
+            has_moved = has_moved or new in live_ids
+            if has_moved and old in live_ids:
+                raise Failed(f"process {process.pid} is back on {old} after {new} | {shown(look)}")

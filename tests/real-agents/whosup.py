@@ -1,0 +1,91 @@
+"""Asks the whosup binary, and reads its answer.
+
+The suite knows whosup by its command line and its JSON only.
+"""
+
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+
+LOOK_SECONDS = 30
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
+
+
+class BadAnswer(Exception):
+    """whosup failed, or what it printed is not its JSON."""
+
+
+@dataclass
+class Look:
+    """One answer of `whosup list --json`."""
+
+    taken: float
+    seconds: float
+    sessions: list
+    unattributed: list
+    problems: list
+    raw: dict = field(default_factory=dict)
+
+    def rows(self, session):
+        """Returns the rows of one session id."""
+        return [row for row in self.sessions if row.get("session_id") == session]
+
+    def live(self, session):
+        """Returns the live row of one session id, or None."""
+        return next((row for row in self.rows(session) if row.get("liveness") == "live"), None)
+
+    def live_of(self, pid):
+        """Returns the live rows that name this process as owner or client."""
+        return [row for row in self.sessions if row.get("liveness") == "live"
+                and pid in (pid_in(row.get("owner")), pid_in(row.get("client")))]
+
+
+def pid_in(process):
+    """Returns the PID of an `owner` or `client` field, or None."""
+    if isinstance(process, dict):
+        return process.get("pid")
+    return process if isinstance(process, int) else None
+
+
+def pane_in(row):
+    """Returns the pane id of a row, or None."""
+    pane = row.get("pane")
+    return pane.get("pane") if isinstance(pane, dict) else None
+
+
+class Whosup:
+    """The binary, run in one world: its home and its tmux server."""
+
+    def __init__(self, binary, world, own_variables=None):
+        self.binary = binary
+        self.variables = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        self.variables.update(own_variables or {})
+        self.variables["HOME"] = world.home
+        self.variables["TMUX"] = world.tmux.variable
+        self.directory = world.root
+
+    def run(self, *arguments):
+        """Runs one whosup command and returns it when done, with its output."""
+        try:
+            return subprocess.run([self.binary, *arguments], env=self.variables, cwd=self.directory,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, errors="replace",
+                                  timeout=LOOK_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise BadAnswer(f"whosup {' '.join(arguments)}: no answer in {LOOK_SECONDS} s") from error
+
+    def look(self, *options):
+        """Returns the answer of `whosup list --json`."""
+        began = time.monotonic()
+        done = self.run("list", "--json", *options)
+        seconds = time.monotonic() - began
+        if done.returncode != 0:
+            raise BadAnswer(f"whosup list exited with {done.returncode}: {done.stderr.strip()[-400:]}")
+        try:
+            answer = json.loads(done.stdout)
+            return Look(taken=time.time(), seconds=seconds, sessions=answer["sessions"],
+                        unattributed=answer["unattributed"], problems=answer["problems"], raw=answer)
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadAnswer(f"whosup list --json: {error!r} in {done.stdout[:200]!r}") from error
