@@ -100,7 +100,11 @@ impl Adapter for QwenCode {
         let mut found = Description::default();
         match told {
             Ok(told) => {
-                problems.extend(told.bad_lines.message().map(|text| Problem::at(&AGENT, path, text)));
+                problems.extend(
+                    told.bad_lines
+                        .message()
+                        .map(|text| Problem::at(&AGENT, path, text)),
+                );
                 found = told.what;
             }
             Err(error) => problems.extend(problem_of(path, &error)),

@@ -16,7 +16,13 @@ const RUNTIMES: &[&str] = &["node", "nodejs", "bun"];
 
 /// Options of Node that take the next argument as their value.
 const NODE_OPTIONS_WITH_VALUE: &[&str] = &[
-    "-C", "--conditions", "--env-file", "--experimental-loader", "--import", "--loader", "-r",
+    "-C",
+    "--conditions",
+    "--env-file",
+    "--experimental-loader",
+    "--import",
+    "--loader",
+    "-r",
     "--require",
 ];
 
@@ -38,7 +44,15 @@ const SCRIPTS: &[&str] = &[
 const HOST_COMMANDS: &[&str] = &["channel", "serve"];
 /// Subcommands that serve none.
 const OTHER_COMMANDS: &[&str] = &[
-    "auth", "board", "extensions", "hooks", "mcp", "review", "sandbox", "sessions", "update",
+    "auth",
+    "board",
+    "extensions",
+    "hooks",
+    "mcp",
+    "review",
+    "sandbox",
+    "sessions",
+    "update",
 ];
 /// Options that let an editor talk to the process, which hosts as many
 /// sessions as that asks for.
@@ -105,7 +119,9 @@ fn script<'a>(program: &Program<'a>) -> Option<(&'a Path, &'a [OsString])> {
         if !is_option {
             return Some((Path::new(argument), argv.get(at + 1..).unwrap_or_default()));
         }
-        let takes_next = NODE_OPTIONS_WITH_VALUE.iter().any(|option| argument == option);
+        let takes_next = NODE_OPTIONS_WITH_VALUE
+            .iter()
+            .any(|option| argument == option);
         at += if takes_next { 2 } else { 1 };
     }
 }
@@ -135,7 +151,9 @@ mod tests {
     use super::*;
 
     fn node(argv: &[&str]) -> RecordedProcess {
-        RecordedProcess::new(7, 1, 0).exe("/usr/bin/node").argv(argv)
+        RecordedProcess::new(7, 1, 0)
+            .exe("/usr/bin/node")
+            .argv(argv)
     }
 
     #[track_caller]
@@ -156,20 +174,32 @@ mod tests {
             &["/usr/bin/node", "--expose-gc", cli],
             &["/usr/bin/node", "--expose-gc", cli, "-p", "hello"],
             &["node", "-r", "/x/hook.js", cli],
-            &["node", "/home/dev/.qwen/updates/npm/0f/versions/0.24.5/node_modules/@qwen-code/qwen-code/cli.js"],
+            &[
+                "node",
+                "/home/dev/.qwen/updates/npm/0f/versions/0.24.5/node_modules/@qwen-code/qwen-code/cli.js",
+            ],
             &["node", "/home/dev/src/qwen-code/packages/cli/dist/index.js"],
         ] {
             check_role(&node(argv), Some(Role::Session));
         }
-        check_role(&node(&["node", "/usr/bin/qwen"]).exe("/opt/node24/bin/node24"), Some(Role::Session));
-        check_role(&node(&["bun", "/usr/bin/qwen"]).exe("/usr/bin/bun"), Some(Role::Session));
+        check_role(
+            &node(&["node", "/usr/bin/qwen"]).exe("/opt/node24/bin/node24"),
+            Some(Role::Session),
+        );
+        check_role(
+            &node(&["bun", "/usr/bin/qwen"]).exe("/usr/bin/bun"),
+            Some(Role::Session),
+        );
     }
 
     #[test]
     fn commands_and_editors_make_it_something_else() {
         check_role(&node(&["node", "/usr/bin/qwen", "serve"]), Some(Role::Host));
         check_role(&node(&["node", "/usr/bin/qwen", "--acp"]), Some(Role::Host));
-        check_role(&node(&["node", "/usr/bin/qwen", "mcp", "list"]), Some(Role::Auxiliary));
+        check_role(
+            &node(&["node", "/usr/bin/qwen", "mcp", "list"]),
+            Some(Role::Auxiliary),
+        );
     }
 
     #[test]
@@ -177,8 +207,14 @@ mod tests {
         for argv in [
             &["node", "/home/dev/my/qwen.js"][..],
             &["node", "/home/dev/qwen-code/server.js"],
-            &["node", "/home/dev/src/qwen-code/node_modules/tsx/dist/cli.js"],
-            &["node", "/usr/lib/node_modules/@qwen-code/qwen-code/fzfWorker.js"],
+            &[
+                "node",
+                "/home/dev/src/qwen-code/node_modules/tsx/dist/cli.js",
+            ],
+            &[
+                "node",
+                "/usr/lib/node_modules/@qwen-code/qwen-code/fzfWorker.js",
+            ],
             &["node", "--test", "/home/dev/qwen-agent/cli.js"],
             &["node"],
             &["node", "--expose-gc"],
@@ -186,9 +222,15 @@ mod tests {
         ] {
             check_role(&node(argv), None);
         }
-        check_role(&node(&["python3", "/usr/bin/qwen"]).exe("/usr/bin/python3.13"), None);
+        check_role(
+            &node(&["python3", "/usr/bin/qwen"]).exe("/usr/bin/python3.13"),
+            None,
+        );
         check_role(&node(&["git", "/usr/bin/qwen"]).exe("/usr/bin/git"), None);
-        check_role(&node(&["qwen"]).exe("/usr/local/bin/qwen").comm("qwen"), None);
+        check_role(
+            &node(&["qwen"]).exe("/usr/local/bin/qwen").comm("qwen"),
+            None,
+        );
     }
 
     #[test]
@@ -212,9 +254,15 @@ mod tests {
         };
         check(&["node", "/usr/bin/qwen", "--resume", "s-1"], Some("s-1"));
         check(&["node", "/usr/bin/qwen", "--resume=s-1"], Some("s-1"));
-        check(&["node", "/usr/bin/qwen", "-p", "x", "--session-id", "s-2"], Some("s-2"));
+        check(
+            &["node", "/usr/bin/qwen", "-p", "x", "--session-id", "s-2"],
+            Some("s-2"),
+        );
         check(&["node", "/usr/bin/qwen", "--resume", "--yolo"], None);
-        check(&["node", "/usr/bin/qwen", "--resume", "s-1", "--fork-session"], None);
+        check(
+            &["node", "/usr/bin/qwen", "--resume", "s-1", "--fork-session"],
+            None,
+        );
         check(&["node", "/usr/bin/qwen"], None);
     }
 }

@@ -102,7 +102,10 @@ impl<'a, 'r> Projects<'a, 'r> {
     fn look_up_records(&mut self, records: &[registry::Record]) {
         for runtime in self.runtimes {
             for record in records {
-                let project = runtime.path.join("projects").join(encoded(&record.work_dir));
+                let project = runtime
+                    .path
+                    .join("projects")
+                    .join(encoded(&record.work_dir));
                 let chats = chats_of(&project);
                 if !self.read.contains(&chats) {
                     let name = format!("{}{}", record.session, sidecar::SUFFIX);
@@ -161,7 +164,9 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// Dates the sessions that a process without a claim may be serving.
     fn sketch_for_seekers(&mut self, is_all: bool) {
         for seeker in self.seekers() {
-            let Some(work_dir) = seeker.work_dir() else { continue };
+            let Some(work_dir) = seeker.work_dir() else {
+                continue;
+            };
             let project = encoded(work_dir);
             for runtime in self.runtimes {
                 let chats = chats_of(&runtime.path.join("projects").join(&project));
@@ -189,7 +194,8 @@ impl<'a, 'r> Projects<'a, 'r> {
                 last_record_at_ms: transcript::read_last_record_at(&file)?,
             })
         });
-        read.map_err(|error| self.transcript_problem(path, &error)).ok()
+        read.map_err(|error| self.transcript_problem(path, &error))
+            .ok()
     }
 
     fn transcript_problem(&mut self, path: &Path, error: &TranscriptError) {
@@ -199,7 +205,13 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    fn sketch_dates(&mut self, runtime: &Runtime, session: &SessionId, path: PathBuf, dates: Dates) {
+    fn sketch_dates(
+        &mut self,
+        runtime: &Runtime,
+        session: &SessionId,
+        path: PathBuf,
+        dates: Dates,
+    ) {
         if !self.is_ours(runtime) {
             return;
         }
@@ -261,7 +273,11 @@ impl<'a, 'r> Projects<'a, 'r> {
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
         let names = self.names(&directory, PROJECTS_MAX);
-        names.names.into_iter().map(|name| directory.join(name)).collect()
+        names
+            .names
+            .into_iter()
+            .map(|name| directory.join(name))
+            .collect()
     }
 
     fn list(&mut self, directory: &Path) -> Chats {
@@ -356,7 +372,9 @@ fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
 fn session_of(name: &OsString) -> Option<SessionId> {
     let stem = name.to_str()?.strip_suffix(TRANSCRIPT_SUFFIX)?;
     let is_id = ID_LENGTHS.contains(&stem.len())
-        && stem.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+        && stem
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     is_id.then(|| SessionId::parse(stem).ok()).flatten()
 }
 

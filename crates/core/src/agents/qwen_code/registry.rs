@@ -9,9 +9,7 @@ use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObj
 
 use super::reading::Reading;
 use crate::agents::folder::names_in;
-use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
-};
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
 
 /// The newest schema that can be read.
 const SCHEMA_MAX: i64 = 1;
@@ -54,10 +52,7 @@ pub(super) enum RecordError {
     #[error("`sessionId` cannot be used: {0}")]
     Session(SessionIdError),
     #[error("`pid` is `{found}`, and the file's name says `{named}`")]
-    OtherPid {
-        found: Pid,
-        named: Pid,
-    },
+    OtherPid { found: Pid, named: Pid },
 }
 
 /// Reads every record of a home's registry and returns the sound ones.
@@ -71,7 +66,10 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Vec<Record> {
         }
     };
     if names.is_cut {
-        reading.problem(&directory, format_args!("it has more than {ENTRIES_MAX} entries"));
+        reading.problem(
+            &directory,
+            format_args!("it has more than {ENTRIES_MAX} entries"),
+        );
     }
     let mut records = Vec::new();
     for name in &names.names {
@@ -149,7 +147,9 @@ fn parse(bytes: &[u8], file_name: &FileName) -> Result<Record, RecordError> {
             named: file_name.pid,
         });
     }
-    let (boot, stamp) = object.opt_string("procStart")?.map_or((None, None), parse_start);
+    let (boot, stamp) = object
+        .opt_string("procStart")?
+        .map_or((None, None), parse_start);
     let owned = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
     Ok(Record {
         pid,
@@ -288,7 +288,10 @@ mod tests {
         assert_eq!(boot.as_str(), "19c1d8ff-a55f-47c0-82a1-b0f1bc43623a");
         assert_eq!(record.pid_namespace, Some(PidNamespace(4_026_531_836)));
         assert_eq!(record.registered_at_ms, 1_795_812_756_254);
-        assert_eq!(record.endpoint.as_deref(), Some("/run/qwen-socks-1/21775.sock"));
+        assert_eq!(
+            record.endpoint.as_deref(),
+            Some("/run/qwen-socks-1/21775.sock")
+        );
         assert_eq!(record.kind, "tui");
     }
 
@@ -313,24 +316,55 @@ mod tests {
 
     #[test]
     fn an_unknown_form_of_start_is_no_stamp() {
-        for start in ["", "x", "19c1d8ff:12x", "12.5", "-4", "99999999999999999999"] {
+        for start in [
+            "",
+            "x",
+            "19c1d8ff:12x",
+            "12.5",
+            "-4",
+            "99999999999999999999",
+        ] {
             assert_eq!(parse_start(start), (None, None), "{start}");
         }
     }
 
     #[test]
     fn a_wrong_field_is_named() {
-        check_error("\"pid\": 21775", "\"pid\": \"21775\"", "`pid` is not an integer: found the string `21775`");
-        check_error("\"pid\": 21775", "\"pid\": 21775.0", "`pid` is not an integer: found the number `21775.0`");
-        check_error("\"pid\": 21775", "\"pid\": true", "`pid` is not an integer: found the bool `true`");
-        check_error("\"pid\": 21775", "\"pid\": 4", "`pid` is `4`, and the file's name says `21775`");
+        check_error(
+            "\"pid\": 21775",
+            "\"pid\": \"21775\"",
+            "`pid` is not an integer: found the string `21775`",
+        );
+        check_error(
+            "\"pid\": 21775",
+            "\"pid\": 21775.0",
+            "`pid` is not an integer: found the number `21775.0`",
+        );
+        check_error(
+            "\"pid\": 21775",
+            "\"pid\": true",
+            "`pid` is not an integer: found the bool `true`",
+        );
+        check_error(
+            "\"pid\": 21775",
+            "\"pid\": 4",
+            "`pid` is `4`, and the file's name says `21775`",
+        );
         check_error(
             "\"schemaVersion\": 1",
             "\"schemaVersion\": 2",
             "`schemaVersion` is `2`, and only up to `1` can be read",
         );
-        check_error("\"pidNs\": 4026531836", "\"pidNs\": 0", "`pidNs` is not an inode number: found `0`");
-        check_error("\"cwd\": \"/home/dev/my_app.v1\"", "\"cwd\": \"\"", "`cwd` is not a path: found ``");
+        check_error(
+            "\"pidNs\": 4026531836",
+            "\"pidNs\": 0",
+            "`pidNs` is not an inode number: found `0`",
+        );
+        check_error(
+            "\"cwd\": \"/home/dev/my_app.v1\"",
+            "\"cwd\": \"\"",
+            "`cwd` is not a path: found ``",
+        );
     }
 
     #[test]
@@ -345,8 +379,18 @@ mod tests {
         assert!(!name("21775.json").has_slot);
         assert!(name("21775-0a1b2c3d.json").has_slot);
         for other in [
-            "021.json", "0.json", "-1.json", "1-0a1b2c3.json", "1-0A1B2C3D.json", "1.json.swp",
-            ".1.json", "1.JSON", "2026-planning-notes.json", "99999999999.json", "json", ".json",
+            "021.json",
+            "0.json",
+            "-1.json",
+            "1-0a1b2c3.json",
+            "1-0A1B2C3D.json",
+            "1.json.swp",
+            ".1.json",
+            "1.JSON",
+            "2026-planning-notes.json",
+            "99999999999.json",
+            "json",
+            ".json",
         ] {
             assert_eq!(FileName::parse(other), None, "{other}");
         }

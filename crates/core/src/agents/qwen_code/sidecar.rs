@@ -12,9 +12,7 @@ use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar};
 
 use super::home::Runtime;
 use super::reading::Reading;
-use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
-};
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
 
 /// How the names of sidecars end.
 pub(super) const SUFFIX: &str = ".runtime.json";

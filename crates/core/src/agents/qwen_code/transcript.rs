@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::agents::bad_lines::BadLines;
+use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
-use crate::transcript::{
-    HeadBounds, Line, LineProblem, TailBounds, TranscriptError, TranscriptFile,
-};
+use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for where and when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
@@ -37,8 +37,6 @@ const TITLE_BYTES: u64 = 64 * 1024;
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
-/// How long a title may be, in characters.
-const TITLE_CHARACTERS_MAX: usize = 200;
 
 /// When and where a session was, by its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +48,11 @@ pub(super) struct Birth {
 /// Reads where and when a session began.
 pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError> {
     let head = file.head(BIRTH_BOUNDS)?;
-    let records: Vec<Value> = head.lines.iter().flat_map(|line| line.json().values).collect();
+    let records: Vec<Value> = head
+        .lines
+        .iter()
+        .flat_map(|line| line.json().values)
+        .collect();
     Ok(Birth {
         born_at_ms: records.iter().find_map(at_ms),
         work_dir: records.iter().find_map(work_dir),
@@ -61,7 +63,10 @@ pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError
 pub(super) fn read_last_record_at(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
     for line in file.backwards(LAST_BOUNDS)? {
         let records = line?.json().values;
-        let conversation = records.iter().rev().filter(|record| is_conversation(record));
+        let conversation = records
+            .iter()
+            .rev()
+            .filter(|record| is_conversation(record));
         if let Some(at) = conversation.filter_map(at_ms).next() {
             return Ok(Some(at));
         }
@@ -75,33 +80,6 @@ pub(super) struct Told<T> {
     pub(super) bad_lines: BadLines,
 }
 
-/// Lines that are no records.
-#[derive(Debug, Default)]
-pub(super) struct BadLines {
-    count: usize,
-    first: Option<LineProblem>,
-}
-
-impl BadLines {
-    /// Counts what is unsound on a line, and returns what is sound. A last line
-    /// that is still being written is nothing to complain about.
-    fn values(&mut self, line: &Line) -> Vec<Value> {
-        let json = line.json();
-        let is_normal = json.problem.as_ref().is_none_or(|problem| *problem == LineProblem::Torn);
-        if !is_normal {
-            self.count += json.bad_count;
-            self.first = self.first.take().or(json.problem);
-        }
-        json.values
-    }
-
-    /// Says it in a sentence, if there are any.
-    pub(super) fn message(&self) -> Option<String> {
-        let first = self.first.as_ref()?;
-        Some(format!("{} of its lines can't be read, the first because {first}", self.count))
-    }
-}
-
 /// Reads what the head and the tail of a transcript tell about its session.
 pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, TranscriptError> {
     let mut bad_lines = BadLines::default();
@@ -111,9 +89,16 @@ pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, Trans
     };
     let last = read_last(file, &mut bad_lines)?;
     let head = file.head(PROMPT_BOUNDS)?;
-    let records: Vec<Value> = head.lines.iter().flat_map(|line| bad_lines.values(line)).collect();
+    let records: Vec<Value> = head
+        .lines
+        .iter()
+        .flat_map(|line| bad_lines.values(line))
+        .collect();
     described.started_at_ms = records.iter().find_map(at_ms);
-    let prompt = records.iter().filter(|record| is_prompt(record)).find_map(prompt_title);
+    let prompt = records
+        .iter()
+        .filter(|record| is_prompt(record))
+        .find_map(prompt_title);
     described.is_title_a_prompt = last.title.is_none() && prompt.is_some();
     described.title = last.title.or(prompt);
     described.model = last.model;
@@ -316,13 +301,6 @@ fn prompt_title(record: &Value) -> Option<String> {
     one_line(&prompt_text(record)?)
 }
 
-/// A text on one line, cut to a title's length.
-fn one_line(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(TITLE_CHARACTERS_MAX).collect();
-    (!line.is_empty()).then_some(line)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,7 +361,10 @@ mod tests {
         assert_eq!(description(&[USER]).phase, None);
         assert_eq!(description(&[USER, CALL]).phase, None);
         assert_eq!(description(&[USER, CALL, RESULT]).phase, None);
-        assert_eq!(description(&[USER, CALL, RESULT, REPLY]).phase, Some(Phase::Idle));
+        assert_eq!(
+            description(&[USER, CALL, RESULT, REPLY]).phase,
+            Some(Phase::Idle)
+        );
     }
 
     #[test]
@@ -403,18 +384,26 @@ mod tests {
         let message = told.bad_lines.message().expect("a message");
         assert!(message.contains("can't be read"), "{message}");
         let (_directory, torn) = file_of(&[&fused, "{\"type\":\"ass"]);
-        assert_eq!(describe(&torn).expect("a description").bad_lines.message(), None);
+        assert_eq!(
+            describe(&torn).expect("a description").bad_lines.message(),
+            None
+        );
     }
 
     #[test]
     fn dates_are_those_of_the_conversation() {
-        let lines: Vec<String> = [USER, REPLY, TITLE].map(|line| format!("{line}\n")).to_vec();
+        let lines: Vec<String> = [USER, REPLY, TITLE]
+            .map(|line| format!("{line}\n"))
+            .to_vec();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (_directory, file) = file_of(&lines);
         let birth = read_birth(&file).expect("a birth");
         assert_eq!(birth.born_at_ms, Some(1_795_812_784_482));
         assert_eq!(birth.work_dir.as_deref(), Some(Path::new("/w/app")));
-        assert_eq!(read_last_record_at(&file).expect("a date"), Some(1_795_812_786_000));
+        assert_eq!(
+            read_last_record_at(&file).expect("a date"),
+            Some(1_795_812_786_000)
+        );
     }
 
     #[test]
@@ -428,7 +417,10 @@ mod tests {
         let texts: Vec<&str> = told.iter().map(|message| message.text.as_str()).collect();
         assert_eq!(texts, ["run_shell_command", "hi"]);
         let told = messages(&file, 10).expect("messages").what;
-        assert_eq!(told.first().map(|message| message.role), Some(MessageRole::User));
+        assert_eq!(
+            told.first().map(|message| message.role),
+            Some(MessageRole::User)
+        );
         assert_eq!(told.len(), 3);
     }
 

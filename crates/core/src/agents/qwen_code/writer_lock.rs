@@ -13,9 +13,7 @@ use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObj
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::agents::folder::names_in;
-use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
-};
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
 
 /// The schemas that can be read.
 const SCHEMAS: std::ops::RangeInclusive<i64> = 1..=3;
@@ -70,7 +68,10 @@ pub(super) fn read(reading: &mut Reading<'_>, runtime: &Runtime) {
         }
     };
     if names.is_cut {
-        reading.problem(&directory, format_args!("it has more than {ENTRIES_MAX} entries"));
+        reading.problem(
+            &directory,
+            format_args!("it has more than {ENTRIES_MAX} entries"),
+        );
     }
     for name in &names.names {
         let path = directory.join(name);
@@ -225,7 +226,11 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Exclusive,
-        serving: if is_interactive { Serving::One } else { Serving::Many },
+        serving: if is_interactive {
+            Serving::One
+        } else {
+            Serving::Many
+        },
         trust: reading.trust(facts),
         placement: reading.placement(path),
         evidence: Evidence {
@@ -274,7 +279,11 @@ mod tests {
         let first_schema = ACTIVE
             .replace("\"schema_version\": 2", "\"schema_version\": 1")
             .replace("\"state\": \"active\",", "");
-        assert!(!parse(first_schema.as_bytes(), "s-1").expect("a lock").is_sealed);
+        assert!(
+            !parse(first_schema.as_bytes(), "s-1")
+                .expect("a lock")
+                .is_sealed
+        );
     }
 
     #[test]
@@ -285,7 +294,9 @@ mod tests {
         // 2026-11-27T20:53:04Z in both counts.
         let windows = parse_identity("win32:639314095840000000").1;
         assert_eq!(windows, Some(StartStamp::Filetime(134_402_863_840_000_000)));
-        for unknown in ["", "linux", "linux:x", "plan9:1", "win32:x", "win32:7", "8123"] {
+        for unknown in [
+            "", "linux", "linux:x", "plan9:1", "win32:x", "win32:7", "8123",
+        ] {
             assert_eq!(parse_identity(unknown), (None, None), "{unknown}");
         }
     }
@@ -306,8 +317,20 @@ mod tests {
             "\"schema_version\": 4",
             "`schema_version` is `4`, and only `1` to `3` can be read",
         );
-        check_error("\"pid\": 4711", "\"pid\": 0", "`pid` is not a process id (1 to 2147483647): found `0`");
-        check_error("\"s-1\"", "\"s-2\"", "`session_id` is `s-2`, and the file's name says another one");
-        check_error("2026-11-27T20:53:04.482Z", "yesterday", "`acquired_at` is not a date (RFC 3339): found `yesterday`");
+        check_error(
+            "\"pid\": 4711",
+            "\"pid\": 0",
+            "`pid` is not a process id (1 to 2147483647): found `0`",
+        );
+        check_error(
+            "\"s-1\"",
+            "\"s-2\"",
+            "`session_id` is `s-2`, and the file's name says another one",
+        );
+        check_error(
+            "2026-11-27T20:53:04.482Z",
+            "yesterday",
+            "`acquired_at` is not a date (RFC 3339): found `yesterday`",
+        );
     }
 }

@@ -1,0 +1,209 @@
+//! kimi-cli, the one written in Python.
+//!
+//! What it leaves, below its share directory (`KIMI_SHARE_DIR`, `~/.kimi`).
+//! Seen in kimi-cli 1.50.0, 2026-11; 1.52.0 only leads on to its successor.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `sessions/MD5/SESSION/` with `context.jsonl` | at launch | that the session exists; born then |
+//! | `sessions/MD5/SESSION/wire.jsonl` | from the first prompt | the conversation |
+//! | `sessions/MD5/SESSION/state.json` | after a turn | the title |
+//! | `sessions/MD5/SESSION/runtime.json` | by no release so far (kimi-cli#2082) | PID, host, session, directory |
+//! | `kimi.json` | at launch | the directories, whose MD5s name the folders |
+//!
+//! None of this is removed at the end, and apart from the sidecar nothing names
+//! a process; the arguments and the environment of the process are blanked. So
+//! a session is paired with a process by its directory and its dates. `/clear`
+//! and `/new` make a new session directory in the same process. A process that
+//! was started for another directory (`--work-dir`) or took up an old session
+//! and said nothing yet can't be paired.
+
+mod process;
+mod session;
+mod wire;
+mod work_dir;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::{AgentId, StrictObject};
+
+use self::session::Reading;
+use crate::agents::title::one_line;
+use crate::agents::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::claim::SessionKey;
+use crate::machine::{Environment, Machine};
+use crate::phase::Phase;
+use crate::problem::{Found, Problem};
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("kimi-cli");
+
+/// The variable that moves the share directory.
+const HOME_VARIABLE: &str = "KIMI_SHARE_DIR";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".kimi";
+/// How long a `state.json` may be: it has the session's whole to-do list.
+const STATE_BYTES_MAX: u64 = 4 << 20;
+
+/// The adapter for kimi-cli.
+#[derive(Debug, Clone, Copy)]
+pub struct KimiCli;
+
+static PROFILE: Profile = Profile {
+    id: "kimi-cli",
+    name: "Kimi CLI",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "elimination by directory and dates; a sidecar where there is one",
+    checked_against: "1.50.0, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: true,
+    publishes_pid: false,
+};
+
+impl Adapter for KimiCli {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let default = || Some(environment.home()?.join(DEFAULT_HOME));
+        let home = environment.directory(HOME_VARIABLE).or_else(default);
+        home.into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut reading = Reading::new(look, home);
+        reading.walk();
+        reading.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(directory) = session_directory(sketch) else {
+            return Found::default();
+        };
+        let mut found = Description::default();
+        let mut problems = Vec::new();
+        let path = directory.join(session::WIRE);
+        match TranscriptFile::open(&path).and_then(|file| wire::read(&file)) {
+            Ok(told) => {
+                problems.extend(told.problem.map(|text| Problem::at(&AGENT, &path, text)));
+                found.title = told.prompt;
+                found.is_title_a_prompt = found.title.is_some();
+                found.started_at_ms = told.first_at_ms;
+                found.last_activity_at_ms = told.last_at_ms;
+                found.phase = told.phase;
+                found.waiting_for = told.waiting_for;
+                found.transcript = Some(path);
+            }
+            // Before its first prompt it waits for that.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
+                found.phase = Some(Phase::Idle);
+            }
+            Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
+        }
+        let path = directory.join("state.json");
+        match read_title(&path) {
+            Ok(Some(title)) => {
+                found.is_title_a_prompt = !title.is_given;
+                found.title = Some(title.text);
+            }
+            Ok(None) => {}
+            Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let read = TranscriptFile::open(path).and_then(|file| wire::messages(&file, messages_max));
+        let (found, problem) = match read {
+            Ok((messages, problem)) => (messages, problem),
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
+            Err(error) => (Vec::new(), Some(error.reason())),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
+        let environment = if is_default_home {
+            Vec::new()
+        } else {
+            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
+        };
+        let argv = ["kimi", "--session", key.session.as_str()];
+        Some(Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment,
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![WatchPath {
+            path: home.root.join("sessions"),
+            is_recursive: true,
+        }]
+    }
+}
+
+/// The directory of a session: beside its transcript, or, before there is one,
+/// by the MD5 of where it works.
+fn session_directory(sketch: &Sketch) -> Option<PathBuf> {
+    if let Some(transcript) = &sketch.transcript {
+        return transcript.parent().map(Path::to_owned);
+    }
+    let folder = work_dir::folder_of(sketch.work_dir.as_deref()?)?;
+    let sessions = sketch.key.home.join("sessions");
+    Some(sessions.join(folder).join(sketch.key.session.as_str()))
+}
+
+/// A title in a session's `state.json`.
+struct Title {
+    text: String,
+    /// A person or a model gave it. Otherwise it is the first prompt, cut.
+    is_given: bool,
+}
+
+fn read_title(path: &Path) -> Result<Option<Title>, String> {
+    let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
+        Ok(file) => file,
+        // There is none before the first turn has ended.
+        Err(ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.reason()),
+    };
+    let state = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
+    let text = state
+        .opt_string("custom_title")
+        .map_err(|error| error.to_string())?;
+    let is_given = state
+        .opt_bool("title_generated")
+        .map_err(|error| error.to_string())?;
+    Ok(text.and_then(one_line).map(|text| Title {
+        text,
+        is_given: is_given == Some(true),
+    }))
+}

@@ -1,0 +1,418 @@
+//! The session directories: `sessions/FOLDER/SESSION/`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use whosup_process::Pid;
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::{ReadSidecarError, SessionId, Sidecar, SidecarPid, read_sidecar};
+
+use super::work_dir::{FolderKind, folder_of};
+use super::{AGENT, process, wire, work_dir};
+use crate::agents::folder::{Names, names_in};
+use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::claim::{
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    Subject,
+};
+use crate::problem::{Found, Problem};
+use crate::transcript::{TranscriptError, TranscriptFile};
+use crate::trust::trust_of;
+
+/// How many folders are looked at.
+const FOLDERS_MAX: usize = 100_000;
+/// How many sessions of one folder are looked at.
+const SESSIONS_MAX: usize = 100_000;
+
+/// The name of the transcript in a session's directory.
+pub(super) const WIRE: &str = "wire.jsonl";
+
+/// One home's scan while it grows.
+pub(super) struct Reading<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    /// The local directories that are known, by their folders.
+    work_dirs: HashMap<String, PathBuf>,
+    claims: Vec<Claim>,
+    sketches: BTreeMap<SessionId, Sketch>,
+    problems: Vec<Problem>,
+}
+
+/// One session's directory.
+struct SessionDir {
+    id: SessionId,
+    path: PathBuf,
+    /// When it was made, where the file system remembers. (When it was changed
+    /// says nothing: whoever looks after the session changes it.)
+    made_at_ms: Option<i64>,
+}
+
+/// When a session was.
+#[derive(Debug, Clone, Copy)]
+struct Dates {
+    born_at_ms: Option<i64>,
+    last_record_at_ms: Option<i64>,
+}
+
+impl Dates {
+    const fn of_directory(session: &SessionDir) -> Self {
+        Self {
+            born_at_ms: session.made_at_ms,
+            last_record_at_ms: None,
+        }
+    }
+}
+
+/// Which sidecars make claims.
+#[derive(Clone, Copy)]
+enum Keep<'a> {
+    All,
+    Naming(&'a [Pid]),
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        let mut reading = Self {
+            look,
+            home,
+            work_dirs: HashMap::new(),
+            claims: Vec::new(),
+            sketches: BTreeMap::new(),
+            problems: Vec::new(),
+        };
+        if *look.depth == Depth::All {
+            match work_dir::read(&home.root) {
+                Ok(work_dirs) => reading.work_dirs = work_dirs,
+                Err(error) => reading.problem(&home.root.join("kimi.json"), error),
+            }
+        }
+        // What the kernel says of a process's directory needs no list.
+        for process in look.processes_of(home) {
+            if let Some(path) = process.work_dir()
+                && let Some(folder) = folder_of(path)
+            {
+                reading.work_dirs.insert(folder, path.to_owned());
+            }
+        }
+        reading
+    }
+
+    /// Reads what the processes lead to, or everything.
+    pub(super) fn walk(&mut self) {
+        let seekers_of = self.seekers_of();
+        let is_all = *self.look.depth == Depth::All;
+        let folders = if is_all {
+            self.names(&self.sessions(), FOLDERS_MAX)
+                .texts()
+                .map(str::to_owned)
+                .collect()
+        } else {
+            let mut folders: Vec<String> = seekers_of.keys().cloned().collect();
+            folders.sort_unstable();
+            folders
+        };
+        let mut silent = Vec::new();
+        for folder in &folders {
+            let seekers = seekers_of
+                .get(folder)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            match FolderKind::of(folder) {
+                Some(FolderKind::Local) => silent.extend(self.read_folder(folder, seekers, is_all)),
+                Some(FolderKind::Remote) => self.sketch_remote(folder),
+                None => {
+                    let path = self.sessions().join(folder);
+                    self.problem(&path, "its name is not that of a folder of sessions");
+                }
+            }
+        }
+        if !is_all {
+            self.search_for(&silent, &folders);
+        }
+    }
+
+    pub(super) fn finish(self) -> Found<AgentScan> {
+        Found {
+            found: AgentScan {
+                claims: self.claims,
+                sketches: self.sketches.into_values().collect(),
+            },
+            problems: self.problems,
+        }
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.home.root.join("sessions")
+    }
+
+    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
+        self.problems.push(Problem::at(&AGENT, path, message));
+    }
+
+    /// The processes that may serve a session, by the folder of their directory.
+    fn seekers_of(&self) -> HashMap<String, Vec<&'a AgentProcess>> {
+        let mut seekers: HashMap<String, Vec<_>> = HashMap::new();
+        for process in self.look.processes_of(self.home) {
+            if process.role == Role::Session
+                && let Some(folder) = process.work_dir().and_then(folder_of)
+            {
+                seekers.entry(folder).or_default().push(process);
+            }
+        }
+        seekers
+    }
+
+    /// Reads one folder, and returns the processes of it that nothing there
+    /// may belong to.
+    fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) -> Vec<Pid> {
+        let mut silent: Vec<Pid> = seekers.iter().map(|its| its.process.pid).collect();
+        for session in self.sessions_in(folder) {
+            let claimed = self.read_sidecar(&session, Keep::All);
+            silent.retain(|pid| Some(*pid) != claimed);
+            if seekers.is_empty() {
+                self.sketch(folder, &session, Dates::of_directory(&session));
+                continue;
+            }
+            let dates = self.read_dates(&session);
+            let fitting: Vec<Pid> = seekers
+                .iter()
+                .filter(|seeker| fits(seeker, &session.id, dates))
+                .map(|seeker| seeker.process.pid)
+                .collect();
+            silent.retain(|pid| !fitting.contains(pid));
+            if is_all || claimed.is_some() || !fitting.is_empty() {
+                self.sketch(folder, &session, dates);
+            }
+        }
+        silent
+    }
+
+    /// A process without a session in its directory may have been started for
+    /// another one: one wider search for its PID.
+    fn search_for(&mut self, silent: &[Pid], read: &[String]) {
+        if silent.is_empty() {
+            return;
+        }
+        let folders = self.names(&self.sessions(), FOLDERS_MAX);
+        for folder in folders.texts() {
+            let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
+            if !is_local || read.iter().any(|already| already == folder) {
+                continue;
+            }
+            for session in self.sessions_in(folder) {
+                if self.read_sidecar(&session, Keep::Naming(silent)).is_some() {
+                    let dates = self.read_dates(&session);
+                    self.sketch(folder, &session, dates);
+                }
+            }
+        }
+    }
+
+    /// Sessions that work on another machine: who serves them can't be told by
+    /// their directory, and a PID in their sidecar may be one of that machine.
+    fn sketch_remote(&mut self, folder: &str) {
+        for session in self.sessions_in(folder) {
+            let mut sketch = Sketch::new(self.key(&session.id));
+            sketch.born_at_ms = session.made_at_ms;
+            sketch.transcript = existing_wire(&session.path);
+            self.sketches.insert(session.id, sketch);
+        }
+    }
+
+    fn sketch(&mut self, folder: &str, session: &SessionDir, dates: Dates) {
+        let key = self.key(&session.id);
+        let sketch = self
+            .sketches
+            .entry(session.id.clone())
+            .or_insert_with(|| Sketch::new(key));
+        sketch.pairing = PairingRule::Owner;
+        sketch.born_at_ms = dates.born_at_ms;
+        sketch.last_record_at_ms = dates.last_record_at_ms;
+        sketch.transcript = existing_wire(&session.path);
+        if let Some(work_dir) = self.work_dirs.get(folder) {
+            sketch.work_dir = Some(work_dir.clone());
+        }
+    }
+
+    fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        match names_in(directory, entries_max) {
+            Ok(names) => {
+                if names.is_cut {
+                    let message = format!("it has more than {entries_max} entries");
+                    self.problem(directory, message);
+                }
+                names
+            }
+            Err(error) => {
+                self.problem(directory, error);
+                Names::default()
+            }
+        }
+    }
+
+    fn sessions_in(&mut self, folder: &str) -> Vec<SessionDir> {
+        let directory = self.sessions().join(folder);
+        let names = self.names(&directory, SESSIONS_MAX);
+        let mut sessions = Vec::new();
+        for name in &names.names {
+            let path = directory.join(name);
+            // Sessions of old versions are files; they are moved when they are
+            // taken up again, and no process serves them as they are.
+            if name.as_encoded_bytes().ends_with(b".jsonl") {
+                continue;
+            }
+            let id = match name.to_str().map(SessionId::parse) {
+                Some(Ok(id)) => id,
+                Some(Err(error)) => {
+                    self.problem(&path, error);
+                    continue;
+                }
+                None => {
+                    self.problem(&path, "its name is not valid UTF-8");
+                    continue;
+                }
+            };
+            match std::fs::metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => sessions.push(SessionDir {
+                    id,
+                    path,
+                    made_at_ms: made_at_ms(&metadata),
+                }),
+                Ok(_) => self.problem(&path, "it is not a session's directory"),
+                // It was empty, and its session was left since the list was made.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => self.problem(&path, error),
+            }
+        }
+        sessions
+    }
+
+    fn read_dates(&mut self, session: &SessionDir) -> Dates {
+        let mut dates = Dates::of_directory(session);
+        let path = session.path.join(WIRE);
+        match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
+            Ok((first, last)) => {
+                // A directory that was copied or restored is younger than what
+                // is in it.
+                dates.born_at_ms = match (dates.born_at_ms, first) {
+                    (Some(born), Some(first)) => Some(born.min(first)),
+                    (born, first) => born.or(first),
+                };
+                dates.last_record_at_ms = last;
+            }
+            // There is none before the first prompt.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
+            Err(error) => self.problem(&path, error.reason()),
+        }
+        dates
+    }
+
+    /// Reads the sidecar of a session, if there is one, and returns the PID that
+    /// it names. The `runtime.json` of background tasks lie deeper.
+    fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<Pid> {
+        let path = session.path.join("runtime.json");
+        let (sidecar, facts) = match read_sidecar(&path) {
+            Ok(read) => read,
+            Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,
+            Err(error) => {
+                self.problem(&path, error.reason());
+                return None;
+            }
+        };
+        if sidecar.session_id != session.id {
+            let message = format!(
+                "`session_id` is `{}`, and its directory is another one's",
+                sidecar.session_id
+            );
+            self.problem(&path, message);
+            return None;
+        }
+        let pid = match sidecar.pid {
+            SidecarPid::Process(pid) => Some(pid),
+            SidecarPid::Released => None,
+        };
+        let is_wanted = match keep {
+            Keep::All => true,
+            Keep::Naming(pids) => pid.is_some_and(|pid| pids.contains(&pid)),
+        };
+        if !is_wanted {
+            return None;
+        }
+        self.add_claim(&sidecar, pid, path, &facts);
+        pid
+    }
+
+    fn add_claim(&mut self, sidecar: &Sidecar, pid: Option<Pid>, path: PathBuf, facts: &FileFacts) {
+        let key = self.key(&sidecar.session_id);
+        let sketch = self
+            .sketches
+            .entry(sidecar.session_id.clone())
+            .or_insert_with(|| Sketch::new(key.clone()));
+        sketch.work_dir = Some(sidecar.work_dir.clone());
+        sketch.agent_version.clone_from(&sidecar.agent_version);
+        sketch.endpoint.clone_from(&sidecar.endpoint);
+        self.claims.push(Claim {
+            key,
+            subject: pid.map_or(Subject::Released, Subject::Process),
+            scope: ClaimedScope {
+                host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
+                boot: sidecar.boot_id.clone(),
+                pid_namespace: sidecar.pid_namespace,
+            },
+            stamp: sidecar.process_start.clone(),
+            dated_at_ms: Some(sidecar.started_at_ms),
+            modified_at_ms: facts.modified_ms,
+            executable: sidecar.executable.clone(),
+            work_dir: Some(sidecar.work_dir.clone()),
+            // A headless run of the same session overwrites the sidecar of the
+            // shell that still serves it, and exits.
+            exclusivity: Exclusivity::Shared,
+            serving: Serving::One,
+            trust: trust_of(facts, self.home, self.look.machine),
+            placement: self.look.machine.mounts().placement_of(&path),
+            evidence: Evidence {
+                kind: EvidenceKind::Sidecar,
+                path: Some(path),
+                says: match (pid, &sidecar.process_start_text) {
+                    (Some(pid), Some(start)) => format!("pid {pid}, start {start}"),
+                    (Some(pid), None) => format!("pid {pid}"),
+                    (None, _) => "released (pid 0)".to_owned(),
+                },
+            },
+        });
+    }
+}
+
+/// The session may be this process's: its arguments name it, or it was born or
+/// went on after the process began.
+fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
+    let named = process::session_named_by(&seeker.program());
+    let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
+    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
+        let since = began.saturating_sub(CLOCK_SLACK_MS);
+        let dates = [dates.born_at_ms, dates.last_record_at_ms];
+        dates.into_iter().flatten().any(|at| at >= since)
+    });
+    is_named || is_of_its_time
+}
+
+fn made_at_ms(metadata: &std::fs::Metadata) -> Option<i64> {
+    let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
+fn existing_wire(session: &Path) -> Option<PathBuf> {
+    let path = session.join(WIRE);
+    path.is_file().then_some(path)
+}

@@ -1,0 +1,137 @@
+//! Which directory a folder of sessions is about.
+//!
+//! `sessions/MD5` belongs to the directory whose path has that MD5, and
+//! `sessions/KAOS_MD5` to one on another machine that kimi-cli works on
+//! through its KAOS layer. `kimi.json` lists the paths.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use md5::{Digest as _, Md5};
+use serde_json::Value;
+use whosup_sidecar::StrictObject;
+use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+
+/// How long `kimi.json` may be.
+const METADATA_BYTES_MAX: u64 = 16 << 20;
+/// How many directories of it are read.
+const WORK_DIRS_MAX: usize = 100_000;
+/// How many characters an MD5 has.
+const MD5_CHARACTERS: usize = 32;
+
+/// What kind of folder a name below `sessions/` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FolderKind {
+    /// Of a directory of this machine.
+    Local,
+    /// Of a directory of another machine.
+    Remote,
+}
+
+impl FolderKind {
+    /// Tells by the name; `None` if it is no such folder.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let is_md5 = |text: &str| {
+            let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            text.len() == MD5_CHARACTERS && text.bytes().all(is_hex)
+        };
+        if is_md5(name) {
+            return Some(Self::Local);
+        }
+        let (kaos, md5) = name.rsplit_once('_')?;
+        (!kaos.is_empty() && is_md5(md5)).then_some(Self::Remote)
+    }
+}
+
+/// The name of a local directory's folder; `None` if its path is not UTF-8,
+/// which kimi-cli can't work in.
+pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
+    let digest = Md5::digest(work_dir.to_str()?.as_bytes());
+    let mut name = String::with_capacity(MD5_CHARACTERS);
+    for byte in digest {
+        write!(name, "{byte:02x}").ok()?;
+    }
+    Some(name)
+}
+
+/// Reads the local directories that `kimi.json` lists, by their folders.
+///
+/// # Errors
+///
+/// Why it can't be read. One that is not there lists none.
+pub(super) fn read(home: &Path) -> Result<HashMap<String, PathBuf>, String> {
+    let path = home.join("kimi.json");
+    let file = match read_regular(&path, METADATA_BYTES_MAX, Links::Follow) {
+        Ok(file) => file,
+        Err(ReadFileError::NotFound { .. }) => return Ok(HashMap::new()),
+        Err(error) => return Err(error.reason()),
+    };
+    let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
+    let listed = object
+        .opt_array("work_dirs")
+        .map_err(|error| error.to_string())?;
+    let paths = listed.unwrap_or_default().iter().take(WORK_DIRS_MAX);
+    Ok(paths
+        .filter_map(local_path)
+        .filter_map(|path| Some((folder_of(&path)?, path)))
+        .collect())
+}
+
+fn local_path(entry: &Value) -> Option<PathBuf> {
+    let kaos = entry.get("kaos").and_then(Value::as_str);
+    let path = entry.get("path").and_then(Value::as_str)?;
+    matches!(kaos, None | Some("local")).then(|| PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_by_the_md5_of_the_path() {
+        let folder = folder_of(Path::new("/home/dev/my_app.v1"));
+        assert_eq!(folder.as_deref(), Some("467d12afc2f93d28de8215fc518a61df"));
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_kaos_is_remote() {
+        let md5 = "467d12afc2f93d28de8215fc518a61df";
+        assert_eq!(FolderKind::of(md5), Some(FolderKind::Local));
+        assert_eq!(
+            FolderKind::of(&format!("ssh_{md5}")),
+            Some(FolderKind::Remote)
+        );
+        assert_eq!(
+            FolderKind::of(&format!("my_box_{md5}")),
+            Some(FolderKind::Remote)
+        );
+        for other in [
+            "",
+            "tasks",
+            "_467d12afc2f93d28de8215fc518a61df",
+            &md5.to_uppercase(),
+        ] {
+            assert_eq!(FolderKind::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn listed_directories_are_found_by_their_folders() -> std::io::Result<()> {
+        let home = tempfile::tempdir()?;
+        assert_eq!(read(home.path()), Ok(HashMap::new()));
+        let text = r#"{"work_dirs":[{"path":"/home/dev/my_app.v1","kaos":"local","last_session_id":null},
+            {"path":"/srv/x","kaos":"ssh"},{"kaos":"local"},7]}"#;
+        std::fs::write(home.path().join("kimi.json"), text)?;
+        let found = read(home.path());
+        let right = HashMap::from([(
+            "467d12afc2f93d28de8215fc518a61df".to_owned(),
+            PathBuf::from("/home/dev/my_app.v1"),
+        )]);
+        assert_eq!(found, Ok(right));
+        std::fs::write(home.path().join("kimi.json"), "{\"work_dirs\": 7}")?;
+        let error = read(home.path()).expect_err("an error");
+        assert_eq!(error, "`work_dirs` is not an array: found the number `7`");
+        Ok(())
+    }
+}
