@@ -1,0 +1,158 @@
+//! Rules about the source itself, which ARCHITECTURE.md lists.
+
+use std::path::{Path, PathBuf};
+
+/// Every Rust file of the workspace's crates, tests and benches left out.
+fn sources() -> Vec<(PathBuf, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = std::fs::read_dir(&crates)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("src"))
+        .filter(|path| path.is_dir())
+        .collect();
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                open.push(path);
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let shown = path.strip_prefix(&crates).unwrap().to_owned();
+                found.push((shown, without_tests(&text)));
+            }
+        }
+    }
+    assert!(found.len() > 40, "only {} sources found", found.len());
+    found
+}
+
+/// A file's text up to its test module.
+fn without_tests(text: &str) -> String {
+    let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+/// Lines outside of comments that contain one of `words`, outside of `allowed`.
+fn lines_with(words: &[&str], allowed: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        let name = path.to_string_lossy().into_owned();
+        if allowed.iter().any(|place| name.starts_with(place)) {
+            continue;
+        }
+        for (number, line) in text.lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            if !is_comment && words.iter().any(|word| line.contains(word)) {
+                found.push(format!("{name}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn check_none(words: &[&str], allowed: &[&str]) {
+    let found = lines_with(words, allowed);
+    assert!(found.is_empty(), "{found:#?}");
+    // The check itself can find what it looks for.
+    let anywhere = lines_with(words, &[]);
+    assert!(!anywhere.is_empty(), "none of {words:?} is anywhere: the check checks nothing");
+}
+
+#[test]
+fn only_the_judge_and_the_merge_make_verdicts() {
+    check_none(
+        &["LiveBecause::", "ExitedBecause::", "UnknownBecause::"],
+        &[
+            "core/src/verdict/",
+            "core/src/merge",
+            // They read verdicts: they say them, or ask which one it is.
+            "core/src/explain.rs",
+            "core/src/session.rs",
+            "cli/src/",
+        ],
+    );
+    let of_views = lines_with(&["Verdict::Live(", "Verdict::Exited(", "Verdict::Unknown("], &[]);
+    let made: Vec<_> = of_views
+        .iter()
+        .filter(|line| line.starts_with("cli/") || line.starts_with("core/src/agents/"))
+        .filter(|line| !line.contains("=>") && !line.contains("matches!") && !line.contains("let "))
+        .filter(|line| !line.ends_with('|') && !line.contains(") |") && !line.contains("| Verdict"))
+        .collect();
+    assert!(made.is_empty(), "{made:#?}");
+}
+
+#[test]
+fn only_formats_are_serialize() {
+    check_none(
+        &["Serialize"],
+        &[
+            "core/src/wire",
+            "core/src/record",
+            "cli/src/json",
+            "cli/src/commands/agents.rs",
+        ],
+    );
+}
+
+#[test]
+fn platform_code_stays_in_its_places() {
+    check_none(
+        &["std::os::unix", "std::os::linux", "std::os::windows", "cfg(unix)", "target_os", "rustix::"],
+        &[
+            "process/src/",
+            "sidecar/src/file",
+            // Mounts, device numbers of terminals, SQLite's files.
+            "core/src/mounts.rs",
+            "core/src/panes/tmux",
+            "core/src/sqlite",
+            "core/src/transcript",
+            // The demo's own processes and signals.
+            "cli/src/pose.rs",
+            "cli/src/commands/demo",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_signalled() {
+    let signalling = ["kill_process", "pidfd_send_signal", "libc::kill", ".kill()"];
+    let found = lines_with(
+        &signalling,
+        &[
+            // Ends a pane host's listing command that does not answer: its own child.
+            "core/src/command.rs",
+            // Ends the demo's own children.
+            "cli/src/commands/demo",
+        ],
+    );
+    // Asking whether a process exists sends nothing.
+    let found: Vec<_> = found
+        .into_iter()
+        .filter(|line| !line.contains("test_kill_process"))
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn every_path_that_the_documents_name_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut missing = Vec::new();
+    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "PLATFORM.md", "README.md"] {
+        let text = std::fs::read_to_string(root.join(document))
+            .unwrap_or_else(|error| panic!("{document}: {error}"));
+        for quoted in text.split('`').skip(1).step_by(2) {
+            let is_path = ["crates/", "docs/", "schema/", "tests/", "bench/", ".ci/"]
+                .iter()
+                .any(|start| quoted.starts_with(start));
+            let is_pattern = quoted.contains(['*', ' ']) || quoted.chars().any(|c| c.is_ascii_uppercase() && quoted.contains("AGENT"));
+            let is_placeholder = quoted.contains("AGENT") || quoted.contains("COMMAND") || quoted.contains("HOST") || quoted.contains("PLATFORM");
+            if is_path && !is_pattern && !is_placeholder && !root.join(quoted).exists() {
+                missing.push(format!("{document}: {quoted}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
