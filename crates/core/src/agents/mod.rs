@@ -1,11 +1,13 @@
 //! The agents: one file or folder each, and the one table that registers them.
 
 mod adapter;
+mod bad_lines;
 pub mod claude_code;
 pub mod codex;
 mod folder;
 pub mod kimi_cli;
 pub mod qwen_code;
+mod title;
 
 use whosup_sidecar::AgentId;
 
