@@ -12,8 +12,8 @@ SETTLE_SECONDS = 4
 # How long "never live" is watched after an end.
 WATCH_SECONDS = 1.0
 ROWS_SHOWN = 4
-FIELDS_SHOWN = ("agent", "session_id", "liveness", "reason", "confidence", "phase", "owner", "client",
-                "detached", "headless", "work_dir", "pane", "superseded_by")
+FIELDS_SHOWN = ("agent", "session_id", "liveness", "reason", "confidence", "phase", "owner", "owner_shared",
+                "client", "client_ambiguous", "detached", "headless", "work_dir", "pane", "superseded_by")
 
 
 class Failed(Exception):
@@ -63,7 +63,7 @@ def _wrong_process(row, field, process):
     if pid_in(said) != process.pid:
         return [f"{field} is {pid_in(said)}, not {process.pid}"]
     stamp = said.get("start_stamp") if isinstance(said, dict) else None
-    if stamp is not None and str(process.start) not in str(stamp):
+    if stamp is not None and str(stamp).rpartition(":")[2] != str(process.start):
         return [f"{field} began at {stamp}, not {process.start}"]
     return []
 

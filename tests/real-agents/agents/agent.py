@@ -131,15 +131,16 @@ class Agent:
         `session` is the id it is known to have (a resumed one).
         """
         before = self.sessions_before(world) - {session}
-        pane = world.tmux.open_pane(directory, self.variables(world))
-        pane.command(self.argv(*arguments))
-        run = Run(self, world, pane, directory)
-        wait.until(f"{self.name} ready for a prompt", lambda: self.is_ready(pane), LAUNCH_SECONDS,
-                   wait.SLOW_STEP_SECONDS)
-        run.process = wait.until(f"process of {self.name}", lambda: self.process_below(pane.shell_pid),
-                                 LAUNCH_SECONDS)
+        run = self.start(world, directory, *arguments)
+        run.wait_ready()
         run.settle(before, session)
         return run
+
+    def start(self, world, directory, *arguments):
+        """Starts the agent in a new pane and returns the run at once: no process, no session yet."""
+        pane = world.tmux.open_pane(directory, self.variables(world))
+        pane.command(self.argv(*arguments))
+        return Run(self, world, pane, directory)
 
 
 class Run:
@@ -152,6 +153,13 @@ class Run:
         self.directory = directory
         self.process = None
         self.session = None
+
+    def wait_ready(self):
+        """Waits until the agent waits for a prompt, and notes its process."""
+        wait.until(f"{self.agent.name} ready for a prompt", lambda: self.agent.is_ready(self.pane),
+                   LAUNCH_SECONDS, wait.SLOW_STEP_SECONDS)
+        self.process = wait.until(f"process of {self.agent.name}",
+                                  lambda: self.agent.process_below(self.pane.shell_pid), LAUNCH_SECONDS)
 
     def settle(self, before, session=None):
         """Waits until the agent's own files tell which session this is."""

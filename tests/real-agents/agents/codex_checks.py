@@ -58,5 +58,24 @@ def held_turn_survives(stage):
     stage.model.release(mark)
 
 
+def launched_at_once(stage):
+    """Two launched at the same moment in one directory are never swapped; prompted, each is shown."""
+    stage.open(directory=stage.other)
+    runs = [stage.agent.start(stage.world, stage.app) for _ in range(2)]
+    with expect.Watch(stage) as watch:
+        for run in runs:
+            run.wait_ready()
+        for run in runs:
+            text = f"hello {new_mark()}"
+            run.start_turn(stage.model, text)
+            run.session = stage.agent.session_that_heard(stage.world, stage.model, text)
+            wait.until("ready after the turn", lambda run=run: stage.agent.is_ready(run.pane), HELD_SECONDS,
+                       wait.SLOW_STEP_SECONDS)
+    for run in runs:
+        watch.never_two(run.process, (run.session,))
+    for run in runs:
+        expect.live(stage, run.truth())
+
+
 ALONE_CHECKS = (("forked", forked), ("exec-beside-tui", exec_beside_tui), ("new", new_conversation))
-DAEMON_CHECKS = (*ALONE_CHECKS, ("detached", held_turn_survives))
+DAEMON_CHECKS = (*ALONE_CHECKS, ("detached", held_turn_survives), ("launched-at-once", launched_at_once))
