@@ -258,6 +258,12 @@ fn pane_of(
 }
 
 impl Scanned<'_> {
+    /// Every process that an adapter recognized, whatever it is to its agent.
+    #[must_use]
+    pub fn processes(&self) -> &[AgentProcess] {
+        &self.processes
+    }
+
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
         for session in self

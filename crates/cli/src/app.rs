@@ -1,0 +1,192 @@
+//! What a command runs in: a world to look at, streams to write to.
+
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use whosup_core::agents::{Adapter, AgentProcess};
+use whosup_core::agents::{Depth, Home};
+use whosup_core::machine::Machine;
+use whosup_core::recognize::{Users, homes};
+use whosup_core::scan::{Scanned, Scope, scan};
+use whosup_core::session::Session;
+use whosup_core::sidecar::AgentId;
+
+use crate::config::{Config, ConfigError, Prompts};
+
+/// What a command runs in.
+pub(crate) struct App<'io> {
+    /// What it looks at.
+    pub(crate) world: World,
+    /// Where data goes.
+    pub(crate) out: &'io mut dyn Write,
+    /// Where words go.
+    pub(crate) err: &'io mut dyn Write,
+    /// How `out` shows things.
+    pub(crate) face: Face,
+}
+
+impl App<'_> {
+    /// The same streams, before another machine.
+    pub(crate) fn on(&mut self, machine: Machine) -> App<'_> {
+        App {
+            world: World::of(machine),
+            out: &mut *self.out,
+            err: &mut *self.err,
+            face: self.face,
+        }
+    }
+}
+
+/// Says something to the person at the terminal.
+///
+/// A standard error that can't be written to leaves nobody to tell.
+pub(crate) fn say(err: &mut dyn Write, words: &str) {
+    writeln!(err, "{words}").ok();
+}
+
+/// How output shows things.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Face {
+    /// It may have colours.
+    pub(crate) is_coloured: bool,
+    /// How wide it is, in columns; `None` if it is no terminal: then nothing
+    /// is cut.
+    pub(crate) width: Option<usize>,
+}
+
+/// The machine and the configuration, looked at once somebody needs them.
+#[derive(Debug)]
+pub(crate) struct World {
+    machine: OnceCell<Machine>,
+    config: OnceCell<Config>,
+    config_file: Option<PathBuf>,
+}
+
+/// How far one command looks.
+#[derive(Debug, Clone)]
+pub(crate) struct Reach {
+    /// Processes and what they lead to, or all.
+    pub(crate) depth: Depth,
+    /// These agents only; all of them if `None`.
+    pub(crate) agents: Option<BTreeSet<AgentId>>,
+    /// Whose processes.
+    pub(crate) users: Users,
+}
+
+impl World {
+    /// This computer, with the user's configuration or another file.
+    pub(crate) fn here(config_file: Option<PathBuf>) -> Self {
+        Self {
+            machine: OnceCell::new(),
+            config: OnceCell::new(),
+            config_file,
+        }
+    }
+
+    /// Another machine, with the configuration in its home.
+    pub(crate) fn of(machine: Machine) -> Self {
+        Self {
+            machine: OnceCell::from(machine),
+            ..Self::here(None)
+        }
+    }
+
+    /// The machine. The first call looks at the process table.
+    pub(crate) fn machine(&self) -> &Machine {
+        self.machine.get_or_init(Machine::here)
+    }
+
+    /// The user's home directory.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.machine().environment().home()
+    }
+
+    /// The configuration. The first call reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if there is one and it can't be understood.
+    pub(crate) fn config(&self) -> Result<&Config, ConfigError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let environment = self.machine().environment();
+        let config = match &self.config_file {
+            Some(path) => Config::read(path, environment)?,
+            None => Config::read_default(environment)?,
+        };
+        Ok(self.config.get_or_init(|| config))
+    }
+
+    /// Looks once.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration can't be understood.
+    pub(crate) fn scan(&self, reach: &Reach) -> Result<Scanned<'_>, ConfigError> {
+        let config = self.config()?;
+        let scope = Scope {
+            depth: reach.depth.clone(),
+            agents: reach.agents.clone(),
+            users: reach.users,
+            extra_homes: config.homes.clone(),
+        };
+        let mut scanned = scan(self.machine(), &scope);
+        scanned.snapshot.problems.extend(config.problem.clone());
+        Ok(scanned)
+    }
+
+    /// Reads what the files of the sessions that pass `wanted` tell, less what
+    /// the configuration keeps out.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration can't be understood.
+    pub(crate) fn describe(
+        &self,
+        scanned: &mut Scanned<'_>,
+        wanted: impl Fn(&Session) -> bool,
+    ) -> Result<(), ConfigError> {
+        scanned.describe(&wanted);
+        if self.config()?.prompts == Prompts::Hide {
+            for session in &mut scanned.snapshot.sessions {
+                if session.description.is_title_a_prompt {
+                    session.description.title = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The homes of one agent: those that environments lead to and those that
+    /// the configuration adds.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration can't be understood.
+    pub(crate) fn homes_of(
+        &self,
+        adapter: &dyn Adapter,
+        processes: &[AgentProcess],
+    ) -> Result<Vec<Home>, ConfigError> {
+        let extra = &self.config()?.homes;
+        Ok(homes(
+            self.machine(),
+            adapter,
+            extra,
+            &mut processes.to_vec(),
+        ))
+    }
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Live,
+            agents: None,
+            users: Users::Own,
+        }
+    }
+}

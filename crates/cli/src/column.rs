@@ -1,0 +1,316 @@
+//! The columns of the list, and what stands in them.
+
+use anstyle::Style;
+use whosup_core::panes::Pane;
+use whosup_core::session::{Session, Unattributed};
+use whosup_core::verdict::Liveness;
+use whosup_core::wire::timestamp;
+
+use crate::condition::{Condition, words_of};
+use crate::config::Config;
+use crate::order::shown_pid;
+use crate::short_id::ShortIds;
+use crate::table::{Cell, Shape, Side};
+use crate::text;
+
+/// What stands where nothing is known.
+pub(crate) const NOTHING: &str = "-";
+
+/// One column of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Which agent.
+    Agent,
+    /// What it is doing, or what became of it.
+    State,
+    /// The beginning of its id.
+    Id,
+    /// Its whole id.
+    FullId,
+    /// Its title, else its directory.
+    Title,
+    /// Its directory.
+    Directory,
+    /// How long ago something last happened in it.
+    Age,
+    /// The process that runs it.
+    Pid,
+    /// The process with the terminal, when that is another one.
+    Client,
+    /// The pane that shows it.
+    Pane,
+    /// Why it is live, exited or unknown.
+    Reason,
+    /// How its life is known.
+    Confidence,
+    /// The model of its last reply.
+    Model,
+    /// The branch that it was on last.
+    Branch,
+    /// The agent's version.
+    Version,
+    /// When it began.
+    Started,
+    /// The agent's home.
+    Home,
+}
+
+impl Column {
+    /// Every column.
+    pub(crate) const ALL: [Self; 17] = [
+        Self::Agent,
+        Self::State,
+        Self::Id,
+        Self::FullId,
+        Self::Title,
+        Self::Directory,
+        Self::Age,
+        Self::Pid,
+        Self::Client,
+        Self::Pane,
+        Self::Reason,
+        Self::Confidence,
+        Self::Model,
+        Self::Branch,
+        Self::Version,
+        Self::Started,
+        Self::Home,
+    ];
+
+    /// Those that are shown when none are asked for.
+    pub(crate) const DEFAULT: [Self; 8] = [
+        Self::Agent,
+        Self::State,
+        Self::Id,
+        Self::Title,
+        Self::Directory,
+        Self::Age,
+        Self::Pid,
+        Self::Pane,
+    ];
+
+    /// Its name on the command line.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::State => "state",
+            Self::Id => "id",
+            Self::FullId => "full-id",
+            Self::Title => "title",
+            Self::Directory => "directory",
+            Self::Age => "age",
+            Self::Pid => "pid",
+            Self::Client => "client",
+            Self::Pane => "pane",
+            Self::Reason => "reason",
+            Self::Confidence => "confidence",
+            Self::Model => "model",
+            Self::Branch => "branch",
+            Self::Version => "version",
+            Self::Started => "started",
+            Self::Home => "home",
+        }
+    }
+
+    /// Finds a column by its name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+
+    /// How it behaves in the table.
+    pub(crate) const fn shape(self) -> Shape {
+        match self {
+            Self::Agent => shape("AGENT", Side::Left, Some(6), Some(1)),
+            Self::State => shape("STATE", Side::Left, Some(12), None),
+            Self::Id => shape("ID", Side::Left, None, None),
+            Self::FullId => shape("ID", Side::Left, None, None),
+            Self::Title => shape("TITLE", Side::Left, Some(20), None),
+            Self::Directory => shape("DIRECTORY", Side::Left, Some(14), Some(9)),
+            Self::Age => shape("AGE", Side::Right, None, Some(3)),
+            Self::Pid => shape("PID", Side::Right, None, Some(4)),
+            Self::Client => shape("CLIENT", Side::Right, None, Some(5)),
+            Self::Pane => shape("PANE", Side::Left, Some(10), Some(2)),
+            Self::Reason => shape("REASON", Side::Left, None, Some(6)),
+            Self::Confidence => shape("CONFIDENCE", Side::Left, None, Some(7)),
+            Self::Model => shape("MODEL", Side::Left, Some(8), Some(8)),
+            Self::Branch => shape("BRANCH", Side::Left, Some(8), Some(8)),
+            Self::Version => shape("VERSION", Side::Left, None, Some(8)),
+            Self::Started => shape("STARTED", Side::Left, None, Some(8)),
+            Self::Home => shape("HOME", Side::Left, Some(10), Some(8)),
+        }
+    }
+}
+
+const fn shape(
+    heading: &'static str,
+    side: Side,
+    width_min: Option<usize>,
+    left_out_at: Option<u8>,
+) -> Shape {
+    Shape {
+        heading,
+        side,
+        width_min,
+        left_out_at,
+    }
+}
+
+/// What cells are made with.
+pub(crate) struct Cells<'a> {
+    /// Colours, and what is kept out.
+    pub(crate) config: &'a Config,
+    /// The short ids of everything that was found.
+    pub(crate) ids: &'a ShortIds,
+    /// The user's home directory.
+    pub(crate) home: Option<&'a std::path::Path>,
+    /// When the look was taken.
+    pub(crate) now_ms: i64,
+    /// A column of the table shows the directory.
+    pub(crate) has_directory: bool,
+}
+
+impl Cells<'_> {
+    /// The cell of a session. `depth` says how far below another session it is
+    /// a sub-agent.
+    pub(crate) fn of_session(&self, column: Column, session: &Session, depth: usize) -> Cell {
+        let condition = Condition::of(session);
+        let is_gone = matches!(condition, Condition::Exited);
+        let text = match column {
+            Column::State => {
+                return Cell {
+                    text: words_of(session),
+                    style: self.config.style(condition),
+                };
+            }
+            Column::Agent => session.key.agent.to_string(),
+            Column::Id => text::visible(self.ids.get(&session.key)),
+            Column::FullId => text::visible(session.key.session.as_str()),
+            Column::Title => self.title(session, depth),
+            Column::Directory => self.directory(session.work_dir()),
+            Column::Age => {
+                let at = session.last_activity_at_ms();
+                or_nothing(at.map(|at| text::age(self.now_ms, at)))
+            }
+            Column::Pid => or_nothing(pids(session)),
+            Column::Client => {
+                let client = session.client.as_ref();
+                or_nothing(client.map(|client| client.pid.to_string()))
+            }
+            Column::Pane => or_nothing(place(session)),
+            Column::Reason => session.verdict.reason().to_owned(),
+            Column::Confidence => {
+                let known = session.verdict.confidence();
+                or_nothing(known.map(|known| known.name().to_owned()))
+            }
+            Column::Model => foreign(session.description.model.as_deref()),
+            Column::Branch => foreign(session.description.git_branch.as_deref()),
+            Column::Version => {
+                let told = session.description.agent_version.as_deref();
+                foreign(told.or(session.sketch.agent_version.as_deref()))
+            }
+            Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
+            Column::Home => text::path(&session.key.home, self.home),
+        };
+        let style = if is_gone {
+            Style::new().dimmed()
+        } else {
+            Style::new()
+        };
+        Cell { text, style }
+    }
+
+    /// The cell of a process without a session.
+    pub(crate) fn of_process(&self, column: Column, one: &Unattributed) -> Cell {
+        let process = &one.process.process;
+        Cell::plain(match column {
+            Column::State => {
+                return Cell {
+                    text: Condition::NoSession.words(),
+                    style: self.config.style(Condition::NoSession),
+                };
+            }
+            Column::Agent => one.process.agent.to_string(),
+            Column::Title => {
+                let reason = text::one_line(&one.reason);
+                if self.has_directory {
+                    reason
+                } else {
+                    format!("{}: {reason}", self.directory(one.process.work_dir()))
+                }
+            }
+            Column::Directory => self.directory(one.process.work_dir()),
+            Column::Pid => process.pid.to_string(),
+            Column::Pane => or_nothing(one.pane.as_ref().map(pane_words)),
+            Column::Started => or_nothing(process.began_at_ms.clone().ok().and_then(timestamp)),
+            Column::Id
+            | Column::FullId
+            | Column::Age
+            | Column::Client
+            | Column::Reason
+            | Column::Confidence
+            | Column::Model
+            | Column::Branch
+            | Column::Version
+            | Column::Home => NOTHING.to_owned(),
+        })
+    }
+
+    fn title(&self, session: &Session, depth: usize) -> String {
+        let title = session.title().map(text::one_line);
+        let title = title.filter(|title| !title.is_empty());
+        let title = match (title, self.has_directory) {
+            (Some(title), _) => title,
+            (None, true) => NOTHING.to_owned(),
+            (None, false) => self.directory(session.work_dir()),
+        };
+        match depth {
+            0 => title,
+            depth => format!("{}└ {title}", "  ".repeat(depth - 1)),
+        }
+    }
+
+    fn directory(&self, path: Option<&std::path::Path>) -> String {
+        or_nothing(path.map(|path| text::path(path, self.home)))
+    }
+}
+
+/// A pane in words: its host, the host's session, its id.
+pub(crate) fn pane_words(pane: &Pane) -> String {
+    text::one_line(&format!("{} {} {}", pane.host, pane.session, pane.pane))
+}
+
+/// Where a person finds a session: its pane, or why it has none.
+pub(crate) fn place(session: &Session) -> Option<String> {
+    if session.liveness() != Liveness::Live {
+        return None;
+    }
+    if let Some(pane) = &session.pane {
+        return Some(pane_words(pane));
+    }
+    if session.is_headless() {
+        return Some("headless".to_owned());
+    }
+    if session.is_client_ambiguous {
+        return Some("one of several".to_owned());
+    }
+    session.is_detached().then(|| "detached".to_owned())
+}
+
+fn pids(session: &Session) -> Option<String> {
+    let pid = shown_pid(session)?;
+    let others = session.other_live_pids.len();
+    Some(if others == 0 {
+        pid.to_string()
+    } else {
+        format!("{pid} +{others}")
+    })
+}
+
+fn foreign(text: Option<&str>) -> String {
+    or_nothing(text.map(text::one_line))
+}
+
+fn or_nothing(text: Option<String>) -> String {
+    text.filter(|text| !text.is_empty())
+        .unwrap_or_else(|| NOTHING.to_owned())
+}

@@ -1,0 +1,162 @@
+//! `whosup agents`
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+use whosup_core::agents::{AGENTS, Adapter, Home, Role, id_of};
+use whosup_core::scan::Scanned;
+use whosup_core::verdict::Liveness;
+use whosup_core::wire;
+
+use crate::app::{App, Reach, World};
+use crate::exit::ExitStatus;
+use crate::json::{AgentDocument, AgentsDocument, HomeDocument, ProcessDocument, write_document};
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup agents            What is supported, where it is looked for, what was found
+  whosup agents --json     The same for a program";
+
+/// What `agents` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AgentsArgs {
+    /// Prints one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was found of one agent.
+struct AgentFound<'a> {
+    adapter: &'static dyn Adapter,
+    homes: Vec<Home>,
+    processes: Vec<&'a whosup_core::agents::AgentProcess>,
+    live_sessions: usize,
+    unattributed: usize,
+}
+
+/// Lists the agents.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(crate) fn run(app: &mut App<'_>, arguments: &AgentsArgs) -> anyhow::Result<ExitStatus> {
+    let scanned = app.world.scan(&Reach::default())?;
+    let found = AGENTS
+        .iter()
+        .map(|adapter| find(&app.world, &scanned, *adapter))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    if arguments.json {
+        let problems = wire::snapshot(app.world.machine(), &scanned.snapshot).problems;
+        let document = AgentsDocument {
+            schema_version: wire::SCHEMA_VERSION,
+            agents: found.iter().map(document).collect(),
+            problems,
+        };
+        write_document(app.out, &document)?;
+    } else {
+        for (at, agent) in found.iter().enumerate() {
+            if at > 0 {
+                writeln!(app.out)?;
+            }
+            write_agent(app.out, app.world.home(), agent)?;
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn find<'a>(
+    world: &World,
+    scanned: &'a Scanned<'_>,
+    adapter: &'static dyn Adapter,
+) -> anyhow::Result<AgentFound<'a>> {
+    let id = id_of(adapter);
+    let live = scanned.snapshot.sessions.iter().filter(|session| {
+        session.key.agent == id
+            && session.liveness() == Liveness::Live
+            && session.sketch.parent.is_none()
+    });
+    let unattributed = scanned.snapshot.unattributed.iter();
+    Ok(AgentFound {
+        adapter,
+        homes: world.homes_of(adapter, scanned.processes())?,
+        processes: scanned
+            .processes()
+            .iter()
+            .filter(|process| process.agent == id)
+            .collect(),
+        live_sessions: live.count(),
+        unattributed: unattributed.filter(|one| one.process.agent == id).count(),
+    })
+}
+
+fn document(found: &AgentFound<'_>) -> AgentDocument {
+    let profile = found.adapter.profile();
+    AgentDocument {
+        id: profile.id,
+        name: profile.name,
+        detection: profile.detection,
+        checked_against: profile.checked_against,
+        home_variables: profile.home_variables,
+        homes: found
+            .homes
+            .iter()
+            .map(|home| HomeDocument {
+                path: home.root.to_string_lossy().into_owned(),
+                exists: home.root.try_exists().ok(),
+                is_default: home.is_default,
+            })
+            .collect(),
+        processes: found
+            .processes
+            .iter()
+            .map(|process| ProcessDocument {
+                pid: process.process.pid.get(),
+                role: role_name(process.role),
+            })
+            .collect(),
+        live_sessions: found.live_sessions,
+        unattributed: found.unattributed,
+    }
+}
+
+fn write_agent(
+    out: &mut dyn Write,
+    user_home: Option<&Path>,
+    found: &AgentFound<'_>,
+) -> io::Result<()> {
+    let profile = found.adapter.profile();
+    writeln!(out, "{} ({})", profile.name, profile.id)?;
+    writeln!(out, "  found by   {}", profile.detection)?;
+    for (at, home) in found.homes.iter().enumerate() {
+        let name = if at == 0 { "looked at" } else { "" };
+        let there = match home.root.try_exists() {
+            Ok(true) => "",
+            Ok(false) => " (not there)",
+            Err(_) => " (can't be looked at)",
+        };
+        let root = text::path(&home.root, user_home);
+        writeln!(out, "  {name:9}  {root}{there}")?;
+    }
+    writeln!(out, "  moved by   {}", profile.home_variables.join(", "))?;
+    let processes = text::count(found.processes.len(), "process", "processes");
+    let sessions = text::count(found.live_sessions, "live session", "live sessions");
+    let open = match found.unattributed {
+        0 => String::new(),
+        number => format!(", {number} without a known session"),
+    };
+    writeln!(out, "  found      {processes}, {sessions}{open}")?;
+    writeln!(out, "  checked    against {}", profile.checked_against)
+}
+
+const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Session => "session",
+        Role::Client => "client",
+        Role::Host => "host",
+        Role::Launcher => "launcher",
+        Role::Auxiliary => "auxiliary",
+    }
+}

@@ -1,0 +1,71 @@
+//! `whosup check`
+
+use clap::Args;
+use whosup_core::explain::sentence;
+use whosup_core::session::Session;
+use whosup_core::verdict::Liveness;
+
+use crate::app::App;
+use crate::exit::ExitStatus;
+use crate::id::{IdArgs, IdError, find};
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup check 0a022b20 && echo live
+  whosup check --quiet codex:01a2; case $? in 1) echo exited;; 3) echo unknown;; esac
+
+Exit status: 0 live, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
+Only 1 says that the session has exited: 3 and 4 do not.";
+
+/// What `check` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    id: IdArgs,
+    /// Prints nothing; the exit status is the answer
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Answers by exit status.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<ExitStatus> {
+    let found = match find(&app.world, &arguments.id) {
+        Ok(found) => found,
+        Err(error) if arguments.quiet => return quiet_status(error),
+        Err(error) => return Err(error),
+    };
+    let session = found.session();
+    if !arguments.quiet {
+        let answer = session.liveness().name();
+        let reason = session.verdict.reason();
+        writeln!(
+            app.out,
+            "{answer} ({reason}): {}",
+            sentence(session.verdict)
+        )?;
+    }
+    Ok(status_of(session))
+}
+
+/// The exit status that answers for a session.
+pub(crate) fn status_of(session: &Session) -> ExitStatus {
+    match session.liveness() {
+        Liveness::Live => ExitStatus::Done,
+        Liveness::Exited => ExitStatus::Exited,
+        Liveness::Unknown => ExitStatus::Unknown,
+    }
+}
+
+/// That a session is not there, or may not be, is an answer too.
+fn quiet_status(error: anyhow::Error) -> anyhow::Result<ExitStatus> {
+    match error.downcast_ref::<IdError>() {
+        Some(IdError::NotFound { .. }) => Ok(ExitStatus::NoSuchSession),
+        Some(IdError::NotSeen { .. }) => Ok(ExitStatus::Unknown),
+        _ => Err(error),
+    }
+}

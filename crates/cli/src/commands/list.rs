@@ -1,0 +1,177 @@
+//! `whosup list`
+
+mod selection;
+mod view;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+use whosup_core::phase::Phase;
+use whosup_core::recognize::Users;
+use whosup_core::sidecar::AgentId;
+use whosup_core::verdict::Liveness;
+
+use crate::app::{App, Reach};
+use crate::cli::{agent_parser, name_parser};
+use crate::column::Column;
+use crate::exit::ExitStatus;
+use crate::filter::{Filter, Wish};
+use crate::order::Order;
+use crate::since::Since;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup list --phase waiting            Who waits for me
+  whosup list --cwd . --json             What runs in this directory, for a program
+  whosup list --all --since 2d           Every session of the last two days
+  whosup list --columns id,state,model   Other columns
+
+By default: sessions that are live or unknown, and those that died without an end in the last
+day. Sub-agents are in the table only with --all or --sub-agents; the JSON always has those of
+the sessions that are shown. A state that is marked `?` is inferred, not proven.
+
+--ndjson prints one object a line, told apart by its field `kind`: first `snapshot`, then each
+`session`, `unattributed` process and `problem`.";
+
+/// What `list` is asked for.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ListArgs {
+    /// Every session on disk
+    #[arg(long, short)]
+    all: bool,
+    /// Sessions of these agents only
+    #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = agent_parser())]
+    agent: Vec<AgentId>,
+    /// Sessions in this directory or below it only
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Sessions with this answer only; `exited` looks at every session on disk
+    #[arg(
+        long,
+        value_name = "LIVENESS",
+        value_delimiter = ',',
+        value_parser = name_parser(Liveness::ALL.map(Liveness::name), Liveness::from_name)
+    )]
+    liveness: Vec<Liveness>,
+    /// Sessions in this phase only
+    #[arg(
+        long,
+        value_name = "PHASE",
+        value_delimiter = ',',
+        value_parser = name_parser(Phase::ALL.map(Phase::name), Phase::from_name)
+    )]
+    phase: Vec<Phase>,
+    /// Sessions in which something happened since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    #[arg(long, value_name = "WHEN")]
+    since: Option<Since>,
+    /// The order
+    #[arg(
+        long,
+        value_name = "KEY",
+        default_value = Order::default().name(),
+        value_parser = name_parser(Order::ALL.map(Order::name), Order::from_name)
+    )]
+    sort: Order,
+    /// No more than so many sessions, sub-agents not counted
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The columns of the table
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        value_parser = name_parser(Column::ALL.map(Column::name), Column::from_name),
+        conflicts_with_all = ["json", "ndjson"]
+    )]
+    columns: Vec<Column>,
+    /// Sub-agents too
+    #[arg(long)]
+    sub_agents: bool,
+    /// Processes of every user, as far as they can be seen (of use to root)
+    #[arg(long)]
+    all_users: bool,
+    /// Shows what could not be read instead of the sessions
+    #[arg(long, conflicts_with_all = ["json", "ndjson"])]
+    problems: bool,
+    /// Prints one JSON document
+    #[arg(long, conflicts_with = "ndjson")]
+    json: bool,
+    /// Prints one JSON object a line
+    #[arg(long)]
+    ndjson: bool,
+}
+
+/// Lists.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
+    let filter = arguments.filter(app.world.machine().now_ms())?;
+    let reach = arguments.reach(&filter);
+    let chosen = selection::choose(&app.world, arguments, &filter, &reach)?;
+    if arguments.problems {
+        view::write_problems(app.out, &chosen.snapshot.problems)?;
+    } else if arguments.json {
+        view::write_json(app.out, app.world.machine(), &chosen.snapshot)?;
+    } else if arguments.ndjson {
+        view::write_ndjson(app.out, app.world.machine(), &chosen.snapshot)?;
+    } else {
+        view::write_list(app, arguments, &reach, &chosen)?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+impl ListArgs {
+    fn filter(&self, now_ms: i64) -> anyhow::Result<Filter> {
+        let wish = Wish {
+            is_all: self.all,
+            work_dir: self.cwd.clone(),
+            liveness: self.liveness.iter().copied().collect(),
+            phases: self.phase.iter().copied().collect(),
+            since_ms: self.since.map(|since| since.at_ms(now_ms)),
+        };
+        Ok(Filter::new(wish, now_ms)?)
+    }
+
+    fn reach(&self, filter: &Filter) -> Reach {
+        let agents: BTreeSet<AgentId> = self.agent.iter().cloned().collect();
+        Reach {
+            depth: filter.depth(),
+            agents: (!agents.is_empty()).then_some(agents),
+            users: if self.all_users {
+                Users::All
+            } else {
+                Users::Own
+            },
+        }
+    }
+
+    fn has_sub_agents(&self) -> bool {
+        self.all || self.sub_agents
+    }
+
+    fn is_json(&self) -> bool {
+        self.json || self.ndjson
+    }
+
+    fn is_narrowed(&self) -> bool {
+        self.cwd.is_some() || !self.agent.is_empty() || self.is_about_conversations()
+    }
+
+    /// A list of sessions of some kind only: processes without a session have
+    /// no place in a table of them.
+    fn is_about_conversations(&self) -> bool {
+        !self.liveness.is_empty() || !self.phase.is_empty() || self.since.is_some()
+    }
+
+    fn columns(&self) -> Vec<Column> {
+        if self.columns.is_empty() {
+            Column::DEFAULT.to_vec()
+        } else {
+            self.columns.clone()
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Writes a list: as a table, as JSON, or why there is nothing to show.
+
+use std::io::{self, Write};
+
+use whosup_core::agents::{AGENTS, Depth};
+use whosup_core::machine::Machine;
+use whosup_core::problem::Problem;
+use whosup_core::session::{Session, Snapshot};
+use whosup_core::wire;
+
+use super::ListArgs;
+use super::selection::Chosen;
+use crate::app::{App, Reach, World, say};
+use crate::column::{Cells, Column};
+use crate::condition::{Condition, is_inferred};
+use crate::json::{Line, write_document, write_line};
+use crate::order::Order;
+use crate::table::{Cell, Shape, write_table};
+use crate::text;
+
+/// Prints what could not be read, one a line.
+pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
+    for problem in problems {
+        writeln!(out, "{}", text::visible(&problem.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Prints one document.
+pub(super) fn write_json(
+    out: &mut dyn Write,
+    machine: &Machine,
+    snapshot: &Snapshot,
+) -> io::Result<()> {
+    write_document(out, &wire::snapshot(machine, snapshot))
+}
+
+/// Prints one object a line.
+pub(super) fn write_ndjson(
+    out: &mut dyn Write,
+    machine: &Machine,
+    snapshot: &Snapshot,
+) -> io::Result<()> {
+    let snapshot = wire::snapshot(machine, snapshot);
+    let head = Line::Snapshot {
+        schema_version: snapshot.schema_version,
+        taken_at: &snapshot.taken_at,
+        host: &snapshot.host,
+    };
+    let sessions = snapshot.sessions.iter().map(Line::Session);
+    let unattributed = snapshot.unattributed.iter().map(Line::Unattributed);
+    let problems = snapshot.problems.iter().map(Line::Problem);
+    std::iter::once(head)
+        .chain(sessions)
+        .chain(unattributed)
+        .chain(problems)
+        .try_for_each(|line| write_line(out, &line))
+}
+
+/// Prints the table, or says that there is nothing, and sums up on standard
+/// error what a person should know besides.
+pub(super) fn write_list(
+    app: &mut App<'_>,
+    arguments: &ListArgs,
+    reach: &Reach,
+    chosen: &Chosen,
+) -> anyhow::Result<()> {
+    let columns = arguments.columns();
+    let rows = rows(&app.world, arguments, &columns, chosen)?;
+    if rows.is_empty() {
+        say_nothing_is_there(app, arguments, reach)?;
+    } else {
+        let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
+        write_table(
+            app.out,
+            &shapes,
+            &rows,
+            app.face.width,
+            app.face.is_coloured,
+        )?;
+        // What is said about the table comes below it.
+        app.out.flush()?;
+    }
+    if chosen.snapshot.sessions.iter().any(is_inferred) {
+        say(
+            app.err,
+            "? = inferred, not proven; `whosup why ID` tells what it rests on",
+        );
+    }
+    let problems = chosen.snapshot.problems.len();
+    if problems > 0 {
+        let what = text::count(problems, "thing", "things");
+        say(
+            app.err,
+            &format!("warning: {what} could not be read; `whosup list --problems` shows them"),
+        );
+    }
+    Ok(())
+}
+
+/// One row for each session, and, between those that are live and the rest,
+/// one for each process without a session.
+fn rows(
+    world: &World,
+    arguments: &ListArgs,
+    columns: &[Column],
+    chosen: &Chosen,
+) -> anyhow::Result<Vec<Vec<Cell>>> {
+    let snapshot = &chosen.snapshot;
+    let cells = Cells {
+        config: world.config()?,
+        ids: &chosen.ids,
+        home: world.home(),
+        now_ms: snapshot.taken_at_ms,
+        has_directory: columns.contains(&Column::Directory),
+    };
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let row_of = |session: &Session| {
+        let depth = chosen.depths.get(&session.key).copied();
+        let cells = columns
+            .iter()
+            .map(|column| cells.of_session(*column, session, depth.unwrap_or(0)));
+        cells.collect()
+    };
+    rows.extend(snapshot.sessions.iter().map(row_of));
+    if !arguments.is_about_conversations() {
+        let at = snapshot
+            .sessions
+            .iter()
+            .position(|session| Condition::of(session).rank() > Condition::NoSession.rank())
+            .filter(|_| arguments.sort == Order::State)
+            .unwrap_or(rows.len());
+        let of_processes = snapshot.unattributed.iter().map(|one| {
+            let cells = columns.iter().map(|column| cells.of_process(*column, one));
+            cells.collect::<Vec<Cell>>()
+        });
+        rows.splice(at..at, of_processes);
+    }
+    Ok(rows)
+}
+
+fn say_nothing_is_there(
+    app: &mut App<'_>,
+    arguments: &ListArgs,
+    reach: &Reach,
+) -> anyhow::Result<()> {
+    let what = match (arguments.is_narrowed(), &reach.depth) {
+        (true, _) => "No session fits what was asked for.",
+        (false, Depth::Live) => "No coding-agent session is live.",
+        (false, Depth::All) => "There is no coding-agent session on this machine.",
+    };
+    say(app.err, what);
+    say(app.err, "Looked at:");
+    let home = app.world.home();
+    let name_width = AGENTS
+        .iter()
+        .map(|adapter| adapter.profile().id.len())
+        .max()
+        .unwrap_or(0);
+    for adapter in AGENTS {
+        let id = whosup_core::agents::id_of(*adapter);
+        if reach
+            .agents
+            .as_ref()
+            .is_some_and(|wanted| !wanted.contains(&id))
+        {
+            continue;
+        }
+        let homes = app.world.homes_of(*adapter, &[])?;
+        let homes: Vec<String> = homes
+            .iter()
+            .map(|its| {
+                let there = if its.root.exists() {
+                    ""
+                } else {
+                    " (not there)"
+                };
+                format!("{}{there}", text::path(&its.root, home))
+            })
+            .collect();
+        say(
+            app.err,
+            &format!("  {id:name_width$}  {}", homes.join(", ")),
+        );
+    }
+    if reach.depth == Depth::Live {
+        say(
+            app.err,
+            "`whosup list --all` shows what is on disk, `whosup demo` how this looks with sessions.",
+        );
+    } else {
+        say(app.err, "`whosup demo` shows how this looks with sessions.");
+    }
+    Ok(())
+}

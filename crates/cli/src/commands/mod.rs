@@ -1,0 +1,61 @@
+//! The commands: one file each, and the one table that dispatches them.
+
+pub(crate) mod agents;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod pid;
+pub(crate) mod show;
+pub(crate) mod why;
+
+use clap::Subcommand;
+
+use crate::app::App;
+use crate::exit::ExitStatus;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Lists sessions: live, unknown, and orphans of the last day
+    List(list::ListArgs),
+    /// Shows all that is known of one session
+    Show(show::ShowArgs),
+    /// Explains the answer about a session or a process, with its evidence
+    Why(why::WhyArgs),
+    /// Tells by its exit status whether a session is live
+    Check(check::CheckArgs),
+    /// Prints the PID of the process that runs a session
+    Pid(pid::PidArgs),
+    /// Lists the supported agents, where they are looked for and what was found
+    Agents(agents::AgentsArgs),
+    /// Prints a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// Prints or writes the manual pages
+    Man(man::ManArgs),
+}
+
+impl Command {
+    /// What is done when nothing is asked for.
+    pub(crate) fn list() -> Self {
+        Self::List(list::ListArgs::default())
+    }
+}
+
+/// Runs one command.
+///
+/// # Errors
+///
+/// Whatever kept it from answering, for [`crate::exit::report`].
+pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result<ExitStatus> {
+    match command {
+        Command::List(arguments) => list::run(app, &arguments),
+        Command::Show(arguments) => show::run(app, &arguments),
+        Command::Why(arguments) => why::run(app, &arguments),
+        Command::Check(arguments) => check::run(app, &arguments),
+        Command::Pid(arguments) => pid::run(app, &arguments),
+        Command::Agents(arguments) => agents::run(app, &arguments),
+        Command::Completions(arguments) => completions::run(app, &arguments),
+        Command::Man(arguments) => man::run(app, &arguments),
+    }
+}

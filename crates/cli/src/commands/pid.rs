@@ -1,0 +1,83 @@
+//! `whosup pid`
+
+use clap::Args;
+use whosup_core::explain::sentence;
+use whosup_core::process::Process;
+use whosup_core::session::Session;
+use whosup_core::verdict::Liveness;
+
+use super::check::status_of;
+use crate::app::{App, say};
+use crate::exit::ExitStatus;
+use crate::id::{IdArgs, find};
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup pid 0a022b20               The process that runs the session
+  whosup pid --client codex:01a2    The process with the terminal that shows it
+
+Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
+A live session whose process can't be known is 3. Nothing is printed unless it is 0.";
+
+/// What `pid` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct PidArgs {
+    #[command(flatten)]
+    id: IdArgs,
+    /// The process with the terminal: another one where a daemon runs the
+    /// session
+    #[arg(long)]
+    client: bool,
+}
+
+/// Prints the PID.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<ExitStatus> {
+    let found = find(&app.world, &arguments.id)?;
+    let session = found.session();
+    let name = format!("{} session {}", session.key.agent, session.key.session);
+    if session.liveness() != Liveness::Live {
+        let answer = session.liveness().name();
+        let because = sentence(session.verdict);
+        say(app.err, &format!("{name} is {answer}: {because}"));
+        return Ok(status_of(session));
+    }
+    match wanted_process(session, arguments.client) {
+        Ok(process) => {
+            writeln!(app.out, "{}", process.pid)?;
+            if !session.other_live_pids.is_empty() {
+                say(app.err, &format!("warning: {}", others(session)));
+            }
+            Ok(ExitStatus::Done)
+        }
+        Err(reason) => {
+            say(app.err, &format!("{name} is live, but {reason}"));
+            Ok(ExitStatus::Unknown)
+        }
+    }
+}
+
+fn wanted_process(session: &Session, is_client_wanted: bool) -> Result<&Process, &'static str> {
+    if !is_client_wanted {
+        let owner = session.owner.as_ref();
+        return owner.ok_or("which process runs it is not known");
+    }
+    if session.is_client_ambiguous {
+        return Err("which of several processes shows it is not known");
+    }
+    let process = session.terminal_process();
+    let shows = |process: &&Process| process.tty.is_some();
+    process
+        .filter(shows)
+        .ok_or("no process is known to show it in a terminal")
+}
+
+fn others(session: &Session) -> String {
+    let pids = session.other_live_pids.iter();
+    let pids: Vec<String> = pids.map(ToString::to_string).collect();
+    format!("other live processes claim it as well: {}", pids.join(", "))
+}

@@ -1,0 +1,276 @@
+//! Writes one session for a person.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anstyle::Style;
+use whosup_core::agents::Message;
+use whosup_core::explain::sentence;
+use whosup_core::problem::Problem;
+use whosup_core::process::Process;
+use whosup_core::session::{JudgedEvidence, Session};
+use whosup_core::verdict::Liveness;
+use whosup_core::wire::{self, WireCommand, timestamp};
+
+use super::Shown;
+use crate::app::{App, World, say};
+use crate::colour::paint;
+use crate::column::place;
+use crate::condition::{Condition, words_of};
+use crate::json::role_name;
+use crate::text;
+
+/// How wide the names of facts are.
+const NAME_WIDTH: usize = 12;
+
+/// How many problems are told in full.
+const PROBLEMS_SHOWN_MAX: usize = 3;
+
+/// Names and values, one a line.
+struct Facts(Vec<(&'static str, String)>);
+
+impl Facts {
+    fn add(&mut self, name: &'static str, value: Option<String>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.0.push((name, value));
+        }
+    }
+}
+
+/// Writes all that is known of a session.
+pub(super) fn write_session(app: &mut App<'_>, shown: &Shown) -> anyhow::Result<()> {
+    let session = shown.session();
+    let style = app.world.config()?.style(Condition::of(session));
+    let words = paint(&words_of(session), style, app.face.is_coloured);
+    let id = text::visible(session.key.session.as_str());
+    writeln!(app.out, "{} {id}: {words}", session.key.agent)?;
+    if let Some(title) = session.title().map(text::one_line) {
+        let title = paint(&title, Style::new().bold(), app.face.is_coloured);
+        writeln!(app.out, "{title}")?;
+    }
+    writeln!(app.out)?;
+    let facts = facts(&app.world, shown);
+    for (name, value) in &facts.0 {
+        writeln!(app.out, "  {name:NAME_WIDTH$}  {value}")?;
+    }
+    for (at, judged) in session.evidence.iter().enumerate() {
+        let name = if at == 0 { "evidence" } else { "" };
+        let piece = evidence(judged, app.world.home());
+        writeln!(app.out, "  {name:NAME_WIDTH$}  {piece}")?;
+    }
+    Ok(())
+}
+
+fn facts(world: &World, shown: &Shown) -> Facts {
+    let session = shown.session();
+    let home = world.home();
+    let now_ms = shown.snapshot.taken_at_ms;
+    let told = &session.description;
+    let foreign = |text: Option<&str>| text.map(text::one_line);
+    let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
+    let date = |at_ms: Option<i64>| {
+        let at_ms = at_ms?;
+        Some(format!("{} ({})", timestamp(at_ms)?, ago(now_ms, at_ms)))
+    };
+    let version = told.agent_version.as_deref();
+    let version = version.or(session.sketch.agent_version.as_deref());
+    let transcript = told.transcript.as_deref();
+    let transcript = transcript.or(session.sketch.transcript.as_deref());
+    let wire = wire::snapshot(world.machine(), &shown.snapshot);
+    let (attach, resume) = match wire.sessions.into_iter().next() {
+        Some(session) => (session.attach, session.resume),
+        None => (None, None),
+    };
+    let mut facts = Facts(Vec::new());
+    facts.add("answer", Some(answer(session)));
+    facts.add("phase", phase(session));
+    facts.add("directory", shown_path(session.work_dir()));
+    facts.add("branch", foreign(told.git_branch.as_deref()));
+    facts.add("model", foreign(told.model.as_deref()));
+    facts.add("version", foreign(version));
+    facts.add("started", date(session.started_at_ms()));
+    facts.add("last active", date(session.last_activity_at_ms()));
+    facts.add("process", process(world, session.owner.as_ref()));
+    facts.add("client", process(world, session.client.as_ref()));
+    facts.add("also claimed", other_pids(session));
+    facts.add("pane", place(session));
+    facts.add("attach", attach.map(|command| command_line(&command, home)));
+    facts.add("resume", resume.map(|command| command_line(&command, home)));
+    facts.add("went on to", id(session.superseded_by.as_ref()));
+    facts.add("sub-agent of", id(session.sketch.parent.as_ref()));
+    facts.add(
+        "sub-agents",
+        (shown.sub_agents > 0).then(|| shown.sub_agents.to_string()),
+    );
+    facts.add("endpoint", foreign(session.sketch.endpoint.as_deref()));
+    facts.add("transcript", shown_path(transcript));
+    facts.add("home", shown_path(Some(&session.key.home)));
+    facts
+}
+
+fn answer(session: &Session) -> String {
+    let liveness = session.liveness().name();
+    let known = session.verdict.confidence();
+    let known = known.map(|known| format!(", {}", known.name()));
+    format!(
+        "{liveness} ({}{}): {}",
+        session.verdict.reason(),
+        known.unwrap_or_default(),
+        sentence(session.verdict)
+    )
+}
+
+/// The phase, with the agent's own word where it says something else.
+fn phase(session: &Session) -> Option<String> {
+    let word = session
+        .sketch
+        .published
+        .as_ref()
+        .map(|told| told.word.as_str());
+    let word = word
+        .filter(|word| !word.is_empty() && session.liveness() == Liveness::Live)
+        .map(text::one_line);
+    match (session.phase().map(|phase| phase.name()), word) {
+        (Some(phase), Some(word)) if word != phase => {
+            Some(format!("{phase} (the agent says `{word}`)"))
+        }
+        (Some(phase), _) => Some(phase.to_owned()),
+        (None, word) => word.map(|word| format!("not known (the agent says `{word}`)")),
+    }
+}
+
+fn process(world: &World, process: Option<&Process>) -> Option<String> {
+    let process = process?;
+    let details = world.machine().table().details(process);
+    let exe = details.exe.as_deref().ok();
+    let exe = exe.map(|exe| text::path(exe, world.home()));
+    Some(match exe {
+        Some(exe) => format!("{}  {exe}", process.pid),
+        None => process.pid.to_string(),
+    })
+}
+
+fn other_pids(session: &Session) -> Option<String> {
+    let pids = session.other_live_pids.iter();
+    let pids: Vec<String> = pids.map(ToString::to_string).collect();
+    (!pids.is_empty()).then(|| format!("by {}", pids.join(", ")))
+}
+
+fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
+    id.map(|id| text::visible(id.as_str()))
+}
+
+/// A command as a person may type it into a shell.
+fn command_line(command: &WireCommand, home: Option<&Path>) -> String {
+    let mut words = Vec::new();
+    if let Some(cwd) = &command.cwd {
+        words.push(format!("cd {} &&", quoted(cwd, home)));
+    }
+    for (name, value) in &command.env {
+        words.push(format!("{name}={}", quoted(value, home)));
+    }
+    words.extend(command.argv.iter().map(|word| quoted(word, home)));
+    words.join(" ")
+}
+
+/// A word with quotes where a shell would take it apart.
+fn quoted(word: &str, home: Option<&Path>) -> String {
+    let is_plain = |text: &str| {
+        !text.is_empty()
+            && text
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "/._-+=:,@%^".contains(c))
+    };
+    let below_home = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
+    match below_home.and_then(Path::to_str) {
+        Some("") => "~".to_owned(),
+        Some(rest) if is_plain(rest) => format!("~/{rest}"),
+        _ if is_plain(word) => word.to_owned(),
+        _ => text::visible(&format!("'{}'", word.replace('\'', "'\\''"))),
+    }
+}
+
+fn evidence(judged: &JudgedEvidence, home: Option<&Path>) -> String {
+    let place = judged.evidence.path.as_deref();
+    let place = place.map(|path| format!(" {}", text::path(path, home)));
+    format!(
+        "{}{}: {} -> {} ({})",
+        judged.evidence.kind.name(),
+        place.unwrap_or_default(),
+        text::one_line(&judged.evidence.says),
+        judged.verdict.liveness().name(),
+        judged.verdict.reason()
+    )
+}
+
+fn ago(now_ms: i64, at_ms: i64) -> String {
+    match text::age(now_ms, at_ms).as_str() {
+        "now" => "now".to_owned(),
+        age => format!("{age} ago"),
+    }
+}
+
+/// Writes the last messages, each below its speaker.
+pub(super) fn write_messages(app: &mut App<'_>, messages: Option<&[Message]>) -> io::Result<()> {
+    let Some(messages) = messages else {
+        return Ok(());
+    };
+    if messages.is_empty() {
+        return writeln!(app.out, "\nIts transcript has no messages.");
+    }
+    for message in messages {
+        let at = message.at_ms.and_then(timestamp).unwrap_or_default();
+        let speaker = format!("{} {at}", role_name(message.role));
+        let speaker = paint(
+            speaker.trim_end(),
+            Style::new().bold(),
+            app.face.is_coloured,
+        );
+        writeln!(app.out, "\n{speaker}")?;
+        for line in text::lines(&message.text) {
+            writeln!(app.out, "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what could not be read; the first few in full.
+pub(super) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
+    for problem in problems.iter().take(PROBLEMS_SHOWN_MAX) {
+        say(
+            err,
+            &format!("warning: {}", text::visible(&problem.to_string())),
+        );
+    }
+    let more = problems.len().saturating_sub(PROBLEMS_SHOWN_MAX);
+    if more > 0 {
+        say(
+            err,
+            &format!("warning: and {more} more; `whosup list --problems` shows them"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_wants_them() {
+        let home = Some(Path::new("/home/dev"));
+        for (word, expected) in [
+            ("codex", "codex"),
+            ("%3", "%3"),
+            ("/home/dev/src/shop", "~/src/shop"),
+            ("/home/dev", "~"),
+            ("/home/dev/a b", "'/home/dev/a b'"),
+            ("it's", "'it'\\''s'"),
+            ("", "''"),
+            ("$(rm)", "'$(rm)'"),
+        ] {
+            assert_eq!(quoted(word, home), expected);
+        }
+    }
+}

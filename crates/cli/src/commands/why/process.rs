@@ -1,0 +1,285 @@
+//! `whosup why --pid`: which session a process serves, or why none is known.
+
+use whosup_core::agents::{AgentProcess, Depth, Role};
+use whosup_core::explain::{explain, explain_unattributed};
+use whosup_core::process::{Pid, Process};
+use whosup_core::recognize::Users;
+use whosup_core::scan::Scanned;
+use whosup_core::session::Session;
+use whosup_core::wire;
+
+use super::write_sentences;
+use crate::app::{App, Reach, World};
+use crate::exit::ExitStatus;
+use crate::json::{Answer, WhyMore, write_document};
+use crate::text;
+
+/// How many sessions of one process are explained in full; of the others the
+/// ids are told.
+const EXPLAINED_MAX: usize = 3;
+
+/// How many dead claims to one PID are told.
+const CLAIMS_SHOWN_MAX: usize = 20;
+
+/// What is said of a process, and of which sessions.
+struct Said {
+    sentences: Vec<String>,
+    sessions: Vec<Session>,
+    status: ExitStatus,
+}
+
+impl Said {
+    fn only(status: ExitStatus, sentence: String) -> Self {
+        Self {
+            sentences: vec![sentence],
+            sessions: Vec::new(),
+            status,
+        }
+    }
+}
+
+/// Explains a process.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<ExitStatus> {
+    let reach = Reach {
+        depth: Depth::Live,
+        agents: None,
+        users: Users::All,
+    };
+    let mut scanned = app.world.scan(&reach)?;
+    let said = explain_pid(&app.world, &scanned, pid);
+    if is_json {
+        let keys: Vec<_> = said
+            .sessions
+            .iter()
+            .map(|session| session.key.clone())
+            .collect();
+        app.world
+            .describe(&mut scanned, |session| keys.contains(&session.key))?;
+        let mut snapshot = scanned.snapshot;
+        snapshot
+            .sessions
+            .retain(|session| keys.contains(&session.key));
+        snapshot
+            .unattributed
+            .retain(|one| one.process.process.pid == pid);
+        let document = Answer {
+            snapshot: &wire::snapshot(app.world.machine(), &snapshot),
+            more: WhyMore {
+                pid: Some(pid.get()),
+                explanation: said.sentences,
+            },
+        };
+        write_document(app.out, &document)?;
+    } else {
+        write_sentences(app, &said.sentences)?;
+    }
+    Ok(said.status)
+}
+
+fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
+    let process = match world.machine().table().probe(pid) {
+        Err(error) => {
+            let sentence = format!("Process {pid} could not be looked at: {error}.");
+            return Said::only(ExitStatus::Unknown, sentence);
+        }
+        Ok(None) => {
+            let mut said = Said::only(
+                ExitStatus::NoSuchSession,
+                format!("No process has the PID {pid}."),
+            );
+            add_dead_claims(&mut said, scanned, pid);
+            return said;
+        }
+        Ok(Some(process)) => process,
+    };
+    let of_agent = scanned
+        .processes()
+        .iter()
+        .find(|one| one.process.pid == pid && one.process.stamp == process.stamp);
+    match of_agent {
+        Some(agent_process) => explain_agent_process(scanned, agent_process),
+        None => explain_stranger(world, scanned, &process),
+    }
+}
+
+/// Sessions that are said to be served by a PID that nobody has.
+fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
+    let claimed = scanned.snapshot.sessions.iter().filter(|session| {
+        let mut evidence = session.evidence.iter();
+        evidence.any(|judged| judged.pid == Some(pid))
+    });
+    for session in claimed.take(CLAIMS_SHOWN_MAX) {
+        said.sentences.extend(explain(session));
+        said.sessions.push(session.clone());
+    }
+}
+
+fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
+    let pid = one.process.pid;
+    let agent = &one.agent;
+    match one.role {
+        Role::Launcher => return explain_launcher(scanned, one),
+        Role::Auxiliary => {
+            let sentence =
+                format!("Process {pid} belongs to {agent} and never runs a session itself.");
+            return Said::only(ExitStatus::NoSuchSession, sentence);
+        }
+        Role::Session | Role::Client | Role::Host => {}
+    }
+    let sessions = sessions_of(scanned, pid);
+    if !sessions.is_empty() {
+        return explain_sessions(one, sessions);
+    }
+    let mut unattributed = scanned.snapshot.unattributed.iter();
+    match unattributed.find(|other| other.process.process.pid == pid) {
+        Some(unattributed) => Said {
+            sentences: explain_unattributed(unattributed),
+            sessions: Vec::new(),
+            status: ExitStatus::Unknown,
+        },
+        None => {
+            let what = role_words(one.role);
+            let sentence = format!("Process {pid} is {what} of {agent} and serves no session now.");
+            Said::only(ExitStatus::NoSuchSession, sentence)
+        }
+    }
+}
+
+fn explain_sessions(one: &AgentProcess, sessions: Vec<&Session>) -> Said {
+    let pid = one.process.pid;
+    let what = role_words(one.role);
+    let count = text::count(sessions.len(), "session", "sessions");
+    let verb = if one.role == Role::Client {
+        "shows"
+    } else {
+        "serves"
+    };
+    let head = format!(
+        "Process {pid} is {what} of {} and {verb} {count}.",
+        one.agent
+    );
+    let mut sentences = vec![head];
+    for session in sessions.iter().take(EXPLAINED_MAX) {
+        sentences.extend(explain(session));
+    }
+    let rest = sessions.iter().skip(EXPLAINED_MAX);
+    sentences.extend(rest.map(|session| format!("It also serves {}.", session.key.session)));
+    Said {
+        sentences,
+        sessions: sessions.into_iter().cloned().collect(),
+        status: ExitStatus::Done,
+    }
+}
+
+/// A launcher is told by the process below it that does the work.
+fn explain_launcher(scanned: &Scanned<'_>, launcher: &AgentProcess) -> Said {
+    let pid = launcher.process.pid;
+    let agent = &launcher.agent;
+    let below = scanned.processes().iter().find(|one| {
+        one.agent == *agent
+            && one.role != Role::Launcher
+            && one.role != Role::Auxiliary
+            && is_below(scanned, one, pid)
+    });
+    let Some(below) = below else {
+        let sentence =
+            format!("Process {pid} is a launcher of {agent}, and the process it started is gone.");
+        return Said::only(ExitStatus::NoSuchSession, sentence);
+    };
+    let its = below.process.pid;
+    let mut said = explain_agent_process(scanned, below);
+    let head = format!("Process {pid} is a launcher of {agent}; process {its} does the work.");
+    said.sentences.insert(0, head);
+    said
+}
+
+fn is_below(scanned: &Scanned<'_>, one: &AgentProcess, pid: Pid) -> bool {
+    // Launchers stand in a chain above the process, one the parent of the next.
+    let mut next = one.process.ppid;
+    for _ in 0..scanned.processes().len() {
+        let Some(parent) = next else { return false };
+        if parent == pid {
+            return true;
+        }
+        let mut launchers = scanned.processes().iter();
+        next = launchers
+            .find(|other| other.process.pid == parent)
+            .and_then(|other| other.process.ppid);
+    }
+    false
+}
+
+fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> Said {
+    let pid = process.pid;
+    if process.is_kernel_thread {
+        let sentence = format!("Process {pid} is a thread of the kernel.");
+        return Said::only(ExitStatus::NoSuchSession, sentence);
+    }
+    if process.is_exited {
+        let sentence = format!("Process {pid} has exited and only waits to be reaped.");
+        let mut said = Said::only(ExitStatus::NoSuchSession, sentence);
+        add_dead_claims(&mut said, scanned, pid);
+        return said;
+    }
+    let table = world.machine().table();
+    let details = table.details(process);
+    let mut said = match (&details.exe, &details.argv) {
+        (Ok(exe), _) => {
+            let exe = text::path(exe, world.home());
+            let sentence = format!("Process {pid} runs {exe}, which is no agent that is known.");
+            Said::only(ExitStatus::NoSuchSession, sentence)
+        }
+        (Err(reason), _) => {
+            let sentence = format!(
+                "Whether process {pid} is an agent is unknown: what it runs can't be read ({reason})."
+            );
+            Said::only(ExitStatus::Unknown, sentence)
+        }
+    };
+    let agent_above = table.ancestors(process).find_map(|ancestor| {
+        let mut agents = scanned.processes().iter();
+        agents.find(|one| one.process.pid == ancestor.pid)
+    });
+    if let Some(above) = agent_above {
+        said.sentences.push(format!(
+            "It runs below process {}, {} of {}.",
+            above.process.pid,
+            role_words(above.role),
+            above.agent
+        ));
+        let served = sessions_of(scanned, above.process.pid);
+        if let ([session], Role::Session) = (served.as_slice(), above.role) {
+            let id = &session.key.session;
+            said.sentences
+                .push(format!("That process serves session {id}."));
+        }
+    }
+    add_dead_claims(&mut said, scanned, pid);
+    said
+}
+
+fn sessions_of<'a>(scanned: &'a Scanned<'_>, pid: Pid) -> Vec<&'a Session> {
+    let serves = |session: &&Session| {
+        let is_one =
+            |process: &Option<Process>| process.as_ref().is_some_and(|process| process.pid == pid);
+        is_one(&session.owner) || is_one(&session.client) || session.other_live_pids.contains(&pid)
+    };
+    let sessions = scanned.snapshot.sessions.iter();
+    let mut sessions: Vec<&Session> = sessions.filter(serves).collect();
+    sessions.sort_by_key(|session| session.liveness());
+    sessions
+}
+
+const fn role_words(role: Role) -> &'static str {
+    match role {
+        Role::Session => "a process",
+        Role::Client => "a client",
+        Role::Host => "a shared host",
+        Role::Launcher => "a launcher",
+        Role::Auxiliary => "an auxiliary process",
+    }
+}

@@ -1,0 +1,137 @@
+//! What a person is told of a session in a word or two.
+
+use anstyle::{AnsiColor, Color, Style};
+use whosup_core::phase::{Phase, WaitingFor};
+use whosup_core::session::Session;
+use whosup_core::verdict::{Confidence, Liveness};
+
+/// What a person is told of a session in a word or two: what it is doing if it
+/// is live, what became of it if it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// In a turn, stopped until a person answers.
+    Waiting(Option<WaitingFor>),
+    /// In a turn.
+    Working,
+    /// Between turns.
+    Idle,
+    /// Begun, and nothing said yet.
+    Starting,
+    /// Live, and what it is doing is not known.
+    Live,
+    /// An agent's process of which no session is known.
+    NoSession,
+    /// It could not be told.
+    Unknown,
+    /// Exited without an end.
+    Orphaned,
+    /// Exited.
+    Exited,
+}
+
+impl Condition {
+    /// Every condition, a waiting one once, in the order of the table.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Waiting(None),
+        Self::Working,
+        Self::Idle,
+        Self::Starting,
+        Self::Live,
+        Self::NoSession,
+        Self::Unknown,
+        Self::Orphaned,
+        Self::Exited,
+    ];
+
+    /// The condition of a session.
+    pub(crate) fn of(session: &Session) -> Self {
+        match (session.liveness(), session.phase()) {
+            (Liveness::Live, Some(Phase::Waiting)) => Self::Waiting(session.waiting_for()),
+            (Liveness::Live, Some(Phase::Working)) => Self::Working,
+            (Liveness::Live, Some(Phase::Idle)) => Self::Idle,
+            (Liveness::Live, Some(Phase::Starting)) => Self::Starting,
+            // A live process whose conversation has ended is about to exit.
+            (Liveness::Live, Some(Phase::Ended) | None) => Self::Live,
+            (Liveness::Unknown, _) => Self::Unknown,
+            (Liveness::Exited, _) if session.is_orphan() => Self::Orphaned,
+            (Liveness::Exited, _) => Self::Exited,
+        }
+    }
+
+    /// Where it stands in the table: what wants a person first, what is gone last.
+    pub(crate) fn rank(self) -> usize {
+        let is_same = |other: &Self| other.name() == self.name();
+        Self::ALL
+            .iter()
+            .position(is_same)
+            .unwrap_or(Self::ALL.len())
+    }
+
+    /// Its name in the configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting(_) => "waiting",
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Starting => "starting",
+            Self::Live => "live",
+            Self::NoSession => "no-session",
+            Self::Unknown => "unknown",
+            Self::Orphaned => "orphaned",
+            Self::Exited => "exited",
+        }
+    }
+
+    /// How it is said to a person.
+    pub(crate) fn words(self) -> String {
+        match self {
+            Self::Waiting(None) => "waiting for you".to_owned(),
+            Self::Waiting(Some(what)) => format!("waiting for you ({})", what.name()),
+            Self::NoSession => "no session known".to_owned(),
+            other => other.name().to_owned(),
+        }
+    }
+
+    /// How it is shown when nothing else is said.
+    pub(crate) fn default_style(self) -> Style {
+        let colour = |colour| Style::new().fg_color(Some(Color::Ansi(colour)));
+        match self {
+            Self::Waiting(_) => colour(AnsiColor::Yellow).bold(),
+            Self::Working => colour(AnsiColor::Green).bold(),
+            Self::Idle | Self::Starting | Self::Live => colour(AnsiColor::Green),
+            Self::NoSession | Self::Unknown => colour(AnsiColor::Magenta),
+            Self::Orphaned => colour(AnsiColor::Red),
+            Self::Exited => Style::new().dimmed(),
+        }
+    }
+}
+
+/// The life of a session is the likeliest reading of the facts, no more.
+pub(crate) fn is_inferred(session: &Session) -> bool {
+    session.verdict.confidence() == Some(Confidence::Inferred)
+}
+
+/// The condition in words, with a mark where it is inferred.
+pub(crate) fn words_of(session: &Session) -> String {
+    let mark = if is_inferred(session) { " ?" } else { "" };
+    format!("{}{mark}", Condition::of(session).words())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Condition;
+    use whosup_core::phase::WaitingFor;
+
+    #[test]
+    fn every_condition_has_a_rank_of_its_own() {
+        let ranks: Vec<usize> = Condition::ALL.iter().map(|one| one.rank()).collect();
+        assert_eq!(ranks, (0..Condition::ALL.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_waited_for_changes_the_words_alone() {
+        let waiting = Condition::Waiting(Some(WaitingFor::Permission));
+        assert_eq!(waiting.rank(), 0);
+        assert_eq!(waiting.words(), "waiting for you (permission)");
+    }
+}

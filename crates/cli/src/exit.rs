@@ -1,0 +1,153 @@
+//! How a command ends: its exit status, and what a person is told of a failure.
+
+use std::io::{self, Write};
+
+use crate::config::ConfigError;
+use crate::filter::FilterError;
+use crate::id::IdError;
+use crate::text::visible;
+
+/// What the exit status of a command says; the same for every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// Done; asked about a session: it is live.
+    Done,
+    /// The session has exited.
+    Exited,
+    /// The command line was wrong, or the command itself failed.
+    Failed,
+    /// It could not be told.
+    Unknown,
+    /// There is no such session.
+    NoSuchSession,
+}
+
+impl ExitStatus {
+    /// The number that the caller gets.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Exited => 1,
+            Self::Failed => 2,
+            Self::Unknown => 3,
+            Self::NoSuchSession => 4,
+        }
+    }
+
+    /// The same, unless the reader of the output has gone.
+    pub(crate) fn unless_nobody_reads(self, written: &io::Result<()>) -> Self {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Self::Done,
+            _ => self,
+        }
+    }
+}
+
+/// Tells a person what failed, by which causes, and what to do about it, and
+/// says what the exit status is.
+pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
+    if is_broken_pipe(error) {
+        return ExitStatus::Done;
+    }
+    // Nobody is left to tell if standard error can't be written to.
+    writeln!(err, "error: {}", lines_of(&error.to_string())).ok();
+    for cause in error.chain().skip(1) {
+        writeln!(err, "cause: {}", lines_of(&cause.to_string())).ok();
+    }
+    if let Some(hint) = hint(error) {
+        writeln!(err, "hint: {hint}").ok();
+    }
+    status(error)
+}
+
+/// Shows what clap has to say: help, version, or what is wrong with the
+/// command line.
+pub(crate) fn report_usage(error: &clap::Error) -> ExitStatus {
+    // Help into a pipe that nobody reads is no failure.
+    error.print().ok();
+    if error.use_stderr() {
+        ExitStatus::Failed
+    } else {
+        ExitStatus::Done
+    }
+}
+
+/// The reader of our output has gone: that is how `head` works, no failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+fn status(error: &anyhow::Error) -> ExitStatus {
+    match error.downcast_ref::<IdError>() {
+        Some(IdError::NotFound { .. }) => ExitStatus::NoSuchSession,
+        Some(IdError::NotSeen { .. }) => ExitStatus::Unknown,
+        _ => ExitStatus::Failed,
+    }
+}
+
+fn hint(error: &anyhow::Error) -> Option<String> {
+    let of_id = error.downcast_ref::<IdError>().and_then(|error| match error {
+        IdError::NotFound { .. } => Some("`whosup list --all` shows every session on disk"),
+        IdError::NotSeen { .. } => Some("`whosup list --all --problems` shows what could not be read"),
+        IdError::Ambiguous { .. } => Some("give more of the id, or say which agent: `codex:01a2`; `--home DIR` tells apart sessions of one id"),
+        IdError::Agent { .. } | IdError::Unsupported { .. } => Some("`whosup agents` shows every agent that is supported"),
+        IdError::Malformed { .. } => None,
+    });
+    let of_config = error
+        .downcast_ref::<ConfigError>()
+        .and_then(|error| match error {
+            ConfigError::Read { .. } => None,
+            ConfigError::Parse { .. } => {
+                Some("every key is optional; docs/config.md describes them all")
+            }
+        });
+    let of_filter = error.downcast_ref::<FilterError>().map(|error| match error {
+        FilterError::Directory { .. } => {
+            "`--cwd` wants a directory that is there; `whosup list --all` shows those of every session"
+        }
+    });
+    of_id.or(of_config).or(of_filter).map(str::to_owned)
+}
+
+/// Foreign text in an error can't steer the terminal; its lines stay lines.
+fn lines_of(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(visible).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ExitStatus, report};
+
+    #[track_caller]
+    fn check_report(error: &anyhow::Error, expected: &str, status: ExitStatus) {
+        let mut err = Vec::new();
+        assert_eq!(report(error, &mut err), status);
+        assert_eq!(String::from_utf8(err).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_failure_names_its_causes() {
+        let cause = std::io::Error::other("no space left on device");
+        let error = anyhow::Error::new(cause).context("cannot write the output");
+        let expected = "error: cannot write the output\ncause: no space left on device\n";
+        check_report(&error, expected, ExitStatus::Failed);
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_failure() {
+        let error = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        check_report(&anyhow::Error::new(error), "", ExitStatus::Done);
+    }
+
+    #[test]
+    fn foreign_text_in_a_failure_is_shown_as_escapes() {
+        let error = anyhow::anyhow!("cannot read `\u{1b}[2J`");
+        let expected = "error: cannot read `\\u{1b}[2J`\n";
+        check_report(&error, expected, ExitStatus::Failed);
+    }
+}

@@ -1,0 +1,165 @@
+//! The JSON of single commands. Sessions in it have the form of the wire format.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use whosup_core::agents::{Message, MessageRole};
+use whosup_core::wire::{
+    WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
+};
+
+/// One line of `list --ndjson`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Line<'a> {
+    /// The first line: which look this is.
+    Snapshot {
+        /// As in the wire format.
+        schema_version: u32,
+        /// As in the wire format.
+        taken_at: &'a Option<String>,
+        /// As in the wire format.
+        host: &'a WireHost,
+    },
+    /// One session.
+    Session(&'a WireSession),
+    /// An agent's process that no session is known of.
+    Unattributed(&'a WireUnattributed),
+    /// Something that could not be read.
+    Problem(&'a WireProblem),
+}
+
+/// A snapshot of the sessions that a command is about, and what it has to say
+/// beyond that.
+#[derive(Debug, Serialize)]
+pub(crate) struct Answer<'a, T> {
+    /// The sessions.
+    #[serde(flatten)]
+    pub(crate) snapshot: &'a WireSnapshot,
+    /// The rest.
+    #[serde(flatten)]
+    pub(crate) more: T,
+}
+
+/// What `show` adds.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShowMore {
+    /// The last messages, oldest first; absent unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) messages: Option<Vec<MessageDocument>>,
+}
+
+/// What `why` adds.
+#[derive(Debug, Serialize)]
+pub(crate) struct WhyMore {
+    /// The PID that was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pid: Option<i32>,
+    /// The sentences.
+    pub(crate) explanation: Vec<String>,
+}
+
+/// One message of a transcript.
+#[derive(Debug, Serialize)]
+pub(crate) struct MessageDocument {
+    /// `user`, `assistant` or `tool`.
+    pub(crate) role: &'static str,
+    /// When.
+    pub(crate) at: Option<String>,
+    /// What was said.
+    pub(crate) text: String,
+}
+
+impl MessageDocument {
+    /// The document of a message.
+    pub(crate) fn of(message: Message) -> Self {
+        Self {
+            role: role_name(message.role),
+            at: message.at_ms.and_then(timestamp),
+            text: message.text,
+        }
+    }
+}
+
+/// Who speaks, in a word.
+pub(crate) const fn role_name(role: MessageRole) -> &'static str {
+    match role {
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
+        MessageRole::Tool => "tool",
+    }
+}
+
+/// The answer of `agents --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentsDocument {
+    /// The version of this document.
+    pub(crate) schema_version: u32,
+    /// Every agent that is supported.
+    pub(crate) agents: Vec<AgentDocument>,
+    /// What could not be read.
+    pub(crate) problems: Vec<WireProblem>,
+}
+
+/// One agent.
+#[derive(Debug, Serialize)]
+pub(crate) struct AgentDocument {
+    /// Its id, as in `--agent`.
+    pub(crate) id: &'static str,
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// How a live session is found.
+    pub(crate) detection: &'static str,
+    /// The version that this was checked against.
+    pub(crate) checked_against: &'static str,
+    /// The variables that move its home.
+    pub(crate) home_variables: &'static [&'static str],
+    /// Where it is looked for here.
+    pub(crate) homes: Vec<HomeDocument>,
+    /// Its processes.
+    pub(crate) processes: Vec<ProcessDocument>,
+    /// How many of its sessions are live.
+    pub(crate) live_sessions: usize,
+    /// How many of its processes no session is known of.
+    pub(crate) unattributed: usize,
+}
+
+/// One home of an agent.
+#[derive(Debug, Serialize)]
+pub(crate) struct HomeDocument {
+    /// Its root.
+    pub(crate) path: String,
+    /// It is there; null if that could not be told.
+    pub(crate) exists: Option<bool>,
+    /// It is the default one.
+    pub(crate) is_default: bool,
+}
+
+/// One process of an agent.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProcessDocument {
+    /// Its PID.
+    pub(crate) pid: i32,
+    /// What it is to the agent.
+    pub(crate) role: &'static str,
+}
+
+/// Writes a document, indented by two blanks.
+///
+/// # Errors
+///
+/// The [`io::Error`] of the writer.
+pub(crate) fn write_document(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, document)?;
+    writeln!(out)
+}
+
+/// Writes one line.
+///
+/// # Errors
+///
+/// The [`io::Error`] of the writer.
+pub(crate) fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    writeln!(out)
+}

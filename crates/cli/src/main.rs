@@ -1,0 +1,68 @@
+//! `whosup`: tells which coding-agent session is live, in which process and
+//! terminal pane, what it is doing, and what became of the others.
+
+mod app;
+mod cli;
+mod colour;
+mod column;
+mod commands;
+mod condition;
+mod config;
+mod exit;
+mod filter;
+mod id;
+mod json;
+mod order;
+mod short_id;
+mod since;
+mod table;
+mod text;
+
+use std::io::{BufWriter, IsTerminal as _};
+use std::process::ExitCode;
+
+use app::{App, Face, World};
+use cli::Cli;
+use commands::Command;
+use exit::ExitStatus;
+
+fn main() -> ExitCode {
+    let status = match cli::parse(std::env::args_os()) {
+        Ok(cli) => run(cli),
+        Err(error) => exit::report_usage(&error),
+    };
+    ExitCode::from(status.code())
+}
+
+fn run(cli: Cli) -> ExitStatus {
+    let stdout = std::io::stdout();
+    let is_terminal = stdout.is_terminal();
+    let face = Face {
+        is_coloured: colour::is_wanted(cli.globals.color, is_terminal, |name| {
+            std::env::var_os(name)
+        }),
+        width: is_terminal
+            .then(|| terminal_size::terminal_size_of(&stdout))
+            .flatten()
+            .map(|(width, _)| usize::from(width.0)),
+    };
+    let mut out = BufWriter::new(stdout.lock());
+    let mut err = std::io::stderr().lock();
+    let mut app = App {
+        world: World::here(cli.globals.config),
+        out: &mut out,
+        err: &mut err,
+        face,
+    };
+    let command = cli.command.unwrap_or_else(Command::list);
+    let result = commands::run_command(&mut app, command)
+        .and_then(|status| Ok(app.out.flush().map(|()| status)?));
+    match result {
+        Ok(status) => status,
+        Err(error) => {
+            // What was answered before it failed still counts.
+            let written = app.out.flush();
+            exit::report(&error, app.err).unless_nobody_reads(&written)
+        }
+    }
+}
