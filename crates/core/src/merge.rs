@@ -112,7 +112,8 @@ fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
     }
 }
 
-/// A sub-agent lives as its parent does.
+/// A sub-agent lives as its parent does, unless a claim of its own says that
+/// it has ended before.
 fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
     let verdicts: HashMap<SessionKey, Verdict> = drafts
         .iter()
@@ -120,6 +121,9 @@ fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
         .map(|(key, draft)| (key.clone(), draft.verdict()))
         .collect();
     for (key, draft) in drafts.iter_mut() {
+        if draft.is_dead_for_good() {
+            continue;
+        }
         let Some(parent) = draft.sketch.parent.clone() else {
             continue;
         };
