@@ -7,7 +7,10 @@ use whosup_sidecar::AgentId;
 use super::header::{Header, Origin, Part};
 use super::record::{Kind, Record};
 use super::tail::Tail;
+use crate::agents::bad_lines::BadLines;
+use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole, Sketch};
+use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
 
@@ -31,6 +34,10 @@ pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
         transcript: sketch.transcript.clone(),
         ..Description::default()
     };
+    if sketch.transcript.is_none() && sketch.is_headless != Some(true) {
+        // It waits for its first prompt.
+        description.phase = Some(Phase::Idle);
+    }
     let mut problems = Vec::new();
     if let Some(path) = sketch.transcript.as_deref().filter(|path| is_plain(path)) {
         let mut problem = |reason: String| problems.push(Problem::at(agent, path, reason));
@@ -38,9 +45,13 @@ pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
             Ok(header) => add_header(&mut description, header),
             Err(error) => problem(error.reason()),
         }
-        match Tail::read(path) {
+        let mut bad_lines = BadLines::default();
+        match Tail::read(path, &mut bad_lines) {
             Ok(tail) => add_tail(&mut description, tail),
             Err(error) => problem(error.reason()),
+        }
+        if let Some(message) = bad_lines.message() {
+            problem(message);
         }
         match first_prompt(path) {
             Ok(prompt) => add_prompt(&mut description, prompt),
@@ -65,7 +76,8 @@ fn add_header(description: &mut Description, header: Header) {
     description.agent_version = header.version;
     description.git_branch = header.git_branch;
     description.work_dir = header.work_dir;
-    description.started_at_ms = header.born_at_ms.or(description.started_at_ms);
+    // The id's own date first: a later segment has a later header.
+    description.started_at_ms = description.started_at_ms.or(header.born_at_ms);
     // Until the first prompt nothing else has happened.
     description.last_activity_at_ms = description.started_at_ms;
 }
@@ -74,22 +86,25 @@ fn add_tail(description: &mut Description, tail: Tail) {
     description.model = tail.model;
     description.work_dir = tail.work_dir.or(description.work_dir.take());
     description.last_activity_at_ms = tail.last_record_at_ms.or(description.last_activity_at_ms);
-    description.phase = tail.phase;
+    // Nothing but bookkeeping: it waits for its first prompt.
+    let is_unprompted = tail.last_record_at_ms.is_none();
+    description.phase = tail.phase.or(is_unprompted.then_some(Phase::Idle));
     description.waiting_for = tail.waiting_for;
 }
 
 /// A thread that nobody named goes by its first prompt, and so does one that
 /// named itself after it.
 fn add_prompt(description: &mut Description, prompt: Option<String>) {
-    let Some(prompt) = prompt else { return };
-    let prompt = prompt.trim();
-    match &description.title {
+    let Some(prompt) = prompt.as_deref().and_then(one_line) else {
+        return;
+    };
+    match description.title.as_deref().and_then(one_line) {
         Some(title) => {
-            let title = title.trim_end_matches(['…', '.']).trim();
+            let title = title.trim_end_matches(['…', '.']).trim_end();
             description.is_title_a_prompt = prompt.starts_with(title);
         }
         None => {
-            description.title = Some(prompt.chars().take(MESSAGE_CHARS_MAX).collect());
+            description.title = Some(prompt);
             description.is_title_a_prompt = true;
         }
     }

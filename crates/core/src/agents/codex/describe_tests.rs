@@ -92,7 +92,7 @@ fn a_rollout_tells_of_its_session() {
     assert_eq!(found.agent_version.as_deref(), Some("0.171.0"));
     assert_eq!(found.git_branch.as_deref(), Some("main"));
     assert_eq!(found.work_dir, Some(PathBuf::from("/home/dev/app/sub")));
-    assert_eq!(found.started_at_ms, Some(1_795_813_026_830));
+    assert_eq!(found.started_at_ms, sketch.born_at_ms);
     assert_eq!(found.last_activity_at_ms, Some(1_795_813_036_000));
     assert_eq!(found.phase, Some(Phase::Idle));
     assert_eq!(found.is_headless, None);

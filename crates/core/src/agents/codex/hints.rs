@@ -87,7 +87,11 @@ impl<'a> Hints<'a> {
         };
         match database.hints(threads) {
             Ok(hints) => {
-                for (id, hint) in hints {
+                let wanted: HashSet<&str> = threads.iter().copied().collect();
+                let asked = hints
+                    .into_iter()
+                    .filter(|(id, _)| wanted.contains(id.as_str()));
+                for (id, hint) in asked {
                     let known = self.of_thread.entry(id).or_default();
                     // The index has the newest name.
                     let title = known.title.take();

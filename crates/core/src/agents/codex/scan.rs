@@ -16,10 +16,11 @@ use super::tail::Tail;
 use super::thread::{Segment, newest_segments};
 use super::thread_id;
 use super::tree::Tree;
+use crate::agents::bad_lines::BadLines;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject,
+    Subject, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
@@ -248,10 +249,12 @@ impl Scanning<'_> {
         }
         let ids: Vec<&str> = threads.iter().map(SessionId::as_str).collect();
         self.hints.read_names(&ids);
-        let is_all = *self.look.depth == Depth::All;
+        // The same for a claimed thread in every look, however far it goes.
+        let is_claimed =
+            |thread: &SessionId| self.locks.contains_key(thread) || self.open.contains_key(thread);
         let unclear: Vec<&str> = threads
             .iter()
-            .filter(|thread| is_all || self.is_unnamed_conversation(thread))
+            .filter(|thread| !is_claimed(thread) || self.is_unnamed_conversation(thread))
             .map(SessionId::as_str)
             .collect();
         self.hints.ask_database(&unclear);
@@ -284,7 +287,15 @@ impl Scanning<'_> {
         let threads: BTreeSet<&SessionId> = self.locks.keys().chain(self.segments.keys()).collect();
         let mut problems = Vec::new();
         for thread in threads {
-            found.sketches.push(self.sketch(thread, &mut problems));
+            let sketch = self.sketch(thread, &mut problems);
+            found.claims.extend(self.claim_of_ended(&sketch));
+            found.sketches.push(sketch);
+        }
+        for claim in &found.claims {
+            if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path)
+            {
+                problems.push(Problem::at(self.agent, path, because));
+            }
         }
         problems.extend(self.problems);
         problems.extend(self.hints.problems);
@@ -343,6 +354,24 @@ impl Scanning<'_> {
         })
     }
 
+    /// A sub-agent has a lock of its own while it runs, and a rollout held open:
+    /// without either it has ended, also while its parent goes on.
+    fn claim_of_ended(&self, sketch: &Sketch) -> Option<Claim> {
+        let thread = &sketch.key.session;
+        sketch.parent.as_ref()?;
+        if self.locks.contains_key(thread) || self.open.contains_key(thread) {
+            return None;
+        }
+        let path = sketch.transcript.clone()?;
+        let facts = facts(&path, Links::Follow).ok()?;
+        let evidence = Evidence {
+            kind: EvidenceKind::OpenFile,
+            path: Some(path),
+            says: "no process of Codex has it open, and it has no lock".to_owned(),
+        };
+        Some(self.claim(thread, Subject::Released, Serving::One, &facts, evidence))
+    }
+
     fn claim(
         &self,
         thread: &SessionId,
@@ -387,20 +416,25 @@ impl Scanning<'_> {
     }
 
     /// A terminal goes from one thread of its own to the next. The sub-agents
-    /// that run beside it are no such step, and a thread of which nothing is
-    /// known may be one.
+    /// that run beside it are no such step, and a second thread of which
+    /// nothing is known may be one.
     fn serving(&self, thread: &SessionId, pid: Pid) -> Serving {
         let is_single =
             process_of(self.look.processes, pid).is_some_and(|its| its.role == Role::Session);
         let is_own_step = match self.segments.get(thread) {
             Some(segment) => segment.header.parent().is_none(),
-            None => self.is_terminals_thread(thread),
+            None => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
         };
         if is_single && is_own_step {
             Serving::One
         } else {
             Serving::Many
         }
+    }
+
+    fn holds_another(&self, thread: &SessionId, pid: Pid) -> bool {
+        let mut others = self.locks.values().filter(|lock| lock.id != *thread);
+        others.any(|lock| lock.holders.contains(&pid))
     }
 
     /// A terminal has begun it: it leaves a mark, from the thread's first
@@ -465,7 +499,7 @@ impl Scanning<'_> {
             return None;
         }
         let path = &segment.rollout.path;
-        match Tail::read(path) {
+        match Tail::read(path, &mut BadLines::default()) {
             Ok(tail) => tail.last_record_at_ms,
             Err(error) => {
                 problems.push(Problem::at(self.agent, path, error.reason()));

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::record::{Kind, Record};
+use crate::agents::bad_lines::BadLines;
 use crate::phase::{Phase, WaitingFor};
 use crate::transcript::{TailBounds, TranscriptError, TranscriptFile};
 
@@ -29,15 +30,19 @@ pub(super) struct Tail {
 
 impl Tail {
     /// Reads the end of the rollout at `path`. Lines that can't be read are
-    /// passed over.
-    pub(super) fn read(path: &Path) -> Result<Self, TranscriptError> {
+    /// counted; a long one carries an image or the like and is passed over.
+    pub(super) fn read(path: &Path, bad_lines: &mut BadLines) -> Result<Self, TranscriptError> {
         let file = TranscriptFile::open(path)?;
         let mut fold = Fold::default();
         let bounds = TailBounds {
             bytes_max: TAIL_BYTES_MAX,
         };
         for line in file.backwards(bounds)? {
-            let values = line?.json().values;
+            let line = line?;
+            if line.is_too_long() {
+                continue;
+            }
+            let values = bad_lines.values(&line);
             // Of several values on a line the last was written last.
             for record in values.iter().rev().filter_map(Record::of) {
                 fold.add(record);
@@ -166,7 +171,7 @@ mod tests {
         let path = dir.path().join("r.jsonl");
         let lines: Vec<String> = records.iter().map(Value::to_string).collect();
         std::fs::write(&path, lines.join("\n") + "\n").unwrap();
-        Tail::read(&path).unwrap()
+        Tail::read(&path, &mut BadLines::default()).unwrap()
     }
 
     #[track_caller]
@@ -266,6 +271,10 @@ mod tests {
         bytes.extend(started("b", "b").to_string().bytes());
         bytes.extend(b"\n{\"timestamp\":\"2026-11");
         std::fs::write(&path, bytes).unwrap();
-        assert_eq!(Tail::read(&path).unwrap().phase, Some(Phase::Working));
+        let mut bad_lines = BadLines::default();
+        let tail = Tail::read(&path, &mut bad_lines).unwrap();
+        assert_eq!(tail.phase, Some(Phase::Working));
+        let message = bad_lines.message().unwrap();
+        assert!(message.starts_with("3 of its lines"), "{message}");
     }
 }
