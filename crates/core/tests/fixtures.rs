@@ -1,0 +1,152 @@
+//! Every fixture gives the answer that is written beside it, and a look leaves
+//! its files as they were.
+//!
+//! `tests/fixtures/README.md` tells the format. `WHOSUP_FIXTURES=codex` runs
+//! only the cases whose `agent/case` contains that text; `WHOSUP_BLESS=1`
+//! writes the answers, to be read by a person afterwards.
+
+mod world;
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use world::{DepthName, Tree, World, differences};
+
+/// How many differences of one case are printed.
+const DIFFERENCES_SHOWN_MAX: usize = 25;
+
+#[test]
+fn every_fixture_gives_the_answer_beside_it() {
+    check_all("its answer", check_answer);
+}
+
+#[test]
+fn a_look_leaves_every_file_of_a_fixture_as_it_was() {
+    check_all("its files", check_files_are_left_alone);
+}
+
+#[test]
+fn the_live_rows_of_the_fast_path_are_those_of_the_full_walk() {
+    check_all("its live rows", check_live_rows);
+}
+
+/// Runs a check on every case and reports all that fail by name.
+#[track_caller]
+fn check_all(what: &str, check: fn(&Path) -> Result<(), String>) {
+    let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
+    let cases: Vec<_> = cases()
+        .into_iter()
+        .filter(|case| name_of(case).contains(&wanted))
+        .collect();
+    assert!(!cases.is_empty(), "no fixture is called `{wanted}`");
+    let mut report = String::new();
+    let mut failed = 0;
+    for case in &cases {
+        let answer = catch_unwind(AssertUnwindSafe(|| check(case)));
+        let answer = answer.unwrap_or_else(|panic| Err(panic_text(panic.as_ref())));
+        if let Err(reason) = answer {
+            failed += 1;
+            let _ = writeln!(report, "\n{}:\n{reason}", name_of(case));
+        }
+    }
+    let total = cases.len();
+    assert!(
+        failed == 0,
+        "{failed} of {total} fixtures fail in {what}:\n{report}"
+    );
+}
+
+fn check_answer(case: &Path) -> Result<(), String> {
+    let world = World::of_fixture(case);
+    let found = world.look(world.file().depth);
+    let path = case.join("expected.json");
+    if std::env::var_os("WHOSUP_BLESS").is_some_and(|value| value == "1") {
+        let text = serde_json::to_string_pretty(&found).unwrap() + "\n";
+        return std::fs::write(&path, text).map_err(|error| error.to_string());
+    }
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| format!("  {}: {error}", path.display()))?;
+    let expected: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    report(differences(&expected, &found))
+}
+
+fn check_files_are_left_alone(case: &Path) -> Result<(), String> {
+    let world = World::of_fixture(case);
+    let before = Tree::read(world.home());
+    world.look(DepthName::Live);
+    world.look(DepthName::All);
+    let changed = before.changed(&Tree::read(world.home()));
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("  changed by a look: {changed:?}"))
+}
+
+fn check_live_rows(case: &Path) -> Result<(), String> {
+    let world = World::of_fixture(case);
+    let fast = live_rows(&world.look(DepthName::Live));
+    let full = live_rows(&world.look(DepthName::All));
+    report(differences(&full, &fast))
+}
+
+fn live_rows(snapshot: &Value) -> Value {
+    let sessions = snapshot["sessions"].as_array().into_iter().flatten();
+    sessions
+        .filter(|session| session["liveness"] == "live")
+        .cloned()
+        .collect()
+}
+
+fn report(differences: Vec<world::Difference>) -> Result<(), String> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let mut text = String::new();
+    for difference in differences.iter().take(DIFFERENCES_SHOWN_MAX) {
+        let _ = writeln!(text, "  {difference}");
+    }
+    if differences.len() > DIFFERENCES_SHOWN_MAX {
+        let _ = writeln!(
+            text,
+            "  and {} more",
+            differences.len() - DIFFERENCES_SHOWN_MAX
+        );
+    }
+    Err(text)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("  panicked: {}", text.unwrap_or("(no text)"))
+}
+
+/// Every folder `tests/fixtures/AGENT/CASE`, by name.
+fn cases() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut cases: Vec<_> = folders(&root)
+        .iter()
+        .flat_map(|agent| folders(agent))
+        .collect();
+    cases.sort();
+    cases
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).unwrap();
+    entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+fn name_of(case: &Path) -> String {
+    let mut parts = case
+        .components()
+        .rev()
+        .map(|part| part.as_os_str().to_string_lossy());
+    let case = parts.next().unwrap_or_default().into_owned();
+    format!("{}/{case}", parts.next().unwrap_or_default())
+}
