@@ -1,0 +1,166 @@
+//! Claude Code.
+//!
+//! What it leaves below its home (`CLAUDE_CONFIG_DIR`, `~/.claude`). Seen in
+//! Claude Code 2.1.197, 2026-11; what is marked *read* was read in that
+//! version's program and not exercised.
+//!
+//! | File | Written | Says | After the end |
+//! |---|---|---|---|
+//! | `sessions/PID.json` | half a second to three after launch, before any prompt | PID, start, session, directory, kind; what it is doing | removed; **stays after SIGKILL**, until the next start |
+//! | `projects/ENCODED/SESSION.jsonl` | at the first prompt; by `/clear` at once | the conversation | stays |
+//! | `projects/ENCODED/SESSION/subagents/agent-ID.jsonl`, `.meta.json` | when a sub-agent starts | its conversation | stays |
+//! | `daemon/roster.json` | by `--bg` | workers, and tokens: never read here | stays |
+//!
+//! - The record is written without a rename, so that a reader may see it cut off.
+//!   `/clear`, `/resume` and `--continue` change its `sessionId` in place and leave
+//!   its dates as they are. A clean exit, SIGTERM and SIGHUP remove it.
+//! - `--continue` begins with a throw-away session id, for a third of a second.
+//!   Nothing ever happens under it. The same is true of `--resume` without an
+//!   id, while it lets a person choose (*read*).
+//! - `-p` has a record without `status` for its whole life; tell it by
+//!   `entrypoint`, not by `kind`.
+//! - `ENCODED` is the directory with everything but ASCII letters and digits as
+//!   `-`, cut at 200 with a hash behind it (*read*). It can't be turned back.
+//! - `claude --bg` starts a daemon, per session a terminal host and a worker. The
+//!   worker has the record; `claude attach SHORT` shows it, SHORT being the
+//!   beginning of the session's id, and has none. A spare that is given a
+//!   session keeps its arguments (*read*).
+//! - Versions before 2.1 or so have no `sessions` folder: there a session is
+//!   found by its transcript and a process in its directory.
+
+mod line;
+mod messages;
+mod processes;
+mod projects;
+mod record;
+mod registry;
+mod sessions;
+mod subagents;
+mod transcript;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use crate::agents::{
+    Adapter, AgentScan, Depth, Description, Home, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::claim::SessionKey;
+use crate::machine::{Environment, Machine};
+use crate::problem::Found;
+
+use self::projects::Projects;
+use self::sessions::Sessions;
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("claude-code");
+/// Moves the home. (Claude Code itself takes an empty value for a path; nobody
+/// means that.)
+const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+/// The home when nothing moves it.
+const DEFAULT_HOME: &str = ".claude";
+
+static PROFILE: Profile = Profile {
+    id: "claude-code",
+    name: "Claude Code",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "registry file per process, with the process's start stamp",
+    checked_against: "2.1.197, 2026-11",
+    comms: &["claude", "claude.exe"],
+    // A process that has one before its first prompt has a record of it; one
+    // without a record has none that a folder could show.
+    has_session_at_launch: false,
+    // Since 2.1; older versions are paired by their transcripts.
+    publishes_pid: true,
+};
+
+/// The adapter for Claude Code.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaudeCode;
+
+impl Adapter for ClaudeCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let moved = environment.directory(HOME_VARIABLE);
+        let home = moved.or_else(|| Some(environment.home()?.join(DEFAULT_HOME)));
+        home.into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        processes::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        processes::session_named_by(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut sessions = Sessions::new(look, home);
+        sessions.add_registered();
+        sessions.add_beside_unregistered();
+        if *look.depth == Depth::All {
+            sessions.add_all();
+        }
+        sessions.add_sub_agents();
+        sessions.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let mut problems = Vec::new();
+        let projects = Projects::new(&sketch.key.home);
+        let transcript = match &sketch.transcript {
+            Some(transcript) => Some(transcript.clone()),
+            None if sketch.parent.is_some() => None,
+            None => projects
+                .find(&sketch.key.session, sketch.work_dir.as_deref())
+                .take(&mut problems),
+        };
+        let Some(transcript) = transcript else {
+            return Found {
+                found: Description::default(),
+                problems,
+            };
+        };
+        let found = transcript::describe(sketch, transcript).take(&mut problems);
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        match &sketch.transcript {
+            Some(transcript) => messages::messages(transcript, messages_max),
+            None => Found::default(),
+        }
+    }
+
+    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
+        let argv = ["claude", "--resume", key.session.as_str()];
+        let home = (!is_default_home).then(|| (HOME_VARIABLE.to_owned(), key.home.clone()));
+        Some(Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment: home.into_iter().collect(),
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![
+            WatchPath {
+                path: registry::folder(home),
+                is_recursive: false,
+            },
+            WatchPath {
+                path: projects::folder(&home.root),
+                is_recursive: true,
+            },
+        ]
+    }
+}

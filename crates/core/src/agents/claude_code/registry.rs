@@ -1,0 +1,154 @@
+//! The registry: one record for each process, `sessions/PID.json`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use whosup_process::Pid;
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
+
+use super::AGENT;
+use super::record::{Record, parse_record};
+use crate::agents::Home;
+use crate::agents::folder::names_in;
+use crate::problem::{Found, Problem};
+
+/// How many entries of the registry are looked at.
+const RECORDS_MAX: usize = 10_000;
+/// How large a record may be, in bytes; they have some hundreds. Claude Code
+/// itself reads no larger one.
+const RECORD_BYTES_MAX: u64 = 256 * 1024;
+/// How often a record is read that seems to be cut off: it is written in place.
+const READS_MAX: usize = 4;
+/// How long to wait before it is read again.
+const READ_PAUSE: Duration = Duration::from_millis(2);
+/// How many records of one look are read more than once, so that a folder of
+/// broken ones costs no more than a few broken ones.
+const REREAD_RECORDS_MAX: usize = 16;
+/// Says that some view of the agent's own is open; holds nothing.
+const HEARTBEAT: &str = ".fleetview-heartbeat";
+
+/// A record, and the file that it was read from.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) record: Record,
+    pub(super) path: PathBuf,
+    pub(super) facts: FileFacts,
+}
+
+/// The folder of the registry.
+pub(super) fn folder(home: &Home) -> PathBuf {
+    home.root.join("sessions")
+}
+
+/// What an entry of the folder is, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// The record of this process.
+    Record(Pid),
+    /// Nothing to read or to complain about.
+    Known,
+    /// Something that is no record, and why not.
+    Foreign(&'static str),
+}
+
+/// Reads every record of a home. What is no record, or a bad one, is a problem.
+pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
+    let folder = folder(home);
+    let mut found: Found<Vec<Entry>> = Found::default();
+    let names = match names_in(&folder, RECORDS_MAX) {
+        Ok(names) => names,
+        Err(error) => {
+            let message = format!("cannot list this folder: {error}");
+            found.problems.push(Problem::at(&AGENT, &folder, message));
+            return found;
+        }
+    };
+    if names.is_cut {
+        let message = format!("more than {RECORDS_MAX} entries: the rest is left out");
+        found.problems.push(Problem::at(&AGENT, &folder, message));
+    }
+    let mut rereads_left = REREAD_RECORDS_MAX;
+    for name in &names.names {
+        let path = folder.join(name);
+        let named = name
+            .to_str()
+            .map_or(Named::Foreign("its name is not UTF-8"), named);
+        let entry = match named {
+            Named::Record(pid) => read_entry(&path, pid, &mut rereads_left),
+            Named::Known => Ok(None),
+            Named::Foreign(why) => Err(format!("no record of a session, ignored: {why}")),
+        };
+        match entry {
+            Ok(entry) => found.found.extend(entry),
+            Err(message) => found.problems.push(Problem::at(&AGENT, &path, message)),
+        }
+    }
+    for entry in &found.found {
+        let odd_fields = entry.record.odd_fields.iter();
+        let problems = odd_fields.map(|error| Problem::at(&AGENT, &entry.path, error));
+        found.problems.extend(problems);
+    }
+    found
+}
+
+fn named(name: &str) -> Named {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if name == HEARTBEAT {
+        return Named::Known;
+    }
+    match name.strip_suffix(".json") {
+        Some(stem) if digits(stem) => match stem.parse().ok().and_then(|raw| Pid::new(raw).ok()) {
+            Some(pid) => Named::Record(pid),
+            None => Named::Foreign("its name is not a process id"),
+        },
+        Some(stem) if stem.strip_prefix("pid-").is_some_and(digits) => {
+            Named::Foreign("a form that old versions wrote")
+        }
+        _ => Named::Foreign("its name is not that of one"),
+    }
+}
+
+/// Reads one record, again while it seems to be cut off. `Ok(None)`: it went
+/// away, as it does when its process ends.
+fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Option<Entry>, String> {
+    let mut reads_max = 1;
+    let mut reads = 0;
+    loop {
+        reads += 1;
+        let file = match read_regular(path, RECORD_BYTES_MAX, Links::Refuse) {
+            Ok(file) => file,
+            Err(ReadFileError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.reason()),
+        };
+        let error = match parse_record(&file.bytes) {
+            Ok(record) if record.pid == named => {
+                return Ok(Some(Entry {
+                    record,
+                    path: path.to_owned(),
+                    facts: file.facts,
+                }));
+            }
+            Ok(Record { pid, .. }) => {
+                return Err(format!(
+                    "`pid` is {pid}, but the file is named after {named}"
+                ));
+            }
+            Err(error) => error,
+        };
+        if !error.may_be_torn() {
+            return Err(error.to_string());
+        }
+        if reads == 1 && *rereads_left > 0 {
+            *rereads_left -= 1;
+            reads_max = READS_MAX;
+        }
+        if reads >= reads_max {
+            return Err(format!("{error} (read {reads} times)"));
+        }
+        std::thread::sleep(READ_PAUSE);
+    }
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

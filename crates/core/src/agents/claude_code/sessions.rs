@@ -1,0 +1,345 @@
+//! Puts the sessions of one home together: claims by the registry, and sketches
+//! by whatever leads to them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+use super::AGENT;
+use super::processes::{continues_unnamed, session_named_by};
+use super::projects::{ProjectFolder, Projects, list, modified_ms};
+use super::record::Kind;
+use super::registry::{self, Entry};
+use super::subagents::{SubAgent, beside_sessions, of_session};
+use super::transcript::{read_last_record_at_ms, read_opening};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
+use crate::claim::{
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    Subject,
+};
+use crate::problem::{Found, Problem};
+use crate::transcript::TranscriptError;
+use crate::trust::trust_of;
+
+/// How many transcripts are opened that a process without a record may be
+/// writing: those written last.
+const BESIDE_MAX: usize = 200;
+
+/// The sessions of one home, as far as they have been found.
+#[derive(Debug)]
+pub(super) struct Sessions<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    projects: Projects,
+    claims: Vec<Claim>,
+    /// Sessions that a record names.
+    claimed: HashSet<SessionId>,
+    sketches: BTreeMap<SessionId, Sketch>,
+    /// Processes, by their own idea of their PID, that have a record.
+    registered: HashSet<Pid>,
+    folders: HashMap<PathBuf, ProjectFolder>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Sessions<'a> {
+    /// No session yet.
+    pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        Self {
+            look,
+            home,
+            projects: Projects::new(&home.root),
+            claims: Vec::new(),
+            claimed: HashSet::new(),
+            sketches: BTreeMap::new(),
+            registered: HashSet::new(),
+            folders: HashMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Hands out what was found.
+    pub(super) fn finish(self) -> Found<AgentScan> {
+        Found {
+            found: AgentScan {
+                claims: self.claims,
+                sketches: self.sketches.into_values().collect(),
+            },
+            problems: self.problems,
+        }
+    }
+
+    fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    /// Adds what the registry claims.
+    pub(super) fn add_registered(&mut self) {
+        let mut entries = registry::read(self.home).take(&mut self.problems);
+        // Of two records of one session that of a process that is there tells
+        // what is published, and of those the newer one.
+        entries.sort_by_key(|entry| {
+            let is_there = self.process_of(entry.record.pid).is_some();
+            let at = entry.record.published.as_ref().and_then(|told| told.at_ms);
+            std::cmp::Reverse((is_there, at))
+        });
+        for entry in &entries {
+            if entry.record.kind != Kind::Daemon {
+                self.add_entry(entry);
+            }
+        }
+    }
+
+    fn add_entry(&mut self, entry: &Entry) {
+        let record = &entry.record;
+        let transcript = self
+            .projects
+            .find(&record.session, record.work_dir.as_deref())
+            .take(&mut self.problems);
+        let is_unsettled = record.is_silent_terminal() && transcript.is_none();
+        let process = self.process_of(record.pid);
+        if is_unsettled && process.is_some_and(|process| continues_unnamed(&process.program())) {
+            // It has not found yet what it continues: it serves nothing.
+            return;
+        }
+        self.registered.insert(record.pid);
+        self.claimed.insert(record.session.clone());
+        self.claims.push(self.claim(entry));
+        let mut sketch = Sketch::new(self.key(&record.session));
+        sketch.work_dir.clone_from(&record.work_dir);
+        sketch.is_orphan_when_stale = transcript.is_some();
+        sketch.transcript = transcript;
+        sketch.published.clone_from(&record.published);
+        sketch.pairing = match record.kind {
+            Kind::Background => PairingRule::Client,
+            Kind::Interactive | Kind::Daemon | Kind::Other => PairingRule::Never,
+        };
+        sketch.is_headless = record.is_headless();
+        sketch.is_provisional = is_unsettled;
+        sketch.title.clone_from(&record.name);
+        sketch.agent_version.clone_from(&record.version);
+        sketch.endpoint.clone_from(&record.endpoint);
+        sketch.started_at_ms = record.started_at_ms;
+        self.sketches
+            .entry(record.session.clone())
+            .or_insert(sketch);
+    }
+
+    fn claim(&self, entry: &Entry) -> Claim {
+        let record = &entry.record;
+        let machine = self.look.machine;
+        Claim {
+            key: self.key(&record.session),
+            subject: Subject::Process(record.pid),
+            // It names neither host nor boot nor PID namespace.
+            scope: ClaimedScope::default(),
+            stamp: record.stamp.clone(),
+            dated_at_ms: record.dated_at_ms,
+            modified_at_ms: entry.facts.modified_ms,
+            executable: None,
+            work_dir: record.work_dir.clone(),
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: trust_of(&entry.facts, self.home, machine),
+            placement: machine.mounts().placement_of(&entry.path),
+            evidence: Evidence {
+                kind: EvidenceKind::Registry,
+                path: Some(entry.path.clone()),
+                says: record.says(),
+            },
+        }
+    }
+
+    /// The process of this home that knows itself by `pid`.
+    fn process_of(&self, pid: Pid) -> Option<&'a AgentProcess> {
+        let look = self.look;
+        look.processes_of(self.home)
+            .find(|process| own_pid(process) == pid || process.process.pid == pid)
+    }
+
+    /// Adds the sessions that a process without a record may be serving: one
+    /// that is just starting, one whose record was taken away, or an old version.
+    pub(super) fn add_beside_unregistered(&mut self) {
+        let look = self.look;
+        for process in look.processes_of(self.home) {
+            let is_registered = [own_pid(process), process.process.pid]
+                .iter()
+                .any(|pid| self.registered.contains(pid));
+            if process.role == Role::Session && !is_registered {
+                self.add_named_by(process);
+                self.add_beside(process);
+            }
+        }
+    }
+
+    fn add_named_by(&mut self, process: &AgentProcess) {
+        let named = session_named_by(&process.program());
+        let Some(session) = named.and_then(|named| SessionId::parse(named).ok()) else {
+            return;
+        };
+        if self.sketches.contains_key(&session) {
+            return;
+        }
+        let found = self.projects.find(&session, process.work_dir());
+        if let Some(transcript) = found.take(&mut self.problems) {
+            self.add_pairable(session, transcript);
+        }
+    }
+
+    /// Adds the sessions of a process's directory that have a record made since
+    /// it began.
+    fn add_beside(&mut self, process: &AgentProcess) {
+        let (Some(directory), Ok(began)) =
+            (process.work_dir(), process.process.began_at_ms.clone())
+        else {
+            return;
+        };
+        let folders = self.projects.of_directory(directory);
+        for folder in folders.take(&mut self.problems) {
+            let listed = self.listed(&folder);
+            let transcripts = listed
+                .sessions
+                .iter()
+                .map(|session| listed.transcript(session));
+            let sessions: Vec<_> = listed.sessions.iter().cloned().zip(transcripts).collect();
+            let mut sessions: Vec<_> = sessions
+                .into_iter()
+                .filter(|(session, _)| !self.sketches.contains_key(session))
+                .map(|(session, path)| (modified_ms(&path), session, path))
+                .collect();
+            sessions.sort_by(|a, b| b.cmp(a));
+            sessions.truncate(BESIDE_MAX);
+            for (_, session, transcript) in sessions {
+                let last = self.read(&transcript, read_last_record_at_ms).flatten();
+                if last.is_some_and(|last| last >= began.saturating_sub(CLOCK_SLACK_MS)) {
+                    self.add_pairable(session, transcript);
+                }
+            }
+        }
+    }
+
+    fn add_pairable(&mut self, session: SessionId, transcript: PathBuf) {
+        let last_record_at_ms = self.read(&transcript, read_last_record_at_ms).flatten();
+        self.add_found(session.clone(), transcript);
+        if let Some(sketch) = self.sketches.get_mut(&session) {
+            sketch.pairing = PairingRule::Owner;
+            sketch.last_record_at_ms = last_record_at_ms;
+        }
+    }
+
+    /// Adds every session on disk.
+    pub(super) fn add_all(&mut self) {
+        for folder in self.projects.all().take(&mut self.problems) {
+            let listed = list(&folder).take(&mut self.problems);
+            for session in &listed.sessions {
+                self.add_found(session.clone(), listed.transcript(session));
+            }
+            self.folders.insert(folder, listed);
+        }
+    }
+
+    /// Adds a session that has a transcript. What was found for it before is
+    /// better; of two transcripts the one written last counts.
+    fn add_found(&mut self, session: SessionId, transcript: PathBuf) {
+        if let Some(known) = self.sketches.get(&session) {
+            let is_better_known =
+                self.claimed.contains(&session) || known.pairing != PairingRule::Never;
+            let written = known.transcript.as_deref().and_then(modified_ms);
+            if is_better_known || written >= modified_ms(&transcript) {
+                return;
+            }
+        }
+        let mut sketch = Sketch::new(self.key(&session));
+        let opening = self.read(&transcript, read_opening).unwrap_or_default();
+        if opening.is_sidechain {
+            return;
+        }
+        sketch.work_dir = opening.work_dir;
+        sketch.born_at_ms = opening.born_at_ms;
+        sketch.is_provisional = opening.is_without_words;
+        sketch.transcript = Some(transcript);
+        self.sketches.insert(session, sketch);
+    }
+
+    /// Reads something of a transcript; one that went away is no problem.
+    fn read<T>(
+        &mut self,
+        transcript: &Path,
+        read: impl FnOnce(&Path) -> Result<T, TranscriptError>,
+    ) -> Option<T> {
+        match read(transcript) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                if transcript.exists() {
+                    let problem = Problem::at(&AGENT, transcript, error.reason());
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+
+    fn listed(&mut self, folder: &Path) -> &ProjectFolder {
+        let problems = &mut self.problems;
+        self.folders
+            .entry(folder.to_owned())
+            .or_insert_with(|| list(folder).take(problems))
+    }
+
+    /// Adds the sub-agents of the sessions found so far.
+    ///
+    /// Versions that have a registry keep them in a folder below the session's;
+    /// for those the project folder, which may be large, is not listed.
+    pub(super) fn add_sub_agents(&mut self) {
+        let parents: Vec<(SessionId, PathBuf)> = self
+            .sketches
+            .iter()
+            .filter_map(|(session, sketch)| Some((session.clone(), sketch.transcript.clone()?)))
+            .collect();
+        let mut folders = BTreeSet::new();
+        for (parent, transcript) in &parents {
+            let folder = transcript.parent().unwrap_or(transcript);
+            let listed = self.folders.get(folder);
+            if listed.is_none_or(|listed| listed.has_folder_of(parent)) {
+                for sub_agent in of_session(transcript).take(&mut self.problems) {
+                    self.add_sub_agent(parent, sub_agent);
+                }
+            }
+            if !self.claimed.contains(parent) {
+                folders.insert(folder.to_owned());
+            }
+        }
+        for folder in folders {
+            let beside = beside_sessions(&self.listed(&folder).sub_agents);
+            for (parent, sub_agent) in beside {
+                if self.sketches.contains_key(&parent) && !self.claimed.contains(&parent) {
+                    self.add_sub_agent(&parent, sub_agent);
+                }
+            }
+        }
+    }
+
+    fn add_sub_agent(&mut self, parent: &SessionId, sub_agent: SubAgent) {
+        let mut sketch = Sketch::new(self.key(&sub_agent.id));
+        sketch.parent = Some(parent.clone());
+        sketch.transcript = Some(sub_agent.transcript);
+        sketch.work_dir = self
+            .sketches
+            .get(parent)
+            .and_then(|parent| parent.work_dir.clone());
+        self.sketches.entry(sub_agent.id).or_insert(sketch);
+    }
+}
+
+/// The PID that a process knows itself by: that of its own PID namespace.
+fn own_pid(process: &AgentProcess) -> Pid {
+    process
+        .details
+        .innermost_pid()
+        .unwrap_or(process.process.pid)
+}
