@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "a test makes the files that it reads")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
