@@ -3,7 +3,10 @@
 //! One test in a program of its own: what it measures is the whole program.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(clippy::disallowed_methods, reason = "a test makes the files that it reads")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test makes the files that it reads"
+)]
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};

@@ -1,4 +1,7 @@
-#![allow(clippy::disallowed_methods, reason = "a test makes the files that it reads")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test makes the files that it reads"
+)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
