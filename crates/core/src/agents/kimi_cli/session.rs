@@ -416,3 +416,7 @@ fn existing_wire(session: &Path) -> Option<PathBuf> {
     let path = session.join(WIRE);
     path.is_file().then_some(path)
 }
+
+#[cfg(test)]
+#[path = "session_tests.rs"]
+mod tests;

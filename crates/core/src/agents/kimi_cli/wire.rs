@@ -11,7 +11,12 @@ use crate::agents::{Message, MessageRole};
 use crate::phase::{Phase, WaitingFor};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
 
-/// How much of the beginning is read.
+/// How much of the beginning is read for when a session began.
+const BIRTH_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 64 * 1024,
+    lines_max: 8,
+};
+/// How much of the beginning is read for the first prompt.
 const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 64,
@@ -59,7 +64,7 @@ pub(super) struct Told {
 pub(super) fn read_dates(
     file: &TranscriptFile,
 ) -> Result<(Option<i64>, Option<i64>), TranscriptError> {
-    let head = file.head(HEAD_BOUNDS)?;
+    let head = file.head(BIRTH_BOUNDS)?;
     let first = head
         .lines
         .iter()

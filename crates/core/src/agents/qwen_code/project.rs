@@ -1,7 +1,7 @@
 //! The folders of a runtime directory that hold the sessions of one project
 //! each: `projects/ENCODED/chats/`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use whosup_sidecar::file::{Links, ReadFileError, facts};
 use super::home::Runtime;
 use super::reading::Reading;
 use super::sidecar::{self, Keep};
-use super::{registry, transcript};
+use super::{process, registry, transcript};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, Depth, PairingRule, Role};
 use crate::claim::CLOCK_SLACK_MS;
@@ -128,7 +128,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         let silent: Vec<Pid> = self
             .seekers()
             .into_iter()
-            .filter(|process| !super::process::is_one_shot(&process.program()))
+            .filter(|process| !process::is_one_shot(&process.program()))
             .map(|process| process.process.pid)
             .collect();
         if silent.is_empty() {
@@ -152,21 +152,23 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// Processes of this home that no claim names: `qwen -p`, versions before
     /// sidecars, and what has just been started.
     fn seekers(&self) -> Vec<&'a AgentProcess> {
-        let claimed = self.reading.claimed_pids();
         self.reading
             .look()
             .processes_of(self.reading.home())
             .filter(|process| process.role == Role::Session)
-            .filter(|process| !claimed.contains(&process.process.pid))
+            .filter(|process| !self.reading.may_name(&process.process))
             .collect()
     }
 
     /// Dates the sessions that a process without a claim may be serving.
     fn sketch_for_seekers(&mut self, is_all: bool) {
+        let mut seekers_in: BTreeMap<&Path, Vec<&AgentProcess>> = BTreeMap::new();
         for seeker in self.seekers() {
-            let Some(work_dir) = seeker.work_dir() else {
-                continue;
-            };
+            if let Some(work_dir) = seeker.work_dir() {
+                seekers_in.entry(work_dir).or_default().push(seeker);
+            }
+        }
+        for (work_dir, seekers) in seekers_in {
             let project = encoded(work_dir);
             for runtime in self.runtimes {
                 let chats = chats_of(&runtime.path.join("projects").join(&project));
@@ -174,12 +176,9 @@ impl<'a, 'r> Projects<'a, 'r> {
                 for session in &chats.transcripts {
                     let path = transcript_path(&chats.directory, session);
                     if let Some(dates) = self.read_dates(&path) {
-                        let fit = Fit::of(seeker, session, &dates);
-                        if fit.may_have_taken_up {
-                            self.reading.share(session);
-                        }
-                        if is_all || fit.is_named || fit.is_of_its_time {
-                            self.sketch_dates(runtime, session, path, dates);
+                        let fits = Fit::all_of(&seekers, session, &dates);
+                        if is_all || !fits.is_empty() {
+                            self.sketch_dates(runtime, session, path, dates, &fits);
                         }
                     }
                 }
@@ -211,20 +210,29 @@ impl<'a, 'r> Projects<'a, 'r> {
         session: &SessionId,
         path: PathBuf,
         dates: Dates,
+        fits: &[Fit],
     ) {
-        if !self.is_ours(runtime) {
+        if !self.is_ours(runtime, session) {
             return;
         }
+        if fits.iter().any(|fit| fit.may_have_taken_up) {
+            self.reading.share(session);
+        }
+        let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
+        let is_named = fits.iter().any(|fit| fit.is_named);
         let sketch = self.reading.sketch(session);
         sketch.pairing = PairingRule::Owner;
         sketch.born_at_ms = dates.birth.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
+        if is_headless && (sketch.is_headless.is_none() || is_named) {
+            sketch.is_headless = Some(true);
+        }
         self.set_transcript(session, path);
     }
 
     fn sketch_birth(&mut self, runtime: &Runtime, chats: &Path, session: &SessionId) {
-        if !self.is_ours(runtime) {
+        if !self.is_ours(runtime, session) {
             return;
         }
         let path = transcript_path(chats, session);
@@ -245,8 +253,9 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     /// What no process is named for belongs to one of the homes that share a
     /// runtime directory, so that it is found once.
-    fn is_ours(&self, runtime: &Runtime) -> bool {
-        runtime.is_for(self.reading.home(), None, self.reading.look())
+    fn is_ours(&self, runtime: &Runtime, session: &SessionId) -> bool {
+        let is_unclaimed_ours = runtime.is_for(self.reading.home(), None, self.reading.look());
+        self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
     }
 
     fn set_transcript(&mut self, session: &SessionId, path: PathBuf) {
@@ -316,33 +325,40 @@ struct Dates {
     last_record_at_ms: Option<i64>,
 }
 
-/// Whether a process without a claim may be serving a session.
+/// How a process without a claim may be serving a session.
 struct Fit {
     /// Its arguments name the session.
     is_named: bool,
-    /// The session was born or went on after the process began.
-    is_of_its_time: bool,
     /// It may have taken up a session that another process left behind.
     may_have_taken_up: bool,
+    /// It runs without a person at a terminal.
+    is_headless: bool,
 }
 
 impl Fit {
-    fn of(process: &AgentProcess, session: &SessionId, dates: &Dates) -> Self {
-        let program = process.program();
-        let named = super::process::session_named_by(&program);
+    fn all_of(seekers: &[&AgentProcess], session: &SessionId, dates: &Dates) -> Vec<Self> {
+        let fits = seekers
+            .iter()
+            .filter_map(|seeker| Self::of(seeker, session, dates));
+        fits.collect()
+    }
+
+    /// `None` if the process can't be serving it: its arguments do not name it,
+    /// and it was neither born nor went on after the process began.
+    fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
+        let program = seeker.program();
+        let named = process::session_named_by(&program);
         let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
-        let began_at_ms = process.process.began_at_ms.as_ref().ok();
-        let is_of_its_time = began_at_ms.is_some_and(|began| {
+        let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
             let since = began.saturating_sub(CLOCK_SLACK_MS);
             let dates = [dates.birth.born_at_ms, dates.last_record_at_ms];
             dates.into_iter().flatten().any(|at| at >= since)
         });
-        Self {
+        (is_named || is_of_its_time).then(|| Self {
             is_named,
-            is_of_its_time,
-            may_have_taken_up: is_named
-                || (is_of_its_time && super::process::continues_last(&program)),
-        }
+            may_have_taken_up: is_named || process::continues_last(&program),
+            is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
+        })
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-use whosup_process::Pid;
+use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::FileFacts;
 
 use super::AGENT;
 use crate::agents::{AgentScan, Home, Look, Sketch};
-use crate::claim::{Claim, Exclusivity, Placement, SessionKey, Trust};
+use crate::claim::{CLOCK_SLACK_MS, Claim, Exclusivity, Placement, SessionKey, Trust};
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -20,6 +20,8 @@ pub(super) struct Reading<'a> {
     home: &'a Home,
     claims: Vec<Claim>,
     sketches: BTreeMap<SessionId, Sketch>,
+    /// Sessions in a shared directory that are another home's.
+    elsewhere: BTreeSet<SessionId>,
     /// Per session, the newest file that a clean exit would have removed.
     removed_on_exit: BTreeMap<SessionId, Said>,
     /// Per session, the newest sidecar. A clean exit leaves it.
@@ -41,6 +43,7 @@ impl<'a> Reading<'a> {
             home,
             claims: Vec::new(),
             sketches: BTreeMap::new(),
+            elsewhere: BTreeSet::new(),
             removed_on_exit: BTreeMap::new(),
             left_on_exit: BTreeMap::new(),
             problems: Vec::new(),
@@ -92,6 +95,16 @@ impl<'a> Reading<'a> {
             .or_insert_with(|| Sketch::new(key))
     }
 
+    /// A session in a shared directory is another home's.
+    pub(super) fn note_elsewhere(&mut self, session: &SessionId) {
+        self.elsewhere.insert(session.clone());
+    }
+
+    /// Tells whether a session is known to be another home's alone.
+    pub(super) fn is_elsewhere(&self, session: &SessionId) -> bool {
+        self.elsewhere.contains(session) && !self.is_known(session)
+    }
+
     /// A file that a clean exit would have removed names `pid` for `session`.
     pub(super) fn note_removed_on_exit(&mut self, session: &SessionId, pid: Pid, at_ms: i64) {
         let said = Said {
@@ -116,10 +129,22 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The PIDs that any claim so far names.
-    pub(super) fn claimed_pids(&self) -> BTreeSet<Pid> {
-        let pids = self.claims.iter().filter_map(|claim| claim.subject.pid());
-        pids.collect()
+    /// Tells whether a claim so far may be about this process: it names its PID,
+    /// and neither another start nor a date from before its beginning.
+    pub(super) fn may_name(&self, process: &Process) -> bool {
+        self.claims.iter().any(|claim| {
+            let is_other_start = claim
+                .stamp
+                .as_ref()
+                .is_some_and(|stamp| stamp.is_same_as(&process.stamp) == Some(false));
+            let is_older = match (claim.dated_at_ms, &process.began_at_ms) {
+                (Some(dated), Ok(began)) if claim.stamp.is_none() => {
+                    dated.saturating_add(CLOCK_SLACK_MS) < *began
+                }
+                _ => false,
+            };
+            claim.subject.pid() == Some(process.pid) && !is_other_start && !is_older
+        })
     }
 
     /// Ends the scan.

@@ -40,7 +40,9 @@ pub(super) fn read(reading: &mut Reading<'_>, path: &Path, keep: Keep<'_>) {
                     (runtime, pid.is_some_and(|pid| pids.contains(&pid)))
                 }
             };
-            if is_wanted && runtime.is_for(reading.home(), pid, reading.look()) {
+            if !runtime.is_for(reading.home(), pid, reading.look()) {
+                reading.note_elsewhere(&sidecar.session_id);
+            } else if is_wanted {
                 add_claim(reading, &sidecar, path, &facts);
             }
         }
