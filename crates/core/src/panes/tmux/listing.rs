@@ -1,0 +1,191 @@
+//! What `tmux list-panes` is asked to print, and what that says.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use whosup_process::Pid;
+
+/// How many panes of one server are kept.
+pub(super) const PANES_MAX: usize = 10_000;
+
+/// One line per pane: fields that hold no space first, free text last.
+///
+/// A title has no line break in it: tmux takes none from programs and, since
+/// 2.6, none from `select-pane -T`. A session's name may hold a `:` since
+/// 3.8; from 3.2 on its length stands before it, earlier versions leave that
+/// field empty. (Read in the sources of tmux 2.1 to 3.8, 2026-11.)
+pub(super) const FORMAT: &str = "#{pane_id} #{pane_pid} #{pane_dead} #{pid} #{pane_tty} \
+                                 #{n:session_name} #{session_name}:#{pane_title}";
+
+/// How many fields [`FORMAT`] has; the last one is the rest of the line.
+const FIELDS: usize = 7;
+
+/// What one server printed.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(super) struct Listing {
+    /// Its panes, each once.
+    pub(super) panes: Vec<Row>,
+    /// Lines that are no pane.
+    pub(super) bad: Vec<BadLine>,
+}
+
+/// One pane as a server tells of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Its id, `%3`.
+    pub(super) pane: String,
+    /// The process that was started in it; `None` for an empty pane.
+    pub(super) pid: Option<Pid>,
+    /// That process has exited and the pane is kept.
+    pub(super) is_dead: bool,
+    /// The server's own idea of its PID.
+    pub(super) server: Pid,
+    /// The path of its terminal; `None` for an empty pane.
+    pub(super) tty_path: Option<PathBuf>,
+    /// The name of the tmux session around it.
+    pub(super) session: String,
+    /// Its title.
+    pub(super) title: String,
+}
+
+/// A line that is no pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BadLine {
+    /// Which one, from 1 up.
+    pub(super) number: usize,
+    /// What is wrong with it.
+    pub(super) reason: String,
+}
+
+/// Parses what a server printed: the good lines are kept whatever the others are.
+///
+/// A window that is linked into several tmux sessions is printed once for
+/// each; its panes are kept once, with the first.
+pub(super) fn parse_listing(output: &[u8]) -> Listing {
+    let mut listing = Listing::default();
+    let mut told = HashMap::new();
+    let text = output.strip_suffix(b"\n").unwrap_or(output);
+    if text.is_empty() {
+        return listing;
+    }
+    for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        let bad = |reason: String| BadLine {
+            number: at.saturating_add(1),
+            reason,
+        };
+        if at >= PANES_MAX {
+            let reason = format!("more than {PANES_MAX} panes");
+            listing.bad.push(bad(reason));
+            break;
+        }
+        match parse_row(line) {
+            Err(reason) => listing.bad.push(bad(reason)),
+            Ok(row) => match find_told(&listing.panes, &told, &row) {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    told.insert(row.pane.clone(), listing.panes.len());
+                    listing.panes.push(row);
+                }
+                Err(reason) => listing.bad.push(bad(reason)),
+            },
+        }
+    }
+    listing
+}
+
+/// Finds the line before this one that tells of the same pane; `told` has
+/// their places by pane id.
+///
+/// # Errors
+///
+/// The reason why this line can't be believed beside the others.
+fn find_told<'a>(
+    panes: &'a [Row],
+    told: &HashMap<String, usize>,
+    row: &Row,
+) -> Result<Option<&'a Row>, String> {
+    if panes
+        .first()
+        .is_some_and(|first| first.server != row.server)
+    {
+        return Err("it names another server".to_owned());
+    }
+    let found = told.get(&row.pane).and_then(|at| panes.get(*at));
+    match found {
+        Some(found) if found.pid != row.pid || found.tty_path != row.tty_path => Err(format!(
+            "it contradicts another line on pane `{}`",
+            row.pane
+        )),
+        found => Ok(found),
+    }
+}
+
+fn parse_row(line: &[u8]) -> Result<Row, String> {
+    let fields: Vec<&[u8]> = line.splitn(FIELDS, |byte| *byte == b' ').collect();
+    let [pane, pid, is_dead, server, tty_path, name_bytes, text] = fields.as_slice() else {
+        return Err(format!("{} of {FIELDS} fields", fields.len()));
+    };
+    let is_dead = match *is_dead {
+        b"1" => true,
+        b"0" | b"" => false,
+        _ => return Err("`pane_dead` is not 0 or 1".to_owned()),
+    };
+    let (session, title) = split_name(name_bytes, text)
+        .ok_or_else(|| "no `:` behind the name of the tmux session".to_owned())?;
+    Ok(Row {
+        pane: parse_pane_id(pane).ok_or_else(|| "`pane_id` is not a pane id".to_owned())?,
+        pid: parse_pid("pane_pid", pid)?,
+        is_dead,
+        server: parse_pid("pid", server)?.ok_or_else(|| "`pid` is not a process id".to_owned())?,
+        tty_path: parse_tty_path(tty_path),
+        session: lossy(session),
+        title: lossy(title),
+    })
+}
+
+/// Parses a pane id: a percent sign and a number.
+fn parse_pane_id(field: &[u8]) -> Option<String> {
+    let digits = field.strip_prefix(b"%")?;
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| lossy(field))
+}
+
+/// Parses the PID of a process: none where the number names no process, as in
+/// a pane that nothing was started in.
+fn parse_pid(name: &str, field: &[u8]) -> Result<Option<Pid>, String> {
+    let number: Option<i64> = std::str::from_utf8(field)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    match number {
+        Some(number) => Ok(Pid::new(number).ok()),
+        None if field.is_empty() => Ok(None),
+        None => Err(format!("`{name}` is not an integer")),
+    }
+}
+
+/// Takes the path of a terminal: a device's, or none.
+fn parse_tty_path(field: &[u8]) -> Option<PathBuf> {
+    let path = std::str::from_utf8(field).ok()?;
+    path.starts_with("/dev/").then(|| PathBuf::from(path))
+}
+
+/// Splits the name of a tmux session from a title behind it.
+fn split_name<'a>(name_bytes: &[u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let told = std::str::from_utf8(name_bytes)
+        .ok()
+        .and_then(|length| length.parse::<usize>().ok())
+        .filter(|length| text.get(*length) == Some(&b':'));
+    let length = match told {
+        Some(length) => length,
+        None => text.iter().position(|byte| *byte == b':')?,
+    };
+    let title = text.get(length.checked_add(1)?..)?;
+    Some((text.get(..length)?, title))
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Panes: what is listed of tmux servers, and which process lives in which pane.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test waits by the real clock, skips aloud, and fails by panicking"
+)]
+
+mod answers;
+mod join;
+mod live;
+mod live_join;
+mod server;
