@@ -149,6 +149,12 @@ impl ProcessTable {
         &'a self,
         process: &Process,
     ) -> impl Iterator<Item = &'a Process> + use<'a> {
+        // Dates of two looks differ by what the clock did in between, so they
+        // are compared within this one.
+        let as_seen = self.seen(process.pid);
+        let process = as_seen
+            .filter(|seen| seen.stamp == process.stamp)
+            .unwrap_or(process);
         let mut next = process.ppid;
         let mut child_began = process.began_at_ms.clone().ok();
         std::iter::from_fn(move || {
