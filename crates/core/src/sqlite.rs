@@ -22,6 +22,10 @@
 mod wal;
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests make their own files and processes"
+)]
 mod tests;
 
 use std::ffi::OsString;

@@ -119,15 +119,16 @@ fn first_prompt(path: &Path) -> Result<Option<String>, TranscriptError> {
     };
     for line in file.head(bounds)?.lines {
         for value in &line.json().values {
-            match Record::of(value).map(|record| record.kind) {
-                Some(
-                    Kind::Prompt { text }
-                    | Kind::Message {
-                        role: MessageRole::User,
-                        text,
-                    },
-                ) => return Ok(Some(text)),
-                _ => {}
+            let Some(record) = Record::of(value) else {
+                continue;
+            };
+            if let Kind::Prompt { text }
+            | Kind::Message {
+                role: MessageRole::User,
+                text,
+            } = record.kind
+            {
+                return Ok(Some(text));
             }
         }
     }
@@ -190,5 +191,6 @@ fn message_in(value: &serde_json::Value) -> Option<Message> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 #[path = "describe_tests.rs"]
 mod tests;

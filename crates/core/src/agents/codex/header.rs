@@ -275,6 +275,7 @@ impl<'de> Visitor<'de> for PayloadSeed<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
 

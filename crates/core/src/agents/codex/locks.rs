@@ -62,8 +62,13 @@ pub(super) fn read_locks(
     locks
 }
 
+/// The directory of a home's locks.
+pub(super) fn locks_in(home: &Path) -> PathBuf {
+    home.join("thread-writer-locks")
+}
+
 fn list(home: &Path, agent: &AgentId, problems: &mut Vec<Problem>) -> Vec<ThreadLock> {
-    let directory = home.join("thread-writer-locks");
+    let directory = locks_in(home);
     let names = match names_in(&directory, LOCKS_MAX) {
         Ok(names) => names,
         Err(error) => {

@@ -21,6 +21,7 @@
 //! daemon's PID file (it names no session), and compressed rollouts, of which
 //! their names and the database tell enough for a list.
 
+mod claims;
 mod describe;
 mod header;
 mod hints;

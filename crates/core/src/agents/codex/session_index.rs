@@ -52,6 +52,7 @@ fn name_in(value: &Value) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
 

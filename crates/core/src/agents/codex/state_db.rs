@@ -139,6 +139,7 @@ fn hint_of(row: &rusqlite::Row<'_>) -> Hint {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use rusqlite::Connection;
 

@@ -139,6 +139,7 @@ impl Fold {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use serde_json::{Value, json};
 

@@ -108,6 +108,7 @@ impl Segment {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use std::path::Path;
 

@@ -204,6 +204,7 @@ fn date_of(at_ms: i64) -> Option<Date> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
 

@@ -1,0 +1,263 @@
+//! What the locks and rollouts of a home claim, and what is told of its threads.
+
+use std::collections::BTreeSet;
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{FileFacts, Links, facts};
+
+use super::header::Origin;
+use super::locks::{ThreadLock, process_of};
+use super::process::is_headless;
+use super::scan::Scanning;
+use super::tail::Tail;
+use super::thread::Segment;
+use super::thread_id;
+use crate::agents::bad_lines::BadLines;
+use crate::agents::{AgentProcess, AgentScan, PairingRule, Role, Sketch};
+use crate::claim::{
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    Subject, Trust,
+};
+use crate::problem::{Found, Problem};
+use crate::trust::trust_of;
+
+impl Scanning<'_> {
+    /// Makes claims and sketches of what was found.
+    pub(super) fn finish(self) -> Found<AgentScan> {
+        let mut found = AgentScan::default();
+        for lock in self.locks.values() {
+            found.claims.extend(self.claims_of_lock(lock));
+        }
+        for (thread, pids) in &self.open {
+            found.claims.extend(
+                pids.iter()
+                    .filter_map(|pid| self.claim_of_open(thread, *pid)),
+            );
+        }
+        let threads: BTreeSet<&SessionId> = self.locks.keys().chain(self.segments.keys()).collect();
+        let mut problems = Vec::new();
+        for thread in threads {
+            let sketch = self.sketch(thread, &mut problems);
+            found.claims.extend(self.claim_of_ended(&sketch));
+            found.sketches.push(sketch);
+        }
+        for claim in &found.claims {
+            if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path)
+            {
+                problems.push(Problem::at(self.agent, path, because));
+            }
+        }
+        problems.extend(self.problems);
+        problems.extend(self.hints.problems);
+        Found { found, problems }
+    }
+
+    fn claims_of_lock(&self, lock: &ThreadLock) -> Vec<Claim> {
+        let claim = |subject, serving, says: String| {
+            let evidence = Evidence {
+                kind: EvidenceKind::Lock,
+                path: Some(lock.path.clone()),
+                says,
+            };
+            Claim {
+                dated_at_ms: self.loaded_at_ms(lock),
+                modified_at_ms: lock.facts.modified_ms,
+                ..self.claim(&lock.id, subject, serving, &lock.facts, evidence)
+            }
+        };
+        if lock.holders.is_empty() {
+            let is_everyone_asked = lock.is_everyone_asked;
+            let says = if is_everyone_asked {
+                "nobody holds it"
+            } else {
+                "nobody was found to hold it, and not everybody could be asked"
+            };
+            let subject = Subject::LockFree { is_everyone_asked };
+            return vec![claim(subject, Serving::One, says.to_owned())];
+        }
+        let holders = lock.holders.iter();
+        holders
+            .map(|pid| {
+                let serving = self.serving(&lock.id, *pid);
+                claim(
+                    Subject::Holder(*pid),
+                    serving,
+                    format!("held by process {pid}"),
+                )
+            })
+            .collect()
+    }
+
+    fn claim_of_open(&self, thread: &SessionId, pid: Pid) -> Option<Claim> {
+        let rollout = &self.segments.get(thread)?.rollout;
+        let facts = facts(&rollout.path, Links::Follow).ok()?;
+        let evidence = Evidence {
+            kind: EvidenceKind::OpenFile,
+            path: Some(rollout.path.clone()),
+            says: format!("open for writing in process {pid}"),
+        };
+        let serving = self.serving(thread, pid);
+        Some(Claim {
+            dated_at_ms: thread_id::born_at_ms(thread.as_str()),
+            exclusivity: Exclusivity::Shared,
+            ..self.claim(thread, Subject::Holder(pid), serving, &facts, evidence)
+        })
+    }
+
+    /// A sub-agent has a lock of its own while it runs, and a rollout held open:
+    /// without either it has ended, also while its parent goes on. (Without
+    /// locks in the home that is not known.)
+    fn claim_of_ended(&self, sketch: &Sketch) -> Option<Claim> {
+        let thread = &sketch.key.session;
+        sketch.parent.as_ref()?;
+        let may_run = self.locks.contains_key(thread) || self.open.contains_key(thread);
+        if may_run || !self.has_locks {
+            return None;
+        }
+        let path = sketch.transcript.clone()?;
+        let facts = facts(&path, Links::Follow).ok()?;
+        let evidence = Evidence {
+            kind: EvidenceKind::OpenFile,
+            path: Some(path),
+            says: "no process of Codex has it open, and it has no lock".to_owned(),
+        };
+        Some(self.claim(thread, Subject::Released, Serving::One, &facts, evidence))
+    }
+
+    fn claim(
+        &self,
+        thread: &SessionId,
+        subject: Subject,
+        serving: Serving,
+        facts: &FileFacts,
+        evidence: Evidence,
+    ) -> Claim {
+        let mounts = self.look.machine.mounts();
+        let path = evidence.path.as_deref().unwrap_or(&self.home.root);
+        Claim {
+            key: self.key(thread),
+            subject,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: None,
+            modified_at_ms: None,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving,
+            trust: trust_of(facts, self.home, self.look.machine),
+            placement: mounts.placement_of(path),
+            evidence,
+        }
+    }
+
+    fn key(&self, thread: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: self.agent.clone(),
+            session: thread.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    /// When its process took up the thread: the lock is made then, and a new
+    /// thread is born then. Decides which thread of a terminal is current.
+    fn loaded_at_ms(&self, lock: &ThreadLock) -> Option<i64> {
+        let latest = self.look.machine.now_ms().saturating_add(CLOCK_SLACK_MS);
+        let made = lock.facts.born_ms.filter(|made| *made <= latest);
+        made.max(thread_id::born_at_ms(lock.id.as_str()))
+    }
+
+    /// A terminal goes from one thread of its own to the next. The sub-agents
+    /// that run beside it are no such step, and a second thread of which
+    /// nothing is known may be one.
+    fn serving(&self, thread: &SessionId, pid: Pid) -> Serving {
+        let is_single =
+            process_of(self.look.processes, pid).is_some_and(|its| its.role == Role::Session);
+        let is_own_step = match self.segments.get(thread) {
+            Some(segment) => segment.header.parent().is_none(),
+            None => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
+        };
+        if is_single && is_own_step {
+            Serving::One
+        } else {
+            Serving::Many
+        }
+    }
+
+    fn holds_another(&self, thread: &SessionId, pid: Pid) -> bool {
+        let mut others = self.locks.values().filter(|lock| lock.id != *thread);
+        others.any(|lock| lock.holders.contains(&pid))
+    }
+
+    /// A terminal has begun it: it leaves a mark, from the thread's first
+    /// moment on, that is never removed.
+    fn is_terminals_thread(&self, thread: &SessionId) -> bool {
+        let marks = self.home.root.join("tui-thread-reference-capabilities");
+        facts(&marks.join(thread.as_str()), Links::Refuse).is_ok()
+    }
+
+    fn sketch(&self, thread: &SessionId, problems: &mut Vec<Problem>) -> Sketch {
+        let id = thread.as_str();
+        let hint = self.hints.of(id);
+        let segment = self.segments.get(thread);
+        let header = segment.map(|segment| &segment.header);
+        let holders: Vec<&AgentProcess> = self
+            .locks
+            .get(thread)
+            .into_iter()
+            .flat_map(|lock| &lock.holders)
+            .chain(self.open.get(thread).into_iter().flatten())
+            .filter_map(|pid| process_of(self.look.processes, *pid))
+            .collect();
+        let is_hosted = holders.iter().any(|holder| holder.role == Role::Host);
+        let parent = header
+            .and_then(|header| header.parent())
+            .or_else(|| hint.and_then(|hint| hint.parent.as_deref()));
+        let origin = header
+            .and_then(|header| header.origin.as_ref())
+            .or_else(|| hint.and_then(|hint| hint.origin.as_ref()));
+        let is_headless = origin == Some(&Origin::Headless)
+            || holders.iter().any(|holder| is_headless(&holder.program()));
+        let born_at_ms =
+            thread_id::born_at_ms(id).or_else(|| header.and_then(|header| header.born_at_ms));
+        Sketch {
+            parent: parent
+                .and_then(|parent| SessionId::parse(parent).ok())
+                .filter(|parent| parent != thread),
+            work_dir: header
+                .and_then(|header| header.work_dir.clone())
+                .or_else(|| hint.and_then(|hint| hint.work_dir.clone())),
+            born_at_ms,
+            last_record_at_ms: segment
+                .filter(|_| is_hosted)
+                .and_then(|segment| self.last_record_at_ms(segment, problems)),
+            transcript: segment.map(|segment| segment.rollout.path.clone()),
+            pairing: if is_hosted {
+                PairingRule::Client
+            } else {
+                PairingRule::Never
+            },
+            is_orphan_when_stale: self.locks.contains_key(thread),
+            is_headless: is_headless.then_some(true),
+            title: hint.and_then(|hint| hint.title.clone()),
+            agent_version: header.and_then(|header| header.version.clone()),
+            started_at_ms: born_at_ms,
+            ..Sketch::new(self.key(thread))
+        }
+    }
+
+    fn last_record_at_ms(&self, segment: &Segment, problems: &mut Vec<Problem>) -> Option<i64> {
+        if segment.rollout.is_compressed {
+            return None;
+        }
+        let path = &segment.rollout.path;
+        match Tail::read(path, &mut BadLines::default()) {
+            Ok(tail) => tail.last_record_at_ms,
+            Err(error) => {
+                problems.push(Problem::at(self.agent, path, error.reason()));
+                None
+            }
+        }
+    }
+}
