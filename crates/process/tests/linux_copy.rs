@@ -253,6 +253,15 @@ fn a_process_that_was_replaced_between_two_reads_has_vanished() {
     assert_eq!(still, Ok(Still::Exited));
 }
 
+/// Tells the other thread to end, also when an assertion fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn what_is_read_while_a_process_is_replaced_is_of_one_process_or_absent() {
     let copy = Copy::new();
@@ -274,6 +283,7 @@ fn what_is_read_while_a_process_is_replaced_is_of_one_process_or_absent() {
                 std::fs::rename(&new, &spare).unwrap();
             }
         });
+        let _over = Over(&is_over);
         let began = Instant::now();
         while (seen.0 < 50 || seen.1 < 50) && began.elapsed().as_secs() < 60 {
             let details = copy.table().details(&first);
@@ -286,7 +296,6 @@ fn what_is_read_while_a_process_is_replaced_is_of_one_process_or_absent() {
                 mixed => panic!("{mixed:?}"),
             }
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
 }

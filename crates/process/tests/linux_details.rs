@@ -6,7 +6,6 @@ mod world;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,16 +18,18 @@ fn details(running: &Running) -> Details {
 }
 
 /// Waits until a program that was just started has taken its process over.
+/// The name comes first, the arguments a moment later.
 fn settled(running: &Running, name: &[u8]) -> Details {
-    wait_until("it executes its program", || running.process().comm == name);
+    wait_until("it executes its program", || {
+        running.process().comm == name && details(running).argv.is_ok()
+    });
     details(running)
 }
 
 /// Copies a program that needs no other file than its libraries.
 fn copy_of_sleep(to: &Path) {
     let sleep = find_program("sleep").expect("every system has sleep");
-    std::fs::copy(sleep.canonicalize().unwrap(), to).unwrap();
-    std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world::copy_program(&sleep.canonicalize().unwrap(), to, 0o755);
 }
 
 #[test]
@@ -173,6 +174,32 @@ fn a_process_without_arguments_or_environment_has_empty_ones() {
     assert_eq!(details.title, Ok(None));
     let environment = Proc::system().environment(&cat.process(), &["PATH"]);
     assert_eq!(environment, Ok(vec![]));
+}
+
+#[test]
+fn a_process_that_executes_another_program_is_never_told_as_half_of_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let (one, two) = (place.join("one"), place.join("two"));
+    let sh = find_program("sh").unwrap().canonicalize().unwrap();
+    world::copy_program(&sh, &one, 0o755);
+    world::copy_program(&sh, &two, 0o755);
+    // Each executes the other, for ever.
+    let script = place.join("script");
+    std::fs::write(&script, "exec \"$2\" \"$0\" \"$2\" \"$1\"").unwrap();
+    let restless = Running::spawn(Command::new(&one).arg(&script).args([&one, &two]));
+    let process = restless.process();
+    let table = Proc::system();
+    let (mut ones, mut twos) = (0, 0);
+    wait_until("each program was seen often", || {
+        let details = table.details(&process);
+        if let (Ok(exe), Ok(argv)) = (details.exe, details.argv) {
+            ones += usize::from(exe == one);
+            twos += usize::from(exe == two);
+            assert!(exe == argv[0] || !exe.starts_with(&place), "{argv:?}");
+        }
+        ones >= 50 && twos >= 50
+    });
 }
 
 #[track_caller]

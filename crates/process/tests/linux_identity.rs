@@ -253,8 +253,10 @@ fn a_program_that_execs_another_keeps_its_stamp_and_shows_the_new_program() {
     wait_until("it sleeps", || shell.process().comm == b"sleep");
     let after = shell.process();
     assert_eq!(after.stamp, before.stamp);
-    let details = Proc::system().details(&before);
-    assert_eq!(details.argv.unwrap(), ["sleep", "1000"]);
+    wait_until("its arguments are there", || {
+        let argv = Proc::system().details(&before).argv;
+        argv.is_ok_and(|argv| argv == ["sleep", "1000"])
+    });
 }
 
 #[test]

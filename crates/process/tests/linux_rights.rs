@@ -5,7 +5,6 @@
 
 mod world;
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use whosup_process::linux::Proc;
@@ -75,9 +74,8 @@ fn a_process_of_ours_that_is_not_dumpable_exists_and_refuses_to_be_looked_at() {
             let folder = world::public_folder();
             let path = folder.path().join("unreadable");
             let sleep = world::find_program("sleep").unwrap();
-            std::fs::copy(sleep.canonicalize().unwrap(), &path).unwrap();
-            let execute_only = std::fs::Permissions::from_mode(0o711);
-            std::fs::set_permissions(&path, execute_only).unwrap();
+            let sleep = sleep.canonicalize().unwrap();
+            world::copy_program(&sleep, &path, 0o711);
             let program = Program::public();
             let mut part = program.again_as_nobody(TEST, "nobody");
             world::require_pass(part.env("PROGRAM", &path));
@@ -87,10 +85,11 @@ fn a_process_of_ours_that_is_not_dumpable_exists_and_refuses_to_be_looked_at() {
 
 fn check_not_dumpable(program: &str) {
     let running = Running::spawn(Command::new(program).arg("1000"));
-    world::wait_until("it executes its program", || {
-        running.process().comm == b"unreadable"
-    });
     let table = Proc::system();
+    world::wait_until("it executes its program", || {
+        let process = running.process();
+        process.comm == b"unreadable" && table.details(&process).argv.is_ok()
+    });
     let process = running.process();
     let details = check_refused(&table, &process);
     assert_eq!(details.argv.unwrap(), [program, "1000"]);

@@ -246,6 +246,16 @@ pub(crate) fn part() -> Option<String> {
     std::env::var(PART).ok()
 }
 
+/// Copies a program. Another process does, for a program can't be executed
+/// while anybody has it open for writing, and what we have open is had for a
+/// moment by every process that another test is just starting.
+#[track_caller]
+pub(crate) fn copy_program(from: &Path, to: &Path, mode: u32) {
+    let copied = Command::new("cp").arg(from).arg(to).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{from:?}");
+    std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
 /// A copy of this test program that every user may run.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -256,9 +266,7 @@ impl Program {
     pub(crate) fn public() -> Self {
         let folder = public_folder();
         let program = Self { folder };
-        std::fs::copy(std::env::current_exe().unwrap(), program.path()).unwrap();
-        let readable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(program.path(), readable).unwrap();
+        copy_program(&std::env::current_exe().unwrap(), &program.path(), 0o755);
         program
     }
 

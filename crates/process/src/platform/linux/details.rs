@@ -19,6 +19,9 @@ use super::status::{STATUS_BYTES_MAX, Status};
 /// The longest command line that is read.
 const ARGV_BYTES_MAX: usize = 256 * 1024;
 
+/// How often things are read anew while a process executes another program.
+pub(super) const READS_MAX: usize = 4;
+
 /// What the kernel writes behind the path of a file that is no longer there.
 const DELETED_MARK: &[u8] = b" (deleted)";
 
@@ -32,7 +35,7 @@ pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
         Ok(opened) => opened,
         Err(reason) => return Details::absent(reason),
     };
-    let mut details = read_opened(&opened, &mut look.buffer);
+    let mut details = read_settled(&opened, &mut look.buffer);
     if !opened.is_same(&mut look) {
         details = Details::absent(Absent::Vanished);
     }
@@ -48,8 +51,24 @@ pub(super) fn not_opened(error: &ProbeError) -> Absent {
     }
 }
 
+/// Reads everything between two reads of the program's path that agree, so
+/// that a process that is executing another program is not told as half of each.
+fn read_settled(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
+    for _ in 0..READS_MAX {
+        let details = read_opened(opened, buffer);
+        let exe = read_path(opened, "exe").map(|link| link.path);
+        if exe.is_err() || exe == details.exe {
+            return details;
+        }
+    }
+    Details::absent(Absent::Io(
+        "the process executes one program after another".to_owned(),
+    ))
+}
+
 fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     let bodily = opened.bodiless().map_or(Ok(()), Err);
+    let exe = bodily.clone().and_then(|()| read_path(opened, "exe"));
     let command_line = bodily
         .clone()
         .and_then(|()| read_command_line(opened, buffer));
@@ -57,7 +76,6 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
         Ok(line) => (Ok(line.argv), Ok(line.title)),
         Err(reason) => (Err(reason.clone()), Err(reason)),
     };
-    let exe = bodily.clone().and_then(|()| read_path(opened, "exe"));
     let cwd = bodily.and_then(|()| read_path(opened, "cwd"));
     let status = read_file(opened.dir(), "status", STATUS_BYTES_MAX, buffer);
     let uid = status.clone().and_then(|()| Status(buffer).effective_uid());
@@ -75,17 +93,30 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     }
 }
 
+/// Reads the arguments. Two cases need a second look: a process that is just
+/// executing a program has no arguments for a moment, and one text alone is a
+/// title if it has not the size of the arguments, which another read tells.
 fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine> {
-    read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
-    let line = parse_command_line(buffer, opened.stat.argument_bytes);
-    if line.argv.is_empty() {
-        // A process without arguments, or one that has exited since.
-        return match opened.explain(Absent::Vanished, buffer) {
-            Absent::Exited => Err(Absent::Exited),
-            _ => Ok(line),
-        };
+    for _ in 0..READS_MAX {
+        read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
+        let line = parse_command_line(buffer, None);
+        if line.argv.len() > 1 || line.title.is_some() {
+            return Ok(line);
+        }
+        let text = buffer.clone();
+        let stat = opened.read_body_stat(buffer)?;
+        if stat.is_exiting() {
+            return Err(Absent::Exited);
+        }
+        if text.is_empty() && stat.argument_bytes == Some(0) {
+            return Ok(line);
+        }
+        read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
+        if !text.is_empty() && *buffer == text {
+            return Ok(parse_command_line(&text, stat.argument_bytes));
+        }
     }
-    Ok(line)
+    Err(Absent::Unsupported)
 }
 
 /// Reads the PID namespace of a process: the link `ns/pid`, `pid:[4026531836]`.

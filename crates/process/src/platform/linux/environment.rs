@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use crate::{Absent, Field, Process};
 
 use super::Proc;
-use super::details::not_opened;
+use super::details::{READS_MAX, not_opened};
 use super::look::Look;
 use super::open::Opened;
 use super::raw::read_file;
@@ -26,15 +26,31 @@ pub(super) fn read_environment(
         return Err(reason);
     }
     let mut buffer = Vec::new();
-    read_file(opened.body(), "environ", ENVIRONMENT_BYTES_MAX, &mut buffer)
-        .map_err(|reason| opened.explain(reason, &mut look.buffer))?;
+    read_whole(&opened, &mut buffer).map_err(|reason| opened.explain(reason, &mut look.buffer))?;
     if !opened.is_same(&mut look) {
         return Err(Absent::Vanished);
     }
-    if buffer.is_empty() && opened.explain(Absent::Vanished, &mut look.buffer) == Absent::Exited {
-        return Err(Absent::Exited);
-    }
     parse_environment(&buffer, names)
+}
+
+/// Reads an environment. One that is empty may be that of a process which is
+/// just executing a program, or is on its way out.
+fn read_whole(opened: &Opened, buffer: &mut Vec<u8>) -> Field<()> {
+    for _ in 0..READS_MAX {
+        read_file(opened.body(), "environ", ENVIRONMENT_BYTES_MAX, buffer)?;
+        if !buffer.is_empty() {
+            return Ok(());
+        }
+        let stat = opened.read_body_stat(buffer)?;
+        if stat.is_exiting() {
+            return Err(Absent::Exited);
+        }
+        if stat.environment_bytes == Some(0) {
+            buffer.clear();
+            return Ok(());
+        }
+    }
+    Err(Absent::Unsupported)
 }
 
 /// Finds variables in the text of an `environ` (proc_pid_environ(5)); the

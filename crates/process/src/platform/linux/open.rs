@@ -88,6 +88,11 @@ impl Opened {
         }
     }
 
+    /// Reads the `stat` of what the body shows anew.
+    pub(super) fn read_body_stat(&self, buffer: &mut Vec<u8>) -> Field<Stat> {
+        read_stat(self.body(), buffer)
+    }
+
     /// Tells why something was not there: because the process is gone, or on
     /// its way out, or because this system does not tell it.
     pub(super) fn explain(&self, reason: Absent, buffer: &mut Vec<u8>) -> Absent {

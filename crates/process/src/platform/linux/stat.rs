@@ -36,6 +36,8 @@ pub(super) struct Stat {
     rss_bytes: Field<u64>,
     /// The size of its arguments in memory; `None` if we may not know.
     pub(super) argument_bytes: Option<u64>,
+    /// The size of its environment in memory; `None` if we may not know.
+    pub(super) environment_bytes: Option<u64>,
 }
 
 impl Stat {
@@ -122,7 +124,8 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         threads: u32::try_from(number(20)?).map_err(|_| malformed("field 20"))?,
         start_ticks: u64::try_from(number(22)?).map_err(|_| malformed("field 22"))?,
         rss_bytes: parse_rss_bytes(&fields),
-        argument_bytes: parse_argument_bytes(&fields),
+        argument_bytes: parse_span(&fields, 48),
+        environment_bytes: parse_span(&fields, 50),
     })
 }
 
@@ -176,10 +179,11 @@ const fn parse_tty(packed: i32) -> Option<Tty> {
     })
 }
 
-/// Fields 48 and 49, the bounds of the arguments; zero where we may not know.
-fn parse_argument_bytes(fields: &[&[u8]; FIELDS_MAX]) -> Option<u64> {
-    let start = field_number(fields, 48).ok()?;
-    let end = field_number(fields, 49).ok()?;
+/// The size of a region of memory whose bounds are the field `first` and the
+/// next one; they are zero where we may not know, and before they are set.
+fn parse_span(fields: &[&[u8]; FIELDS_MAX], first: usize) -> Option<u64> {
+    let start = field_number(fields, first).ok()?;
+    let end = field_number(fields, first.checked_add(1)?).ok()?;
     if start <= 0 {
         return None;
     }

@@ -45,6 +45,7 @@ fn every_field_that_is_needed_is_read() {
     assert_eq!(stat.threads, 1);
     assert_eq!(stat.stamp(), StartStamp::LinuxTicks(8123));
     assert_eq!(stat.argument_bytes, Some(11));
+    assert_eq!(stat.environment_bytes, Some(989));
     let page_bytes = u64::try_from(rustix::param::page_size()).unwrap();
     assert_eq!(stat.rss_bytes(), Ok(229 * page_bytes));
 }
