@@ -65,10 +65,11 @@ def launched(stage):
 
 
 def prompted(stage):
-    """After the first turn it is still that session, and idle."""
+    """After the first turn it is still that session, and idle; no file of the agent's is a problem."""
     run = stage.prompted()
     expect.live(stage, run.truth())
     expect.phase(stage, run.session, ("idle",))
+    expect.no_problems(stage)
 
 
 def working(stage):
@@ -190,12 +191,17 @@ def two_in_one_directory(stage):
             raise expect.Failed(f"process {run.process.pid} has {ids}, not {run.session} | {expect.shown(look)}")
 
 
-def told_apart(stage):
-    """Two in one directory are each shown with their own process and pane."""
+def two_launched(stage):
+    """Two launched one after the other in one directory are each shown with their process and pane."""
     one, two = stage.open(), stage.open()
     known = stage.agent.tells_directory_at_launch
     expect.live(stage, one.truth(), known)
     expect.live(stage, two.truth(), known)
+
+
+def two_prompted(stage):
+    """The same two, once each has had a turn, the younger one first."""
+    one, two = stage.open(), stage.open()
     two.say(stage.model)
     one.say(stage.model)
     expect.live(stage, one.truth())
@@ -321,7 +327,8 @@ CHECKS = (
     ("continued", continued),
     ("headless", headless),
     ("two-never-swapped", two_in_one_directory),
-    ("two-told-apart", told_apart),
+    ("two-launched", two_launched),
+    ("two-prompted", two_prompted),
     ("clean-exit", quit_by_user),
     ("sigterm", terminated),
     ("sigkill", killed),

@@ -99,6 +99,14 @@ def live(stage, truth, directory_known=True):
     return seen["look"].live(truth.session)
 
 
+def no_problems(stage):
+    """Fails if whosup calls a file of the agent's a problem: these are whole and in order."""
+    look = stage.look("--all")
+    below = [one for one in look.problems if str(one.get("path") or "").startswith(stage.world.home)]
+    if below:
+        raise Failed(f"problems in a home that is in order: {json.dumps(below)[:600]}")
+
+
 def phase(stage, session, allowed):
     """Fails unless whosup gives the live session one of these phases."""
     seen = {}
