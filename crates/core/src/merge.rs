@@ -94,6 +94,8 @@ fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
             }
         }
     }
+    let mut sessions_of: Vec<_> = sessions_of.into_iter().collect();
+    sessions_of.sort_by_key(|((pid, _), _)| *pid);
     for (process, keys) in sessions_of {
         if keys.len() < 2 {
             continue;

@@ -90,9 +90,11 @@ impl Mounts {
     /// The mount that `path` lies on: the deepest mount point above it, and of
     /// several at one place the last.
     fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        let resolved = path
-            .ancestors()
-            .find_map(|ancestor| ancestor.canonicalize().ok());
+        // What isn't there lies where the nearest directory above it is.
+        let resolved = path.ancestors().find_map(|ancestor| {
+            let rest = path.strip_prefix(ancestor).ok()?;
+            Some(ancestor.canonicalize().ok()?.join(rest))
+        });
         let path = resolved.as_deref().unwrap_or(path);
         self.mounts
             .as_ref()?
