@@ -21,7 +21,10 @@ impl Made {
 }
 
 fn made(comm: &str, exe: &str, argv: &[&str]) -> Made {
-    let recorded = RecordedProcess::new(4711, 8123, 0).comm(comm).exe(exe).argv(argv);
+    let recorded = RecordedProcess::new(4711, 8123, 0)
+        .comm(comm)
+        .exe(exe)
+        .argv(argv);
     Made {
         process: recorded.process,
         details: recorded.details,
@@ -39,29 +42,67 @@ fn every_way_to_install_it_is_recognized() {
     let session = Some(Role::Session);
     check_role(NPM, &["/usr/bin/claude"], session);
     check_role(NPM, &["claude", "-p", "say hello"], session);
-    check_role("/opt/n/@anthropic-ai/claude-code-linux-x64/claude", &["claude"], session);
-    check_role("/home/dev/.local/share/claude/versions/2.1.197", &["claude"], session);
-    check_role("/home/dev/.local/share/claude/versions/2.2.0-beta.1", &["claude"], session);
-    check_role("/opt/homebrew/Caskroom/claude-code/2.1.197/claude", &["claude"], session);
-    check_role("/nix/store/abc-claude-code/bin/.claude-wrapped", &["claude"], session);
-    check_role("/home/dev/.bun/bin/claude", &["claude", "--resume"], session);
-    check_role("/usr/bin/node", &["node", "/opt/npm/bin/claude", "-c"], session);
+    check_role(
+        "/opt/n/@anthropic-ai/claude-code-linux-x64/claude",
+        &["claude"],
+        session,
+    );
+    check_role(
+        "/home/dev/.local/share/claude/versions/2.1.197",
+        &["claude"],
+        session,
+    );
+    check_role(
+        "/home/dev/.local/share/claude/versions/2.2.0-beta.1",
+        &["claude"],
+        session,
+    );
+    check_role(
+        "/opt/homebrew/Caskroom/claude-code/2.1.197/claude",
+        &["claude"],
+        session,
+    );
+    check_role(
+        "/nix/store/abc-claude-code/bin/.claude-wrapped",
+        &["claude"],
+        session,
+    );
+    check_role(
+        "/home/dev/.bun/bin/claude",
+        &["claude", "--resume"],
+        session,
+    );
+    check_role(
+        "/usr/bin/node",
+        &["node", "/opt/npm/bin/claude", "-c"],
+        session,
+    );
     let cli = "/opt/npm/lib/node_modules/@anthropic-ai/claude-code/cli.js";
     check_role("/usr/bin/node24", &["node", "--no-warnings", cli], session);
-    check_role("/opt/bun", &["bun", cli, "mcp", "serve"], Some(Role::Auxiliary));
+    check_role(
+        "/opt/bun",
+        &["bun", cli, "mcp", "serve"],
+        Some(Role::Auxiliary),
+    );
     let wrapper = "/opt/n/@anthropic-ai/claude-code/cli-wrapper.cjs";
     check_role("/usr/bin/node", &["node", wrapper], Some(Role::Launcher));
 }
 
 #[test]
 fn a_node_process_that_put_its_name_over_its_arguments_is_recognized_by_it() {
-    let recorded = RecordedProcess::new(4711, 1, 0).comm("claude").exe("/usr/bin/node").title("claude");
+    let recorded = RecordedProcess::new(4711, 1, 0)
+        .comm("claude")
+        .exe("/usr/bin/node")
+        .title("claude");
     let made = Made {
         process: recorded.process,
         details: recorded.details,
     };
     assert_eq!(recognize(&made.program()), Some(Role::Session));
-    let recorded = RecordedProcess::new(4711, 1, 0).comm("claude").exe("/usr/bin/perl").title("claude");
+    let recorded = RecordedProcess::new(4711, 1, 0)
+        .comm("claude")
+        .exe("/usr/bin/perl")
+        .title("claude");
     let made = Made {
         process: recorded.process,
         details: recorded.details,
@@ -72,14 +113,34 @@ fn a_node_process_that_put_its_name_over_its_arguments_is_recognized_by_it() {
 #[test]
 fn background_parts_and_commands_are_no_sessions() {
     let auxiliary = Some(Role::Auxiliary);
-    check_role(NPM, &["claude.exe", "daemon", "run", "--origin", "transient"], auxiliary);
-    check_role(NPM, &["claude.exe", "--bg-pty-host", "/run/s", "200", "50", "--", "claude.exe"], auxiliary);
+    check_role(
+        NPM,
+        &["claude.exe", "daemon", "run", "--origin", "transient"],
+        auxiliary,
+    );
+    check_role(
+        NPM,
+        &[
+            "claude.exe",
+            "--bg-pty-host",
+            "/run/s",
+            "200",
+            "50",
+            "--",
+            "claude.exe",
+        ],
+        auxiliary,
+    );
     check_role(NPM, &["claude.exe", "--bg-spare", "/run/spare"], auxiliary);
     check_role(NPM, &["claude", "mcp", "list"], auxiliary);
     check_role(NPM, &["claude", "agents"], auxiliary);
     check_role(NPM, &["claude", "--version"], auxiliary);
     check_role(NPM, &["claude", "attach", "65a50973"], Some(Role::Client));
-    check_role(NPM, &["claude.exe", "--session-id", "x", "daemon"], Some(Role::Session));
+    check_role(
+        NPM,
+        &["claude.exe", "--session-id", "x", "daemon"],
+        Some(Role::Session),
+    );
     check_role(NPM, &["claude", "update the readme"], Some(Role::Session));
 }
 
@@ -116,10 +177,16 @@ fn without_its_executable_name_and_argument_must_agree() {
 
 #[test]
 fn an_executable_that_an_update_has_removed_is_still_recognized() {
-    let mut made = made("claude", "/home/dev/.local/share/claude/versions/2.1.196", &["claude"]);
+    let mut made = made(
+        "claude",
+        "/home/dev/.local/share/claude/versions/2.1.196",
+        &["claude"],
+    );
     made.details.is_exe_deleted = true;
     assert_eq!(recognize(&made.program()), Some(Role::Session));
-    made.details.exe = Ok(PathBuf::from("/home/dev/.local/share/other/versions/2.1.196"));
+    made.details.exe = Ok(PathBuf::from(
+        "/home/dev/.local/share/other/versions/2.1.196",
+    ));
     assert_eq!(recognize(&made.program()), None);
 }
 
@@ -141,7 +208,10 @@ fn arguments_name_a_session_by_its_whole_id_only() {
     assert_eq!(named(&["claude", "--resume"]), None);
     assert_eq!(named(&["claude", "--continue"]), None);
     assert_eq!(named(&["claude"]), None);
-    assert_eq!(named(&["claude", "attach", "65a50973"]), Some("65a50973".to_owned()));
+    assert_eq!(
+        named(&["claude", "attach", "65a50973"]),
+        Some("65a50973".to_owned())
+    );
     assert_eq!(named(&["claude", "attach", "fix"]), None);
     assert_eq!(named(&["claude", "mcp", "--resume", ID]), None);
 }

@@ -9,7 +9,10 @@ fn session() -> SessionId {
 }
 
 fn write_transcript(home: &Path, folder: &str, cwd: &Path) -> PathBuf {
-    let path = home.join("projects").join(folder).join(format!("{ID}.jsonl"));
+    let path = home
+        .join("projects")
+        .join(folder)
+        .join(format!("{ID}.jsonl"));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let line = serde_json::json!({"type": "user", "sessionId": ID, "cwd": cwd});
     fs::write(&path, format!("{line}\n")).unwrap();
@@ -19,7 +22,10 @@ fn write_transcript(home: &Path, folder: &str, cwd: &Path) -> PathBuf {
 #[test]
 fn a_directory_is_encoded_as_the_agent_does() {
     let of = |text: &str| encode(Path::new(text));
-    assert_eq!(of("/home/dev/proj-claude/sub dir_x.y"), "-home-dev-proj-claude-sub-dir-x-y");
+    assert_eq!(
+        of("/home/dev/proj-claude/sub dir_x.y"),
+        "-home-dev-proj-claude-sub-dir-x-y"
+    );
     assert_eq!(of("/w/\u{e9}"), "-w--");
     assert_eq!(of("/w/e\u{301}"), "-w-e-");
     assert_eq!(of("/w/\u{1F600}"), "-w---");
@@ -29,7 +35,10 @@ fn a_directory_is_encoded_as_the_agent_does() {
 fn the_folder_of_a_long_directory_is_found_by_its_beginning() {
     let directory = PathBuf::from(format!("/{}", "long/".repeat(52)));
     let cut: String = encode(&directory).chars().take(200).collect();
-    assert!(is_folder_of(Path::new(&format!("/p/{cut}-1a2b3c")), &directory));
+    assert!(is_folder_of(
+        Path::new(&format!("/p/{cut}-1a2b3c")),
+        &directory
+    ));
     assert!(!is_folder_of(Path::new(&format!("/p/{cut}")), &directory));
     assert!(!is_folder_of(Path::new("/p/-long"), &directory));
     assert!(is_folder_of(Path::new("/p/-w-app"), Path::new("/w/app")));
@@ -39,7 +48,11 @@ fn the_folder_of_a_long_directory_is_found_by_its_beginning() {
 #[test]
 fn a_transcript_is_found_wherever_it_is() {
     let home = tempfile::tempdir().unwrap();
-    let find = |cwd: Option<&str>| Projects::new(home.path()).find(&session(), cwd.map(Path::new)).found;
+    let find = |cwd: Option<&str>| {
+        Projects::new(home.path())
+            .find(&session(), cwd.map(Path::new))
+            .found
+    };
     assert_eq!(find(None), None);
     let elsewhere = write_transcript(home.path(), "-w-old-place", Path::new("/w/old"));
     assert_eq!(find(Some("/w/app")), Some(elsewhere.clone()));
@@ -82,7 +95,12 @@ fn only_sessions_and_sub_agents_of_a_folder_are_listed() {
     let home = tempfile::tempdir().unwrap();
     let transcript = write_transcript(home.path(), "-w", Path::new("/w"));
     let folder = transcript.parent().unwrap();
-    for name in ["agent-ab12cd34.jsonl", "notes.jsonl", "sessions-index.json", "x"] {
+    for name in [
+        "agent-ab12cd34.jsonl",
+        "notes.jsonl",
+        "sessions-index.json",
+        "x",
+    ] {
         fs::write(folder.join(name), "").unwrap();
     }
     fs::create_dir(folder.join(ID)).unwrap();

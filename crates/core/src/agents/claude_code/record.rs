@@ -65,7 +65,13 @@ pub(super) enum RecordError {
 impl RecordError {
     /// It may be whole a moment later.
     pub(super) const fn may_be_torn(&self) -> bool {
-        matches!(self, Self::Json(_))
+        match self {
+            Self::Json(error) => !matches!(
+                error,
+                JsonError::ByteOrderMark | JsonError::TooDeep | JsonError::NotAnObject { .. }
+            ),
+            Self::Field(_) | Self::SessionId(_) => false,
+        }
     }
 }
 

@@ -29,7 +29,16 @@ fn a_start_that_is_a_date_is_of_macos() {
 
 #[test]
 fn a_start_of_another_form_is_no_start() {
-    for other in ["", "soon", "linux:56838", "-5", "5.5", "134088439700000000", "20:52", "Fri Nov 27"] {
+    for other in [
+        "",
+        "soon",
+        "linux:56838",
+        "-5",
+        "5.5",
+        "134088439700000000",
+        "20:52",
+        "Fri Nov 27",
+    ] {
         let record = record(&format!(r#","procStart":"{other}""#));
         assert_eq!(record.stamp, None, "{other}");
         assert!(record.says().ends_with("no start"));
@@ -40,7 +49,12 @@ fn a_start_of_another_form_is_no_start() {
 }
 
 #[track_caller]
-fn check_published(fields: &str, phase: Option<Phase>, waiting_for: Option<WaitingFor>, word: &str) {
+fn check_published(
+    fields: &str,
+    phase: Option<Phase>,
+    waiting_for: Option<WaitingFor>,
+    word: &str,
+) {
     let published = record(fields).published.unwrap();
     assert_eq!(published.phase, phase, "{fields}");
     assert_eq!(published.waiting_for, waiting_for, "{fields}");
@@ -56,14 +70,39 @@ fn what_it_publishes_maps_to_a_phase_or_stays_a_word() {
     let waiting = |what: &str| format!(r#","status":"waiting","waitingFor":"{what}""#);
     let is = Some(Phase::Waiting);
     let permission = Some(WaitingFor::Permission);
-    check_published(&waiting("permission prompt"), is, permission, "waiting: permission prompt");
-    check_published(&waiting("sandbox request"), is, permission, "waiting: sandbox request");
-    check_published(&waiting("worker request"), is, permission, "waiting: worker request");
-    check_published(&waiting("input needed"), is, Some(WaitingFor::Question), "waiting: input needed");
+    check_published(
+        &waiting("permission prompt"),
+        is,
+        permission,
+        "waiting: permission prompt",
+    );
+    check_published(
+        &waiting("sandbox request"),
+        is,
+        permission,
+        "waiting: sandbox request",
+    );
+    check_published(
+        &waiting("worker request"),
+        is,
+        permission,
+        "waiting: worker request",
+    );
+    check_published(
+        &waiting("input needed"),
+        is,
+        Some(WaitingFor::Question),
+        "waiting: input needed",
+    );
     check_published(&waiting("dialog open"), is, None, "waiting: dialog open");
     check_published(&waiting("full moon"), is, None, "waiting: full moon");
     check_published(r#","status":"waiting""#, is, None, "waiting");
-    check_published(r#","status":"idle","waitingFor":"dialog open""#, Some(Phase::Idle), None, "idle");
+    check_published(
+        r#","status":"idle","waitingFor":"dialog open""#,
+        Some(Phase::Idle),
+        None,
+        "idle",
+    );
     assert_eq!(record("").published, None);
 }
 
@@ -75,13 +114,22 @@ fn a_claim_is_dated_by_the_newest_of_its_dates() {
     assert_eq!(record("").dated_at_ms, None);
     let odd = record(r#","startedAt":5,"updatedAt":"later""#);
     assert_eq!(odd.dated_at_ms, Some(5));
-    assert_eq!(odd.odd_fields[0].to_string(), "`updatedAt` is not an integer: found the string `later`");
+    assert_eq!(
+        odd.odd_fields[0].to_string(),
+        "`updatedAt` is not an integer: found the string `later`"
+    );
 }
 
 #[test]
 fn a_name_made_of_the_directory_or_the_prompt_is_no_title() {
-    assert_eq!(record(r#","name":"mysess""#).name.as_deref(), Some("mysess"));
-    assert_eq!(record(r#","name":"app-9a","nameSource":"derived""#).name, None);
+    assert_eq!(
+        record(r#","name":"mysess""#).name.as_deref(),
+        Some("mysess")
+    );
+    assert_eq!(
+        record(r#","name":"app-9a","nameSource":"derived""#).name,
+        None
+    );
     assert_eq!(record(r#","name":"fix it all","kind":"bg""#).name, None);
     assert_eq!(record(r#","name":" ""#).name, None);
 }
@@ -89,9 +137,18 @@ fn a_name_made_of_the_directory_or_the_prompt_is_no_title() {
 #[test]
 fn who_sits_before_it_is_told_by_the_entrypoint() {
     assert_eq!(record(r#","entrypoint":"cli""#).is_headless(), Some(false));
-    assert_eq!(record(r#","entrypoint":"sdk-cli""#).is_headless(), Some(true));
-    assert_eq!(record(r#","entrypoint":"sdk-ts""#).is_headless(), Some(true));
-    assert_eq!(record(r#","entrypoint":"claude-vscode""#).is_headless(), None);
+    assert_eq!(
+        record(r#","entrypoint":"sdk-cli""#).is_headless(),
+        Some(true)
+    );
+    assert_eq!(
+        record(r#","entrypoint":"sdk-ts""#).is_headless(),
+        Some(true)
+    );
+    assert_eq!(
+        record(r#","entrypoint":"claude-vscode""#).is_headless(),
+        None
+    );
     assert_eq!(record("").is_headless(), None);
 }
 
@@ -99,7 +156,9 @@ fn who_sits_before_it_is_told_by_the_entrypoint() {
 fn only_an_interactive_record_without_a_status_is_not_settled() {
     assert!(record(r#","kind":"interactive","entrypoint":"cli""#).is_silent_terminal());
     assert!(!record(r#","kind":"interactive","entrypoint":"sdk-cli""#).is_silent_terminal());
-    assert!(!record(r#","kind":"interactive","entrypoint":"cli","status":"idle""#).is_silent_terminal());
+    assert!(
+        !record(r#","kind":"interactive","entrypoint":"cli","status":"idle""#).is_silent_terminal()
+    );
     assert!(!record(r#","kind":"bg","entrypoint":"cli""#).is_silent_terminal());
 }
 
@@ -113,11 +172,23 @@ fn check_error(bytes: &[u8], text: &str, may_be_torn: bool) {
 #[test]
 fn a_record_without_pid_or_session_makes_no_claim_and_says_why() {
     check_error(b"", "it is empty", true);
-    check_error(b"[]", "it is not a JSON object but an array", true);
+    check_error(b"[]", "it is not a JSON object but an array", false);
     check_error(b"{}", "`pid` is missing", false);
-    check_error(br#"{"pid":"7"}"#, "`pid` is not an integer: found the string `7`", false);
-    check_error(br#"{"pid":7.0}"#, "`pid` is not an integer: found the number `7.0`", false);
-    check_error(br#"{"pid":true}"#, "`pid` is not an integer: found the bool `true`", false);
+    check_error(
+        br#"{"pid":"7"}"#,
+        "`pid` is not an integer: found the string `7`",
+        false,
+    );
+    check_error(
+        br#"{"pid":7.0}"#,
+        "`pid` is not an integer: found the number `7.0`",
+        false,
+    );
+    check_error(
+        br#"{"pid":true}"#,
+        "`pid` is not an integer: found the bool `true`",
+        false,
+    );
     let range = "`pid` is not a process id (1 to 2147483647): found `0`";
     check_error(br#"{"pid":0}"#, range, false);
     check_error(br#"{"pid":7}"#, "`sessionId` is missing", false);
@@ -136,7 +207,9 @@ fn every_cut_of_a_record_may_be_whole_a_moment_later() {
 
 #[test]
 fn tokens_of_a_record_are_not_kept() {
-    let record = record(r#","bridgeSessionId":"SECRET-1","ipcToken":"SECRET-2","messagingSocketPath":"/run/s""#);
+    let record = record(
+        r#","bridgeSessionId":"SECRET-1","ipcToken":"SECRET-2","messagingSocketPath":"/run/s""#,
+    );
     assert!(!format!("{record:?}").contains("SECRET"));
     assert_eq!(record.endpoint.as_deref(), Some("/run/s"));
 }

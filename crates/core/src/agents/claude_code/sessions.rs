@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use whosup_process::Pid;
+use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::SessionId;
 
 use super::AGENT;
@@ -17,7 +17,7 @@ use super::transcript::{read_last_record_at_ms, read_opening};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject,
+    Subject, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptError;
@@ -37,8 +37,8 @@ pub(super) struct Sessions<'a> {
     /// Sessions that a record names.
     claimed: HashSet<SessionId>,
     sketches: BTreeMap<SessionId, Sketch>,
-    /// Processes, by their own idea of their PID, that have a record.
-    registered: HashSet<Pid>,
+    /// Who has a record, as the records say.
+    registered: Vec<(Pid, Option<StartStamp>)>,
     folders: HashMap<PathBuf, ProjectFolder>,
     problems: Vec<Problem>,
 }
@@ -53,7 +53,7 @@ impl<'a> Sessions<'a> {
             claims: Vec::new(),
             claimed: HashSet::new(),
             sketches: BTreeMap::new(),
-            registered: HashSet::new(),
+            registered: Vec::new(),
             folders: HashMap::new(),
             problems: Vec::new(),
         }
@@ -107,18 +107,22 @@ impl<'a> Sessions<'a> {
             // It has not found yet what it continues: it serves nothing.
             return;
         }
-        self.registered.insert(record.pid);
+        self.registered.push((record.pid, record.stamp.clone()));
         self.claimed.insert(record.session.clone());
-        self.claims.push(self.claim(entry));
+        let claim = self.claim(entry);
+        if let Trust::Untrusted { because } = &claim.trust {
+            let problem = Problem::at(&AGENT, &entry.path, because);
+            self.problems.push(problem);
+        }
+        self.claims.push(claim);
         let mut sketch = Sketch::new(self.key(&record.session));
         sketch.work_dir.clone_from(&record.work_dir);
         sketch.is_orphan_when_stale = transcript.is_some();
         sketch.transcript = transcript;
         sketch.published.clone_from(&record.published);
-        sketch.pairing = match record.kind {
-            Kind::Background => PairingRule::Client,
-            Kind::Interactive | Kind::Daemon | Kind::Other => PairingRule::Never,
-        };
+        if record.kind == Kind::Background && self.may_be_shown(&record.session) {
+            sketch.pairing = PairingRule::Client;
+        }
         sketch.is_headless = record.is_headless();
         sketch.is_provisional = is_unsettled;
         sketch.title.clone_from(&record.name);
@@ -155,6 +159,18 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// Some `claude attach` may show this session. No other process does.
+    fn may_be_shown(&self, session: &SessionId) -> bool {
+        let look = self.look;
+        let mut clients = look
+            .processes_of(self.home)
+            .filter(|process| process.role == Role::Client);
+        clients.any(|client| {
+            session_named_by(&client.program())
+                .is_none_or(|named| session.as_str().starts_with(named))
+        })
+    }
+
     /// The process of this home that knows itself by `pid`.
     fn process_of(&self, pid: Pid) -> Option<&'a AgentProcess> {
         let look = self.look;
@@ -167,14 +183,22 @@ impl<'a> Sessions<'a> {
     pub(super) fn add_beside_unregistered(&mut self) {
         let look = self.look;
         for process in look.processes_of(self.home) {
-            let is_registered = [own_pid(process), process.process.pid]
-                .iter()
-                .any(|pid| self.registered.contains(pid));
-            if process.role == Role::Session && !is_registered {
+            if process.role == Role::Session && !self.is_registered(process) {
                 self.add_named_by(process);
                 self.add_beside(process);
             }
         }
+    }
+
+    /// A record is about this process: it has its PID, and no other start.
+    fn is_registered(&self, process: &AgentProcess) -> bool {
+        let pids = [own_pid(process), process.process.pid];
+        self.registered.iter().any(|(pid, stamp)| {
+            let is_same = stamp
+                .as_ref()
+                .and_then(|stamp| stamp.is_same_as(&process.process.stamp));
+            pids.contains(pid) && is_same != Some(false)
+        })
     }
 
     fn add_named_by(&mut self, process: &AgentProcess) {
@@ -239,7 +263,26 @@ impl<'a> Sessions<'a> {
             for session in &listed.sessions {
                 self.add_found(session.clone(), listed.transcript(session));
             }
+            self.share_directory(&listed);
             self.folders.insert(folder, listed);
+        }
+    }
+
+    /// A transcript that tells no directory is of the one that the others in
+    /// its folder tell of.
+    fn share_directory(&mut self, folder: &ProjectFolder) {
+        let directory = folder
+            .sessions
+            .iter()
+            .find_map(|session| self.sketches.get(session)?.work_dir.clone());
+        for session in &folder.sessions {
+            if let Some(sketch) = self.sketches.get_mut(session)
+                && sketch.work_dir.is_none()
+                && sketch.pairing == PairingRule::Never
+                && !self.claimed.contains(session)
+            {
+                sketch.work_dir.clone_from(&directory);
+            }
         }
     }
 

@@ -167,6 +167,11 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     // The record in the registry follows the session into another directory.
     found.work_dir = sketch.work_dir.clone().or(found.work_dir);
     if sketch.parent.is_some() {
+        // Its one turn is its whole task.
+        found.phase = found.phase.map(|phase| match phase {
+            Phase::Idle => Phase::Ended,
+            other => other,
+        });
         found.title = subagents::title(path).or(found.title);
         found.is_title_a_prompt = false;
     }
@@ -200,8 +205,10 @@ impl BadLines {
     fn problem(&self, path: &Path) -> Option<Problem> {
         let (offset, first) = self.0.first_key_value()?;
         let count = self.0.len();
-        let message =
-            format!("{count} lines can't be read, the first one at offset {offset}: {first}");
+        let message = match count {
+            1 => format!("the line at offset {offset} can't be read: {first}"),
+            _ => format!("{count} lines can't be read, the first one at offset {offset}: {first}"),
+        };
         Some(Problem::at(&AGENT, path, message))
     }
 }
