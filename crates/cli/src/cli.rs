@@ -52,10 +52,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
-    /// Whether output has colours.
+    /// Whether output has colours; `auto`: on a terminal, unless `NO_COLOR` or `CLICOLOR=0` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColourChoice,
-    /// Reads this configuration instead of `~/.config/whosup/config.toml`.
+    /// Reads this configuration instead of `~/.config/whosup/config.toml`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

@@ -9,11 +9,9 @@ use clap::ValueEnum;
 /// When output has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColourChoice {
-    /// On a terminal, unless `NO_COLOR` or `CLICOLOR=0` is set
+    // Doc comments here would make the help of every command longer.
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 

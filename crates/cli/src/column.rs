@@ -6,7 +6,7 @@ use whosup_core::session::{Session, Unattributed};
 use whosup_core::verdict::Liveness;
 use whosup_core::wire::timestamp;
 
-use crate::condition::{Condition, words_of};
+use crate::condition::{Condition, Wording, words_of};
 use crate::config::Config;
 use crate::order::shown_pid;
 use crate::short_id::ShortIds;
@@ -15,6 +15,9 @@ use crate::text;
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";
+
+/// How many sessions are named that a process may be serving.
+const CANDIDATES_SHOWN_MAX: usize = 3;
 
 /// One column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +123,11 @@ impl Column {
     /// How it behaves in the table.
     pub(crate) const fn shape(self) -> Shape {
         match self {
-            Self::Agent => shape("AGENT", Side::Left, Some(6), Some(1)),
-            Self::State => shape("STATE", Side::Left, Some(12), None),
+            Self::Agent => shape("AGENT", Side::Left, Some(11), Some(1)),
+            Self::State => shape("STATE", Side::Left, Some(20), None),
             Self::Id => shape("ID", Side::Left, None, None),
             Self::FullId => shape("ID", Side::Left, None, None),
-            Self::Title => shape("TITLE", Side::Left, Some(20), None),
+            Self::Title => shape("TITLE", Side::Left, Some(14), None),
             Self::Directory => shape("DIRECTORY", Side::Left, Some(14), Some(9)),
             Self::Age => shape("AGE", Side::Right, None, Some(3)),
             Self::Pid => shape("PID", Side::Right, None, Some(4)),
@@ -167,6 +170,8 @@ pub(crate) struct Cells<'a> {
     pub(crate) now_ms: i64,
     /// A column of the table shows the directory.
     pub(crate) has_directory: bool,
+    /// How much is said of a state.
+    pub(crate) wording: Wording,
 }
 
 impl Cells<'_> {
@@ -178,7 +183,7 @@ impl Cells<'_> {
         let text = match column {
             Column::State => {
                 return Cell {
-                    text: words_of(session),
+                    text: words_of(session, self.wording),
                     style: self.config.style(condition),
                 };
             }
@@ -225,19 +230,12 @@ impl Cells<'_> {
         Cell::plain(match column {
             Column::State => {
                 return Cell {
-                    text: Condition::NoSession.words(),
+                    text: Condition::NoSession.words(self.wording),
                     style: self.config.style(Condition::NoSession),
                 };
             }
             Column::Agent => one.process.agent.to_string(),
-            Column::Title => {
-                let reason = text::one_line(&one.reason);
-                if self.has_directory {
-                    reason
-                } else {
-                    format!("{}: {reason}", self.directory(one.process.work_dir()))
-                }
-            }
+            Column::Title => self.candidates(one),
             Column::Directory => self.directory(one.process.work_dir()),
             Column::Pid => process.pid.to_string(),
             Column::Pane => or_nothing(one.pane.as_ref().map(pane_words)),
@@ -266,6 +264,23 @@ impl Cells<'_> {
         match depth {
             0 => title,
             depth => format!("{}└ {title}", "  ".repeat(depth - 1)),
+        }
+    }
+
+    /// The sessions that a process may be serving, in place of a title.
+    fn candidates(&self, one: &Unattributed) -> String {
+        let shown = one.candidates.iter().take(CANDIDATES_SHOWN_MAX);
+        let mut ids: Vec<String> = shown
+            .map(|id| text::visible(self.ids.of_session(&one.process.agent, id)))
+            .collect();
+        let more = one.candidates.len().saturating_sub(CANDIDATES_SHOWN_MAX);
+        if more > 0 {
+            ids.push(format!("{more} more"));
+        }
+        match (ids.is_empty(), self.has_directory) {
+            (false, _) => format!("may serve {}", ids.join(" or ")),
+            (true, true) => NOTHING.to_owned(),
+            (true, false) => self.directory(one.process.work_dir()),
         }
     }
 

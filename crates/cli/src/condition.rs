@@ -83,10 +83,18 @@ impl Condition {
     }
 
     /// How it is said to a person.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn words(self, wording: Wording) -> String {
         match self {
-            Self::Waiting(None) => "waiting for you".to_owned(),
-            Self::Waiting(Some(what)) => format!("waiting for you ({})", what.name()),
+            Self::Waiting(what) => {
+                let head = match wording {
+                    Wording::Full => "waiting for you",
+                    Wording::Short => "waiting",
+                };
+                what.map_or_else(
+                    || head.to_owned(),
+                    |what| format!("{head} ({})", what.name()),
+                )
+            }
             Self::NoSession => "no session known".to_owned(),
             other => other.name().to_owned(),
         }
@@ -106,21 +114,31 @@ impl Condition {
     }
 }
 
+/// How much room there is for words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wording {
+    /// As much as it takes.
+    Full,
+    /// Little: a terminal that is not wide.
+    Short,
+}
+
 /// The life of a session is the likeliest reading of the facts, no more.
 pub(crate) fn is_inferred(session: &Session) -> bool {
     session.verdict.confidence() == Some(Confidence::Inferred)
 }
 
 /// The condition in words, with a mark where it is inferred.
-pub(crate) fn words_of(session: &Session) -> String {
+pub(crate) fn words_of(session: &Session, wording: Wording) -> String {
     let mark = if is_inferred(session) { " ?" } else { "" };
-    format!("{}{mark}", Condition::of(session).words())
+    format!("{}{mark}", Condition::of(session).words(wording))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Condition;
     use whosup_core::phase::WaitingFor;
+
+    use super::{Condition, Wording};
 
     #[test]
     fn every_condition_has_a_rank_of_its_own() {
@@ -132,6 +150,7 @@ mod tests {
     fn what_is_waited_for_changes_the_words_alone() {
         let waiting = Condition::Waiting(Some(WaitingFor::Permission));
         assert_eq!(waiting.rank(), 0);
-        assert_eq!(waiting.words(), "waiting for you (permission)");
+        assert_eq!(waiting.words(Wording::Full), "waiting for you (permission)");
+        assert_eq!(waiting.words(Wording::Short), "waiting (permission)");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use whosup_core::agents::Depth;
@@ -21,12 +22,12 @@ const SUB_AGENT_DEPTH_MAX: usize = 16;
 #[non_exhaustive]
 pub(crate) enum FilterError {
     /// The directory of `--cwd` can't be looked up.
-    #[error("cannot look for sessions in `{}`", path.display())]
+    #[error("cannot look for sessions in `{}`: {reason}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        reason: String,
     },
 }
 
@@ -61,8 +62,7 @@ impl Filter {
     /// [`FilterError`] if the directory is not there.
     pub(crate) fn new(mut wish: Wish, now_ms: i64) -> Result<Self, FilterError> {
         if let Some(path) = wish.work_dir.take() {
-            let real = path.canonicalize();
-            wish.work_dir = Some(real.map_err(|source| FilterError::Directory { path, source })?);
+            wish.work_dir = Some(real_directory(path)?);
         }
         Ok(Self {
             wish,
@@ -151,6 +151,16 @@ impl Filter {
         known.insert(path.to_owned(), real.clone());
         real
     }
+}
+
+fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
+    let reason = match path.canonicalize() {
+        Ok(real) if real.is_dir() => return Ok(real),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) if error.kind() == ErrorKind::NotFound => "no such directory".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(FilterError::Directory { path, reason })
 }
 
 /// Nothing speaks for it but a process that may serve it: it is named beside

@@ -11,7 +11,7 @@ use whosup_core::sidecar::file::{Links, OpenFile};
 use whosup_core::sidecar::{AgentId, AgentIdError, SessionId, SessionIdError};
 
 use crate::app::{Reach, World};
-use crate::condition::Condition;
+use crate::condition::{Condition, Wording};
 use crate::text;
 
 /// How many candidates an ambiguous id lists.
@@ -246,7 +246,7 @@ fn ambiguous(
                 "  {}:{}  {}  {}  in {}",
                 session.key.agent,
                 session.key.session,
-                Condition::of(session).words(),
+                Condition::of(session).words(Wording::Full),
                 place.unwrap_or_else(|| "-".to_owned()),
                 text::path(&session.key.home, home),
             )

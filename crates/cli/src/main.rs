@@ -13,9 +13,12 @@ mod filter;
 mod id;
 mod json;
 mod order;
+mod pose;
 mod short_id;
 mod since;
 mod table;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::io::{BufWriter, IsTerminal as _};
@@ -27,6 +30,9 @@ use commands::Command;
 use exit::ExitStatus;
 
 fn main() -> ExitCode {
+    if let Some(code) = pose::run_if_posing() {
+        return code;
+    }
     let status = match cli::parse(std::env::args_os()) {
         Ok(cli) => run(cli),
         Err(error) => exit::report_usage(&error),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use whosup_core::claim::SessionKey;
 use whosup_core::session::Session;
+use whosup_core::sidecar::{AgentId, SessionId};
 
 /// How much of an id is shown at least, in characters.
 const SHORT_ID_CHARS_MIN: usize = 8;
@@ -31,6 +32,14 @@ impl ShortIds {
     /// The short form of one id; the whole of it if it was not among the list.
     pub(crate) fn get<'a>(&'a self, key: &'a SessionKey) -> &'a str {
         self.0.get(key).map_or(key.session.as_str(), String::as_str)
+    }
+
+    /// The short form of an id in whatever home of its agent it is.
+    pub(crate) fn of_session<'a>(&'a self, agent: &AgentId, id: &'a SessionId) -> &'a str {
+        let mut known = self.0.iter();
+        known
+            .find(|(key, _)| key.agent == *agent && key.session == *id)
+            .map_or(id.as_str(), |(_, short)| short.as_str())
     }
 }
 

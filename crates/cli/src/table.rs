@@ -53,6 +53,12 @@ impl Cell {
     }
 }
 
+/// How wide a table is when nothing is cut.
+pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
+    let widths: Vec<Option<usize>> = natural_widths(shapes, rows).into_iter().map(Some).collect();
+    total(&widths)
+}
+
 /// Writes a table with its headings; `width_max` is the room there is.
 ///
 /// # Errors
@@ -154,14 +160,19 @@ fn shrink(shapes: &[Shape], widths: &mut [Option<usize>], excess: usize) -> bool
     true
 }
 
-/// Takes `excess` from the columns whose text may be cut, whatever is left of
-/// them.
-fn force(shapes: &[Shape], widths: &mut [Option<usize>], mut excess: usize) {
-    for (shape, width) in shapes.iter().zip(widths) {
-        if let (Some(width), Some(_)) = (width, shape.width_min) {
-            let taken = excess.min(width.saturating_sub(1));
-            *width -= taken;
-            excess -= taken;
+/// Takes `excess` from the columns whose text may be cut, the widest first,
+/// down to a single character.
+fn force(shapes: &[Shape], widths: &mut [Option<usize>], excess: usize) {
+    for _ in 0..excess {
+        let widest = widths
+            .iter_mut()
+            .zip(shapes)
+            .filter(|(_, shape)| shape.width_min.is_some())
+            .filter_map(|(width, _)| width.as_mut())
+            .filter(|width| **width > 1)
+            .max();
+        if let Some(width) = widest {
+            *width -= 1;
         }
     }
 }

@@ -132,13 +132,7 @@ fn write_agent(
     writeln!(out, "  found by   {}", profile.detection)?;
     for (at, home) in found.homes.iter().enumerate() {
         let name = if at == 0 { "looked at" } else { "" };
-        let there = match home.root.try_exists() {
-            Ok(true) => "",
-            Ok(false) => " (not there)",
-            Err(_) => " (can't be looked at)",
-        };
-        let root = text::path(&home.root, user_home);
-        writeln!(out, "  {name:9}  {root}{there}")?;
+        writeln!(out, "  {name:9}  {}", place(&home.root, user_home))?;
     }
     writeln!(out, "  moved by   {}", profile.home_variables.join(", "))?;
     let processes = text::count(found.processes.len(), "process", "processes");
@@ -149,6 +143,16 @@ fn write_agent(
     };
     writeln!(out, "  found      {processes}, {sessions}{open}")?;
     writeln!(out, "  checked    against {}", profile.checked_against)
+}
+
+/// A home as people read it, and whether it is there.
+pub(crate) fn place(root: &Path, user_home: Option<&Path>) -> String {
+    let there = match root.try_exists() {
+        Ok(true) => "",
+        Ok(false) => " (not there)",
+        Err(_) => " (can't be looked at)",
+    };
+    format!("{}{there}", text::path(root, user_home))
 }
 
 const fn role_name(role: Role) -> &'static str {

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod demo;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pid;
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Pid(pid::PidArgs),
     /// Lists the supported agents, where they are looked for and what was found
     Agents(agents::AgentsArgs),
+    /// Shows a command at work on made-up sessions
+    Demo(demo::DemoArgs),
     /// Prints a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Prints or writes the manual pages
@@ -55,6 +58,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
         Command::Agents(arguments) => agents::run(app, &arguments),
+        Command::Demo(arguments) => demo::run(app, &arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),
         Command::Man(arguments) => man::run(app, &arguments),
     }

@@ -68,7 +68,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
         write_document(app.out, &document)?;
     } else {
         view::write_session(app, &shown)?;
-        view::write_messages(app, messages.as_deref())?;
+        view::write_messages(app, shown.session(), messages.as_deref())?;
         view::say_problems(app.err, &shown.snapshot.problems);
     }
     Ok(ExitStatus::Done)

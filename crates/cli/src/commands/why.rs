@@ -2,8 +2,11 @@
 
 mod process;
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
 use whosup_core::explain::explain;
+use whosup_core::process::Pid;
 use whosup_core::wire;
 
 use super::show;
@@ -22,27 +25,29 @@ Exit status: 0 explained; of --pid: 0 it serves a session, 3 unknown, 4 it serve
 
 /// What `why` is asked for.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    group = ArgGroup::new("subject").args(["id", "pid"]).required(true)
+)]
 pub(crate) struct WhyArgs {
-    #[command(flatten)]
-    id: Option<IdArgs>,
+    /// The session: its id or a beginning of it that no other has, such as
+    /// `0a022b20` or `codex:01a2`
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// The agent's home that the session is in, where several have it
+    #[arg(long, value_name = "DIR", conflicts_with = "pid")]
+    home: Option<PathBuf>,
     /// Explains a process instead of a session
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "IdArgs",
-        required_unless_present = "id",
-        value_parser = parse_pid
-    )]
-    pid: Option<whosup_core::process::Pid>,
+    #[arg(long, value_name = "N", value_parser = parse_pid)]
+    pid: Option<Pid>,
     /// Prints one JSON document
     #[arg(long)]
     json: bool,
 }
 
-fn parse_pid(text: &str) -> Result<whosup_core::process::Pid, String> {
+fn parse_pid(text: &str) -> Result<Pid, String> {
     let number: i64 = text.parse().map_err(|_| "expected a number".to_owned())?;
-    whosup_core::process::Pid::new(number).map_err(|error| error.to_string())
+    Pid::new(number).map_err(|error| error.to_string())
 }
 
 /// Explains.
@@ -57,7 +62,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WhyArgs) -> anyhow::Result<Exit
     let Some(id) = &arguments.id else {
         anyhow::bail!("cannot explain: neither a session id nor `--pid` is given");
     };
-    let shown = show::look(&app.world, id)?;
+    let id = IdArgs {
+        id: id.clone(),
+        home: arguments.home.clone(),
+    };
+    let shown = show::look(&app.world, &id)?;
     let explanation = explain(shown.session());
     if arguments.json {
         let document = Answer {

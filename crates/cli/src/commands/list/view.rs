@@ -12,10 +12,11 @@ use super::ListArgs;
 use super::selection::Chosen;
 use crate::app::{App, Reach, World, say};
 use crate::column::{Cells, Column};
-use crate::condition::{Condition, is_inferred};
+use crate::commands::agents::place;
+use crate::condition::{Condition, Wording, is_inferred};
 use crate::json::{Line, write_document, write_line};
 use crate::order::Order;
-use crate::table::{Cell, Shape, write_table};
+use crate::table::{Cell, Shape, natural_width, write_table};
 use crate::text;
 
 /// Prints what could not be read, one a line.
@@ -66,11 +67,15 @@ pub(super) fn write_list(
     chosen: &Chosen,
 ) -> anyhow::Result<()> {
     let columns = arguments.columns();
-    let rows = rows(&app.world, arguments, &columns, chosen)?;
+    let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
+    let mut rows = rows(&app.world, arguments, &columns, chosen, Wording::Full)?;
+    let room = app.face.width.unwrap_or(usize::MAX);
+    if natural_width(&shapes, &rows) > room {
+        rows = self::rows(&app.world, arguments, &columns, chosen, Wording::Short)?;
+    }
     if rows.is_empty() {
         say_nothing_is_there(app, arguments, reach)?;
     } else {
-        let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
         write_table(
             app.out,
             &shapes,
@@ -105,6 +110,7 @@ fn rows(
     arguments: &ListArgs,
     columns: &[Column],
     chosen: &Chosen,
+    wording: Wording,
 ) -> anyhow::Result<Vec<Vec<Cell>>> {
     let snapshot = &chosen.snapshot;
     let cells = Cells {
@@ -113,6 +119,7 @@ fn rows(
         home: world.home(),
         now_ms: snapshot.taken_at_ms,
         has_directory: columns.contains(&Column::Directory),
+        wording,
     };
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let row_of = |session: &Session| {
@@ -167,17 +174,7 @@ fn say_nothing_is_there(
             continue;
         }
         let homes = app.world.homes_of(*adapter, &[])?;
-        let homes: Vec<String> = homes
-            .iter()
-            .map(|its| {
-                let there = if its.root.exists() {
-                    ""
-                } else {
-                    " (not there)"
-                };
-                format!("{}{there}", text::path(&its.root, home))
-            })
-            .collect();
+        let homes: Vec<String> = homes.iter().map(|its| place(&its.root, home)).collect();
         say(
             app.err,
             &format!("  {id:name_width$}  {}", homes.join(", ")),

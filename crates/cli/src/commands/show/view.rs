@@ -16,7 +16,7 @@ use super::Shown;
 use crate::app::{App, World, say};
 use crate::colour::paint;
 use crate::column::place;
-use crate::condition::{Condition, words_of};
+use crate::condition::{Condition, Wording, words_of};
 use crate::json::role_name;
 use crate::text;
 
@@ -41,7 +41,11 @@ impl Facts {
 pub(super) fn write_session(app: &mut App<'_>, shown: &Shown) -> anyhow::Result<()> {
     let session = shown.session();
     let style = app.world.config()?.style(Condition::of(session));
-    let words = paint(&words_of(session), style, app.face.is_coloured);
+    let words = paint(
+        &words_of(session, Wording::Full),
+        style,
+        app.face.is_coloured,
+    );
     let id = text::visible(session.key.session.as_str());
     writeln!(app.out, "{} {id}: {words}", session.key.agent)?;
     if let Some(title) = session.title().map(text::one_line) {
@@ -211,12 +215,23 @@ fn ago(now_ms: i64, at_ms: i64) -> String {
 }
 
 /// Writes the last messages, each below its speaker.
-pub(super) fn write_messages(app: &mut App<'_>, messages: Option<&[Message]>) -> io::Result<()> {
+pub(super) fn write_messages(
+    app: &mut App<'_>,
+    session: &Session,
+    messages: Option<&[Message]>,
+) -> io::Result<()> {
     let Some(messages) = messages else {
         return Ok(());
     };
     if messages.is_empty() {
-        return writeln!(app.out, "\nIts transcript has no messages.");
+        let has_transcript =
+            session.description.transcript.is_some() || session.sketch.transcript.is_some();
+        let why = if has_transcript {
+            "Its transcript has no messages that could be read."
+        } else {
+            "It has no transcript that is known."
+        };
+        return writeln!(app.out, "\n{why}");
     }
     for message in messages {
         let at = message.at_ms.and_then(timestamp).unwrap_or_default();

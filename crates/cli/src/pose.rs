@@ -1,0 +1,128 @@
+//! What a process of `whosup demo` does: holds what it was told to hold, and
+//! waits for its end.
+//!
+//! The demo starts this program once more, under an agent's name and with
+//! variables that say what to do. Nobody else sets them.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// Set for a posing process: the PID of the demo.
+const DEMO: &str = "WHOSUP_POSE_FOR";
+/// The terminal that it takes as its own.
+const TERMINAL: &str = "WHOSUP_POSE_TERMINAL";
+/// The files that it locks, as a list of paths.
+const LOCKS: &str = "WHOSUP_POSE_LOCKS";
+/// The files that it keeps open for writing, as a list of paths.
+const OPEN: &str = "WHOSUP_POSE_OPEN";
+
+/// What a posing process says once it is in place.
+pub(crate) const READY: &[u8] = b"ready\n";
+
+/// What a posing process is told to do.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pose {
+    /// Takes this terminal as its own; has none otherwise.
+    pub(crate) terminal: Option<PathBuf>,
+    /// Locks these files, in this order, and makes those that are not there.
+    pub(crate) locks: Vec<PathBuf>,
+    /// Keeps these files open for writing, and makes those that are not there.
+    pub(crate) open: Vec<PathBuf>,
+}
+
+impl Pose {
+    /// The variables that tell a process to pose.
+    ///
+    /// # Errors
+    ///
+    /// If a path has a character that separates paths in a list.
+    pub(crate) fn variables(&self) -> Result<Vec<(&'static str, OsString)>, env::JoinPathsError> {
+        let mut variables = vec![
+            (DEMO, OsString::from(std::process::id().to_string())),
+            (LOCKS, env::join_paths(&self.locks)?),
+            (OPEN, env::join_paths(&self.open)?),
+        ];
+        let terminal = self.terminal.iter();
+        variables.extend(terminal.map(|path| (TERMINAL, path.clone().into_os_string())));
+        Ok(variables)
+    }
+
+    fn told() -> Self {
+        let paths = |name| {
+            let list = env::var_os(name).unwrap_or_default();
+            let paths = env::split_paths(&list);
+            paths.filter(|path| path != Path::new("")).collect()
+        };
+        Self {
+            terminal: env::var_os(TERMINAL).map(PathBuf::from),
+            locks: paths(LOCKS),
+            open: paths(OPEN),
+        }
+    }
+
+    /// Does what it is told, until its standard input ends or the demo does.
+    fn hold(&self, demo: &OsStr) -> io::Result<()> {
+        end_with(demo)?;
+        // A Unix session of its own: what is typed to end the demo is not
+        // meant for it, and only a leader can take a terminal.
+        rustix::process::setsid()?;
+        let terminal = self.terminal.as_deref().map(take_terminal);
+        let _terminal = terminal.transpose()?;
+        let mut held = Vec::new();
+        for path in &self.locks {
+            let file = open(path)?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            held.push(file);
+        }
+        for path in &self.open {
+            held.push(open(path)?);
+        }
+        let mut stdout = io::stdout();
+        stdout.write_all(READY)?;
+        stdout.flush()?;
+        // Nothing is ever written to it.
+        io::stdin().read_to_end(&mut Vec::new())?;
+        Ok(())
+    }
+}
+
+/// Poses if the variables say so; then the answer is how to exit.
+pub(crate) fn run_if_posing() -> Option<ExitCode> {
+    let demo = env::var_os(DEMO)?;
+    Some(match Pose::told().hold(&demo) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // To the demo, which tells it on. If that is gone, nobody is left.
+            writeln!(io::stdout(), "{error}").ok();
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// Opens a terminal; the first one that the leader of a Unix session opens is
+/// its own, if it may read from it (tty_ioctl(4)).
+fn take_terminal(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(path)
+}
+
+/// Lets this process end with the demo, however that ends.
+fn end_with(demo: &OsStr) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
+    if parent.as_deref().map(OsStr::new) == Some(demo) {
+        Ok(())
+    } else {
+        Err(io::Error::other("its demo has ended"))
+    }
+}

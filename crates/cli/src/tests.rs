@@ -1,0 +1,8 @@
+//! The commands, run in made-up worlds: a temporary home, a recorded process
+//! table, a clock that stands still.
+
+mod answers;
+mod list;
+mod one_session;
+mod process;
+mod world;

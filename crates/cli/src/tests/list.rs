@@ -1,0 +1,254 @@
+//! `whosup list`
+
+use serde_json::json;
+use whosup_core::process::RecordedProcess;
+
+use super::world::{MINUTE_MS, S1, S2, S3, S4, S5, S6, Said, World, now_ms, ticks};
+
+/// A session in every condition that Claude Code has, and a process of Codex
+/// that no session is known of.
+fn busy_world() -> World {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({ "status": "busy" }));
+    world.write_claude_transcript(S1, "src/shop", "Fix the flaky login test", 3);
+    world.write_claude_sub_agent(S1, "src/shop", "a4a0da5550e2d1dd1");
+    world.add_claude(
+        4712,
+        S2,
+        "src/shop",
+        12,
+        &json!({ "status": "waiting", "waitingFor": "permission prompt" }),
+    );
+    world.write_claude_transcript(S2, "src/shop", "会话恢复测试: 修复登录", 12);
+    world.add_claude(
+        4713,
+        S3,
+        "src/blog engine",
+        40,
+        &json!({ "status": "waiting", "waitingFor": "input needed" }),
+    );
+    world.add_claude(4714, S4, "src/api", 20, &json!({ "name": "API 🦀 v2" }));
+    // Died an hour ago, and left its record behind.
+    world.write_claude_record(4715, S5, "src/api", 90, &json!({ "status": "busy" }));
+    world.write_claude_transcript(S5, "src/api", "Write the changelog", 90);
+    // Of another machine.
+    let other = json!({ "procStart": "Fri Nov 27 20:52:50 2026" });
+    world.write_claude_record(4716, S6, "src/api", 30, &other);
+    world.write_claude_transcript(S6, "src/api", "Measure the start-up", 30);
+    let codex = RecordedProcess::new(4720, ticks(4720), now_ms() - 5 * MINUTE_MS)
+        .comm("codex")
+        .argv(&["codex"])
+        .exe("/opt/codex/bin/codex")
+        .cwd(world.work_dir("src/ops"))
+        .tty(136, 20);
+    world.add_process(codex);
+    world
+}
+
+#[track_caller]
+fn ids(said: &Said) -> Vec<String> {
+    let sessions = said.json()["sessions"].as_array().unwrap().clone();
+    let id = |session: &serde_json::Value| session["session_id"].as_str().unwrap().to_owned();
+    sessions.iter().map(id).collect()
+}
+
+#[test]
+fn the_default_view_shows_what_is_live_unknown_or_died_today() {
+    insta::assert_snapshot!(busy_world().run("list").text());
+}
+
+#[test]
+fn plain_whosup_lists() {
+    let world = busy_world();
+    assert_eq!(world.run("").out, world.run("list").out);
+}
+
+#[test]
+fn the_table_fits_the_terminal() {
+    let world = busy_world();
+    for width in [40, 60, 80, 100, 160] {
+        let said = world.run_on_terminal("list", width, false);
+        for line in said.out.lines() {
+            assert!(crate::text::width(line) <= width, "{width}: {line}");
+        }
+        insta::assert_snapshot!(format!("table_{width}"), said.out);
+    }
+}
+
+#[test]
+fn states_have_colours_on_a_terminal() {
+    let said = busy_world().run_on_terminal("list --columns id,state", 80, true);
+    insta::assert_snapshot!(said.out.replace('\u{1b}', "^"));
+}
+
+#[test]
+fn sub_agents_stand_below_their_parent() {
+    let world = busy_world();
+    let said = world.run("list --sub-agents --columns id,title,state");
+    insta::assert_snapshot!(said.out);
+    assert!(!world.run("list").out.contains("Look for the test"));
+}
+
+#[test]
+fn json_has_the_sub_agents_of_what_is_shown() {
+    let said = busy_world().run("list --json --phase working");
+    assert_eq!(ids(&said).len(), 2, "{}", said.text());
+    assert_eq!(said.json()["sessions"][1]["parent_session_id"], S1);
+}
+
+#[test]
+fn filters_select_the_same_in_the_table_and_in_json() {
+    let world = busy_world();
+    for (filter, expected) in [
+        ("--phase waiting", vec![S3, S2]),
+        ("--phase waiting,idle", vec![S3, S2, S4]),
+        ("--liveness unknown", vec![S6]),
+        ("--liveness exited", vec![S5]),
+        ("--cwd @HOME@/src/api --liveness live,unknown", vec![S4, S6]),
+        ("--cwd @HOME@/src --liveness unknown", vec![S6]),
+        ("--since 15m --liveness live --phase waiting", vec![S2]),
+        (
+            "--since 2026-11-27T20:55:00Z --phase working --agent claude-code --limit 0",
+            vec![],
+        ),
+        ("--agent codex", vec![]),
+    ] {
+        let said = world.run(&format!("list --json {filter}"));
+        assert_eq!(ids(&said), expected, "{filter}");
+        let table = world.run(&format!("list --columns full-id {filter}"));
+        let rows: Vec<&str> = table
+            .out
+            .lines()
+            .skip(1)
+            .filter(|row| *row != "-")
+            .collect();
+        assert_eq!(rows, expected, "{filter}: {}", table.text());
+    }
+}
+
+#[test]
+fn a_limit_keeps_the_first_of_the_order() {
+    let world = busy_world();
+    for (order, expected) in [
+        ("state", [S3, S2]),
+        ("activity", [S1, S2]),
+        ("agent", [S1, S2]),
+        ("pid", [S1, S2]),
+        ("directory", [S4, S5]),
+    ] {
+        let said = world.run(&format!("list --columns full-id --limit 2 --sort {order}"));
+        let rows: Vec<&str> = said.out.lines().skip(1).filter(|row| *row != "-").collect();
+        assert_eq!(rows, expected, "{order}");
+    }
+}
+
+#[test]
+fn an_orphan_leaves_the_default_view_after_a_day() {
+    let world = World::new();
+    let day = 24 * 60;
+    world.write_claude_record(4711, S1, "src/shop", day - 1, &json!({}));
+    world.write_claude_transcript(S1, "src/shop", "Yesterday evening", day - 1);
+    world.write_claude_record(4712, S2, "src/shop", day + 1, &json!({}));
+    world.write_claude_transcript(S2, "src/shop", "Before that", day + 1);
+    let started = json!({ "startedAt": now_ms() - 2 * i64::from(day as i32) * MINUTE_MS });
+    world.write_claude_record(4712, S2, "src/shop", day + 1, &started);
+    assert_eq!(ids(&world.run("list --json")), [S1]);
+    assert_eq!(ids(&world.run("list --json --all")), [S1, S2]);
+}
+
+#[test]
+fn ndjson_tells_its_lines_apart() {
+    let world = busy_world();
+    world.write(".claude/sessions/9.json", "");
+    let said = world.run("list --ndjson");
+    let kinds: Vec<String> = said
+        .out
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["kind"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let sessions = kinds.iter().filter(|kind| *kind == "session").count();
+    assert_eq!(kinds[0], "snapshot");
+    assert_eq!(sessions, 7, "{}", said.text());
+    assert_eq!(kinds[8..], ["unattributed", "problem"]);
+}
+
+#[test]
+fn nothing_live_says_what_was_looked_at() {
+    let world = World::new();
+    world.write(".claude/settings.json", "{}");
+    insta::assert_snapshot!(world.run("list").text());
+    insta::assert_snapshot!(world.run("list --all").text());
+    insta::assert_snapshot!(world.run("list --phase waiting --agent codex").text());
+    assert_eq!(world.run("list --json").err, "");
+}
+
+#[test]
+fn problems_are_summed_up_in_one_line_and_shown_when_asked_for() {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({}));
+    world.write(".claude/sessions/9.json", "");
+    world.write(".claude/sessions/10.json", "[[[[");
+    world.write(".claude/sessions/no\u{1b}[31mte.json", "{}");
+    let said = world.run("list");
+    assert_eq!(
+        said.err,
+        "warning: 3 things could not be read; `whosup list --problems` shows them\n"
+    );
+    insta::assert_snapshot!(world.run("list --problems").text());
+}
+
+#[test]
+fn what_agents_wrote_cannot_steer_the_terminal() {
+    let mut world = World::new();
+    let name = "a\u{1b}]0;x\u{7}b\u{202e}c\nd\u{9b}2Je";
+    world.add_claude(4711, S1, "src/\u{1b}[2Jshop", 3, &json!({ "name": name }));
+    let transcript = "src/\u{1b}[2Jshop";
+    world.write_claude_transcript(S1, transcript, "x\u{1b}[2J", 3);
+    for line in ["list", &format!("show {S1} --tail 5"), &format!("why {S1}")] {
+        let said = world.run_on_terminal(line, 200, false);
+        let text = said.text();
+        let is_steering = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!text.chars().any(is_steering), "{line}: {text:?}");
+    }
+}
+
+#[test]
+fn an_inferred_life_is_marked() {
+    let mut world = World::new();
+    // A version without a registry: paired by its transcript alone.
+    world.add_claude_process(4711, "src/shop", &[]);
+    world.write_claude_transcript(S1, "src/shop", "Fix the flaky login test", 3);
+    insta::assert_snapshot!(world.run("list").text());
+}
+
+#[test]
+fn prompts_are_kept_out_of_titles() {
+    let world = busy_world();
+    world.write(".config/whosup/config.toml", "prompts = \"hide\"\n");
+    for line in ["list --all", "list --all --json", &format!("show {S1}")] {
+        let said = world.run(line);
+        assert!(
+            !said.out.contains("Fix the flaky login test"),
+            "{}",
+            said.text()
+        );
+    }
+    let said = world.run("list");
+    assert!(said.out.contains("API 🦀 v2"), "{}", said.text());
+}
+
+#[test]
+fn a_home_of_the_configuration_is_looked_at() {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({}));
+    std::fs::rename(world.path(".claude"), world.path("work-claude")).unwrap();
+    assert_eq!(ids(&world.run("list --json")).len(), 0);
+    let config = "[homes]\nclaude-code = [\"~/work-claude\"]\n";
+    world.write(".config/whosup/config.toml", config);
+    let said = world.run("list --json");
+    assert_eq!(ids(&said), [S1], "{}", said.text());
+    assert_eq!(said.json()["sessions"][0]["home"], "@HOME@/work-claude");
+}

@@ -1,0 +1,174 @@
+//! `whosup show`, `why`, `check` and `pid`
+
+use serde_json::json;
+
+use super::world::{S1, S2, S3, S4, World};
+
+/// One live session, one that died, one of another machine, one that was left.
+fn world() -> World {
+    let mut world = World::new();
+    let status = json!({ "status": "waiting", "waitingFor": "permission prompt" });
+    world.add_claude(4711, S1, "src/shop", 3, &status);
+    world.write_claude_transcript(S1, "src/shop", "Fix the flaky login test", 3);
+    world.write_claude_sub_agent(S1, "src/shop", "a4a0da5550e2d1dd1");
+    world.write_claude_record(4712, S2, "src/shop", 90, &json!({}));
+    world.write_claude_transcript(S2, "src/shop", "Write the changelog", 90);
+    let other = json!({ "procStart": "Fri Nov 27 20:52:50 2026" });
+    world.write_claude_record(4713, S3, "src/api", 30, &other);
+    world.write_claude_transcript(S4, "src/api", "Long gone", 20_000);
+    world
+}
+
+#[test]
+fn show_tells_all_that_is_known_of_a_session() {
+    let world = world();
+    for (name, id) in [
+        ("live", S1),
+        ("orphan", S2),
+        ("unknown", S3),
+        ("exited", S4),
+    ] {
+        let said = world.run(&format!("show {id} --tail 2"));
+        insta::assert_snapshot!(format!("show_{name}"), said.text());
+    }
+}
+
+#[test]
+fn show_json_is_a_snapshot_of_this_session_with_its_messages() {
+    let world = world();
+    let answer = world.run(&format!("show {S1} --json")).json();
+    assert_eq!(answer["schema_version"], 1);
+    assert_eq!(answer["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["sessions"][0]["session_id"], S1);
+    assert_eq!(answer.get("messages"), None);
+    let answer = world.run(&format!("show {S1} --json --tail 1")).json();
+    assert_eq!(answer["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["messages"][0]["role"], "assistant");
+    assert_eq!(answer["messages"][0]["text"], "Done.\n\tAll tests pass.");
+}
+
+#[test]
+fn why_gives_the_evidence_in_sentences() {
+    let world = world();
+    for (name, id) in [
+        ("live", S1),
+        ("orphan", S2),
+        ("unknown", S3),
+        ("exited", S4),
+    ] {
+        let said = world.run(&format!("why {id}"));
+        insta::assert_snapshot!(format!("why_{name}"), said.text());
+    }
+    let answer = world.run(&format!("why {S2} --json")).json();
+    assert_eq!(answer["sessions"][0]["session_id"], S2);
+    assert!(answer["explanation"].as_array().unwrap().len() > 1);
+}
+
+#[test]
+fn check_and_pid_answer_by_their_exit_status() {
+    let world = world();
+    for (id, check, pid, printed) in [
+        (S1, 0, 0, "4711\n"),
+        (S2, 1, 1, ""),
+        (S3, 3, 3, ""),
+        (S4, 1, 1, ""),
+        ("ffff", 4, 4, ""),
+        ("a/b", 2, 2, ""),
+        ("kimi-cli:0a02", 4, 4, ""),
+        ("claude-code:0a02", 0, 0, "4711\n"),
+    ] {
+        let said = world.run(&format!("check {id}"));
+        assert_eq!(said.status, check, "check {id}: {}", said.text());
+        let said = world.run(&format!("check --quiet {id}"));
+        assert_eq!((said.status, said.out.as_str()), (check, ""), "{id}");
+        if check != 2 {
+            assert_eq!(said.err, "", "{id}");
+        }
+        let said = world.run(&format!("pid {id}"));
+        assert_eq!(
+            (said.status, said.out.as_str()),
+            (pid, printed),
+            "pid {id}: {}",
+            said.text()
+        );
+    }
+}
+
+#[test]
+fn a_live_session_whose_process_is_not_known_is_live_and_has_no_pid() {
+    // A sub-agent lives in its parent's process, or somewhere else: its own is
+    // not told.
+    let world = world();
+    let id = "a4a0da5550e2d1dd1";
+    let shown = world.run(&format!("show {id} --json")).json();
+    assert_eq!(shown["sessions"][0]["liveness"], "live");
+    let is_known = !shown["sessions"][0]["owner"].is_null();
+    assert_eq!(world.run(&format!("check {id}")).status, 0);
+    let said = world.run(&format!("pid {id}"));
+    assert_eq!(said.status, if is_known { 0 } else { 3 }, "{}", said.text());
+}
+
+#[test]
+fn two_live_processes_of_one_session_are_told() {
+    let mut world = world();
+    world.add_claude(4714, S1, "src/shop", 1, &json!({}));
+    let said = world.run(&format!("pid {S1}"));
+    assert_eq!(said.status, 0);
+    assert!(
+        said.err.contains("other live processes claim it"),
+        "{}",
+        said.text()
+    );
+    let table = world.run("list --columns full-id,pid");
+    assert!(table.out.contains(" +1"), "{}", table.text());
+}
+
+#[test]
+fn an_ambiguous_id_lists_the_candidates() {
+    let mut world = world();
+    world.add_claude(4714, S4, "src/api", 1, &json!({ "status": "busy" }));
+    for command in ["why", "show", "check", "check --quiet", "pid"] {
+        assert_eq!(world.run(&format!("{command} 6")).status, 2, "{command}");
+    }
+    insta::assert_snapshot!(world.run("why 6").text());
+    assert_eq!(world.run("check 63").status, 3);
+}
+
+#[test]
+fn an_id_that_is_nowhere_is_told_from_one_that_could_not_be_looked_for() {
+    let world = world();
+    let said = world.run("show ffff");
+    insta::assert_snapshot!(said.text());
+    // A file that makes no sense hides no session...
+    world.write(".claude/sessions/9.json", "");
+    assert_eq!(world.run("show ffff").status, 4);
+}
+
+#[test]
+fn one_id_in_two_homes_is_told_apart_by_home() {
+    let world = world();
+    let (from, to) = (world.path(".claude/projects"), world.path("other/projects"));
+    copy(&from, &to);
+    world.write(
+        ".config/whosup/config.toml",
+        "[homes]\nclaude-code = [\"~/other\"]\n",
+    );
+    let said = world.run(&format!("check {S4}"));
+    assert_eq!(said.status, 2, "{}", said.text());
+    assert!(said.err.contains("in ~/other"), "{}", said.text());
+    let said = world.run(&format!("show {S4} --home @HOME@/other --json"));
+    assert_eq!(said.json()["sessions"][0]["home"], "@HOME@/other");
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! `whosup why --pid`
+
+use serde_json::json;
+use whosup_core::process::{Absent, Pid, ProbeError, RecordedProcess};
+
+use super::world::{MINUTE_MS, S1, S2, World, now_ms, ticks};
+
+fn process(pid: i32) -> RecordedProcess {
+    RecordedProcess::new(pid, ticks(pid), now_ms() - 30 * MINUTE_MS)
+}
+
+#[track_caller]
+fn check(world: &World, pid: i32, status: u8, sentences: &[&str]) {
+    let said = world.run(&format!("why --pid {pid}"));
+    assert_eq!(said.status, status, "{}", said.text());
+    for sentence in sentences {
+        assert!(said.out.contains(sentence), "{sentence}: {}", said.text());
+    }
+}
+
+#[test]
+fn an_agents_process_is_explained_by_its_session() {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({}));
+    check(
+        &world,
+        4711,
+        0,
+        &[
+            "Process 4711 is a process of claude-code and serves 1 session.",
+            S1,
+            "(proven)",
+        ],
+    );
+    let answer = world.run("why --pid 4711 --json").json();
+    assert_eq!(answer["pid"], 4711);
+    assert_eq!(answer["sessions"][0]["session_id"], S1);
+}
+
+#[test]
+fn an_agents_process_without_a_session_is_unknown() {
+    let mut world = World::new();
+    let codex = process(4720)
+        .comm("codex")
+        .argv(&["codex"])
+        .exe("/opt/codex/bin/codex")
+        .cwd(world.work_dir("src/ops"))
+        .tty(136, 20);
+    world.add_process(codex);
+    check(
+        &world,
+        4720,
+        3,
+        &["Process 4720 is codex, and which session it serves is not known"],
+    );
+    let answer = world.run("why --pid 4720 --json").json();
+    assert_eq!(answer["unattributed"][0]["pid"], 4720);
+}
+
+#[test]
+fn a_launcher_is_explained_by_the_process_that_does_the_work() {
+    let mut world = World::new();
+    let launcher = process(4700)
+        .comm("node")
+        .argv(&["node", "/opt/lib/node_modules/.bin/codex"])
+        .exe("/usr/bin/node")
+        .cwd(world.work_dir("src/ops"))
+        .tty(136, 20);
+    world.add_process(launcher);
+    check(
+        &world,
+        4700,
+        4,
+        &["Process 4700 is a launcher of codex", "is gone"],
+    );
+    let codex = process(4720)
+        .ppid(4700)
+        .comm("codex")
+        .argv(&["codex"])
+        .exe("/opt/codex/bin/codex")
+        .cwd(world.work_dir("src/ops"))
+        .tty(136, 20);
+    world.add_process(codex);
+    check(
+        &world,
+        4700,
+        3,
+        &["Process 4700 is a launcher of codex; process 4720 does the work."],
+    );
+}
+
+#[test]
+fn a_process_that_is_no_agent_is_told_by_what_it_runs_and_below_what() {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({}));
+    world.add_process(process(4800).ppid(4711).comm("bash").exe("/bin/bash"));
+    check(
+        &world,
+        4800,
+        4,
+        &[
+            "Process 4800 runs /bin/bash, which is no agent that is known.",
+            "It runs below process 4711, a process of claude-code.",
+            &format!("That process serves session {S1}."),
+        ],
+    );
+}
+
+#[test]
+fn a_pid_that_nobody_has_is_told_with_the_claims_that_name_it() {
+    let world = World::new();
+    world.write_claude_record(4715, S2, "src/api", 90, &json!({}));
+    world.write_claude_transcript(S2, "src/api", "Write the changelog", 90);
+    check(
+        &world,
+        4715,
+        4,
+        &["No process has the PID 4715.", S2, "has exited"],
+    );
+    check(&world, 4716, 4, &["No process has the PID 4716."]);
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_unknown() {
+    let mut world = World::new();
+    let pid = Pid::new(4900).unwrap();
+    let error = ProbeError::Process {
+        pid,
+        reason: Absent::PermissionDenied,
+    };
+    world.change_table(|table| table.with_probe_error(4900, error));
+    check(&world, 4900, 3, &["Process 4900 could not be looked at"]);
+    let mut stranger = process(4901).comm("node");
+    stranger.details.exe = Err(Absent::PermissionDenied);
+    world.add_process(stranger);
+    check(
+        &world,
+        4901,
+        3,
+        &["Whether process 4901 is an agent is unknown"],
+    );
+}
+
+#[test]
+fn a_process_that_waits_to_be_reaped_has_exited() {
+    let mut world = World::new();
+    world.add_process(process(4902).comm("claude").zombie());
+    world.add_process(process(4903).comm("kworker").kernel_thread());
+    check(&world, 4902, 4, &["Process 4902 has exited"]);
+    check(
+        &world,
+        4903,
+        4,
+        &["Process 4903 is a thread of the kernel."],
+    );
+}

@@ -1,0 +1,83 @@
+//! Where a small file should be there may be anything.
+
+use std::fs::File;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::world::World;
+
+/// Far above what a look takes, far below what reading such files would.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
+
+const HUGE_BYTES: u64 = 200 * 1024 * 1024;
+const DEEP_LEVELS: usize = 200_000;
+
+fn make_fifo(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+}
+
+#[test]
+fn odd_files_are_problems_and_the_rest_is_shown() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let sessions = record.parent().unwrap();
+    make_fifo(&sessions.join("2000000001.json"));
+    symlink("/dev/zero", sessions.join("2000000002.json")).unwrap();
+    std::fs::create_dir(sessions.join("2000000003.json")).unwrap();
+    let huge = File::create(sessions.join("2000000004.json")).unwrap();
+    huge.set_len(HUGE_BYTES).unwrap();
+    let deep = "[".repeat(DEEP_LEVELS);
+    std::fs::write(sessions.join("2000000005.json"), &deep[..200_000]).unwrap();
+    std::fs::write(sessions.join("2000000006.json"), "").unwrap();
+    std::fs::write(sessions.join("2000000007.json"), b"\xff\xfe{}").unwrap();
+
+    for arguments in [
+        &["list", "--json", "--cwd", "."][..],
+        &["list", "--json", "--all", "--cwd", "."],
+    ] {
+        let began = Instant::now();
+        let said = world.run(arguments);
+        assert!(began.elapsed() < LOOK_TIME_MAX, "{:?}", began.elapsed());
+        assert_eq!(said.status, 0, "{}", said.err);
+        assert_eq!(said.sessions()[0]["session_id"], world.s1);
+        let answer = said.json();
+        let problems = answer["problems"].as_array().unwrap();
+        for number in 1..=7 {
+            let path = sessions.join(format!("200000000{number}.json"));
+            let is_told = problems
+                .iter()
+                .any(|one| one["path"] == path.to_str().unwrap());
+            assert!(is_told, "{}: {problems:?}", path.display());
+        }
+    }
+    assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
+}
+
+#[test]
+fn an_odd_configuration_is_a_failure_and_never_waited_for() {
+    let world = World::new();
+    let path = world.write(".config/whosup/config.toml", "");
+    std::fs::remove_file(&path).unwrap();
+    make_fifo(&path);
+    let began = Instant::now();
+    let said = world.run(["list"]);
+    assert!(began.elapsed() < LOOK_TIME_MAX);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(said.err.contains("it is a FIFO"), "{}", said.err);
+}
+
+#[test]
+fn a_fifo_and_a_device_in_place_of_a_transcript_are_never_waited_for() {
+    let world = World::new();
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    std::fs::remove_file(&transcript).unwrap();
+    make_fifo(&transcript);
+    let began = Instant::now();
+    let said = world.run(["list", "--all", "--json"]);
+    assert!(began.elapsed() < LOOK_TIME_MAX);
+    assert_eq!(said.status, 0, "{}", said.err);
+}

@@ -1,0 +1,139 @@
+//! Real processes that pose as agents: started, killed, reaped, replaced.
+
+use std::fs::File;
+use std::process::Stdio;
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::world::World;
+
+#[test]
+fn a_session_is_live_until_its_process_exits() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    let pid = posing.pid();
+    world.write_claude_record(pid, &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+
+    let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
+    let [session] = sessions.as_slice() else {
+        panic!("{sessions:?}");
+    };
+    assert_eq!(session["session_id"], world.s1);
+    assert_eq!(session["liveness"], "live");
+    assert_eq!(session["reason"], "start-stamp");
+    assert_eq!(session["confidence"], "proven");
+    assert_eq!(session["phase"], "idle");
+    assert_eq!(session["owner"]["pid"], pid);
+    assert_eq!(session["owner"]["start_stamp"], posing.start());
+    assert_eq!(world.run(["check", "--quiet", world.s1.as_str()]).status, 0);
+    let said = world.run(["pid", &world.s1[..10]]);
+    assert_eq!((said.status, said.out), (0, format!("{pid}\n")));
+    let said = world.run(["why", "--pid", &pid.to_string()]);
+    assert_eq!(said.status, 0);
+    assert!(said.out.contains(&world.s1), "{}", said.out);
+
+    posing.kill();
+    let said = world.run(["check", world.s1.as_str()]);
+    assert_eq!(said.status, 1, "{}", said.out);
+    assert!(said.out.starts_with("exited (zombie): "), "{}", said.out);
+
+    posing.reap();
+    let said = world.run(["check", world.s1.as_str()]);
+    assert_eq!(said.status, 1, "{}", said.out);
+    assert!(
+        said.out.starts_with("exited (no-such-process): "),
+        "{}",
+        said.out
+    );
+    let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
+    assert_eq!(sessions[0]["orphan"], true, "{sessions:?}");
+    let said = world.run(["pid", world.s1.as_str()]);
+    assert_eq!((said.status, said.out.as_str()), (1, ""));
+}
+
+#[test]
+fn a_pid_that_another_process_has_now_is_no_life() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let earlier: u64 = posing.start().parse().unwrap();
+    world.write_claude_record(posing.pid(), &(earlier - 1).to_string(), &world.s1);
+    let said = world.run(["check", world.s1.as_str()]);
+    assert_eq!(said.status, 1, "{}", said.out);
+    assert!(
+        said.out.starts_with("exited (pid-reused): "),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_held_lock_is_a_life_and_a_free_one_is_none() {
+    let world = World::new();
+    let thread = format!("01a21ec8-c5bb-78f0-959a-{:012x}", std::process::id());
+    let path = world.write(&format!(".codex/thread-writer-locks/{thread}.lock"), "");
+    let lock = File::options().append(true).open(path).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    // The lock belongs to the open file, which only the child has from now on.
+    let mut posing = world.pose("codex/bin/codex", |command| {
+        command.stdout(Stdio::from(lock));
+    });
+    let said = world.run(["pid", thread.as_str()]);
+    assert_eq!(
+        (said.status, said.out),
+        (0, format!("{}\n", posing.pid())),
+        "{}",
+        said.err
+    );
+    let said = world.run(["why", &format!("codex:{thread}")]);
+    assert!(said.out.contains("lock-held"), "{}", said.out);
+
+    posing.kill();
+    posing.reap();
+    let said = world.run(["check", thread.as_str()]);
+    assert_eq!(said.status, 1, "{}{}", said.out, said.err);
+}
+
+#[test]
+fn a_home_that_only_the_agents_own_process_knows_is_found() {
+    let world = World::new();
+    let elsewhere = world.home().join("elsewhere");
+    let posing = world.pose("@anthropic-ai/claude-code/bin/claude", |command| {
+        command.env("CLAUDE_CONFIG_DIR", &elsewhere);
+    });
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s2);
+    let moved = elsewhere.join("sessions").join(record.file_name().unwrap());
+    std::fs::create_dir_all(moved.parent().unwrap()).unwrap();
+    std::fs::rename(&record, &moved).unwrap();
+    let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
+    let [session] = sessions.as_slice() else {
+        panic!("{sessions:?}");
+    };
+    assert_eq!(session["session_id"], world.s2);
+    assert_eq!(session["liveness"], "live");
+    assert_eq!(session["home"], elsewhere.to_str().unwrap());
+}
+
+#[test]
+fn a_process_without_a_session_is_shown_as_that() {
+    let world = World::new();
+    let posing = world.pose("codex/bin/codex", |_| {});
+    let answer = world.run(["list", "--json", "--cwd", "."]).json();
+    assert_eq!(answer["unattributed"][0]["pid"], posing.pid(), "{answer}");
+    let table = world.run(["list", "--cwd", "."]).out;
+    assert!(table.contains("no session known"), "{table}");
+    let said = world.run(["why", "--pid", &posing.pid().to_string()]);
+    assert_eq!(said.status, 3, "{}", said.out);
+}
+
+#[test]
+fn this_test_is_no_agent() {
+    let world = World::new();
+    let said = world.run(["why", "--pid", &std::process::id().to_string()]);
+    assert_eq!(said.status, 4, "{}", said.out);
+    assert!(
+        said.out.contains("which is no agent that is known"),
+        "{}",
+        said.out
+    );
+}

@@ -1,0 +1,177 @@
+//! The table in a real terminal, and the pane that a real agent lives in.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command as StdCommand, Output};
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::world::{WHOSUP, World, wait_for};
+
+/// Written when a command in a pane has ended.
+const ENDED: &str = "-- ended --";
+
+/// A tmux server of this test alone. It ends with it.
+struct Tmux {
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// Starts one whose first pane runs `command`, or says why there is none.
+    fn start(world: &World, width: usize, command: &str) -> Option<Self> {
+        // A server that is about to end still has its socket.
+        let tmux = Self {
+            socket: world.root().join(format!("tmux-{width}.sock")),
+        };
+        let size = width.to_string();
+        let arguments = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "main",
+            "-x",
+            &size,
+        ];
+        let output = tmux
+            .command(&arguments)
+            .args(["-y", "24", command])
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Some(tmux),
+            Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+            Err(error) => {
+                eprintln!("skipped: cannot run tmux: {error}");
+                None
+            }
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> StdCommand {
+        let mut command = StdCommand::new("tmux");
+        command.arg("-S").arg(&self.socket).args(arguments);
+        command.env_remove("TMUX").env("LC_ALL", "C.UTF-8");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// The text of a pane once its command has ended.
+    fn ended_text(&self, pane: &str, options: &[&str]) -> String {
+        wait_for("the command in the pane to end", || {
+            let mut arguments = vec!["capture-pane", "-p", "-t", pane];
+            arguments.extend(options);
+            let text = String::from_utf8(self.run(&arguments).stdout).unwrap();
+            text.contains(ENDED).then_some(text)
+        })
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.run(&["kill-server"]);
+    }
+}
+
+/// A command for a pane: the program in this world, and a mark when it has ended.
+fn list_command(world: &World, options: &str) -> String {
+    let (home, work_dir) = (world.home(), world.work_dir());
+    format!(
+        "cd '{}' && env -i HOME='{}' PATH=\"$PATH\" TERM=\"$TERM\" TMUX=\"$TMUX\" \
+         '{WHOSUP}' list --cwd . {options} 2>/dev/null; echo '{ENDED}'; exec cat",
+        work_dir.display(),
+        home.display()
+    )
+}
+
+fn write_sessions(world: &World, pid: u32, start: &str) {
+    let record = world.write_claude_record(pid, start, &world.s1);
+    let text = std::fs::read_to_string(&record).unwrap();
+    let waiting = "\"status\":\"waiting\",\"waitingFor\":\"permission prompt\"";
+    let text = text.replace("\"status\":\"idle\"", waiting);
+    std::fs::write(&record, text).unwrap();
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    let text = std::fs::read_to_string(&transcript).unwrap();
+    let title = "修复 🦀 the flaky login test that fails on Mondays, and its sister in the shop";
+    std::fs::write(&transcript, text.replace("Fix the flaky login test", title)).unwrap();
+    world.write_claude_transcript(".claude", &world.s2);
+}
+
+#[test]
+fn the_table_is_as_wide_as_the_terminal_and_no_wider() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    write_sessions(&world, posing.pid(), &posing.start());
+    for width in [60, 100, 160] {
+        let command = list_command(&world, "--all");
+        let Some(tmux) = Tmux::start(&world, width, &command) else {
+            return;
+        };
+        let text = tmux.ended_text("main", &[]);
+        let lines: Vec<&str> = text.lines().take_while(|line| *line != ENDED).collect();
+        // Headings and two sessions: a line that is too wide would be two.
+        assert_eq!(lines.len(), 3, "{width}: {text}");
+        assert!(lines[0].starts_with("AGENT"), "{text}");
+        assert!(lines[1].contains("waiting"), "{text}");
+        assert!(lines[1].contains("(permission)"), "{text}");
+        assert!(lines[1].contains(&world.s1[..8]), "{text}");
+        assert!(lines[1].contains("修复 🦀 the"), "{text}");
+        assert_eq!(lines[1].contains('…'), width < 160, "{text}");
+        let widest = lines.iter().map(|line| line.width()).max().unwrap();
+        assert!(widest <= width, "{widest} of {width}: {text}");
+        let coloured = tmux.ended_text("main", &["-e"]);
+        assert!(coloured.contains("\u{1b}["), "{coloured:?}");
+    }
+}
+
+#[test]
+fn the_pane_that_an_agent_lives_in_is_shown() {
+    let world = World::new();
+    // Copied by starting it once.
+    drop(world.pose_as_claude());
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    let command = agent_command(&world, &program);
+    let Some(tmux) = Tmux::start(&world, 160, &command) else {
+        return;
+    };
+    let pane = "#{pane_id} #{pane_pid}";
+    let told = tmux
+        .run(&["display-message", "-p", "-t", "main", pane])
+        .stdout;
+    let told = String::from_utf8(told).unwrap();
+    let (id, pid) = told.trim().split_once(' ').unwrap();
+    let start = wait_for("the agent to run", || {
+        let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let start = stat
+            .rsplit_once(')')?
+            .1
+            .split_whitespace()
+            .nth(19)?
+            .to_owned();
+        (comm.trim() == "claude").then_some(start)
+    });
+    write_sessions(&world, pid.parse().unwrap(), &start);
+    tmux.run(&[
+        "new-window",
+        "-d",
+        "-t",
+        "main:9",
+        &list_command(&world, ""),
+    ]);
+    let text = tmux.ended_text("main:9", &[]);
+    assert!(text.contains(&format!("tmux main {id}")), "{text}");
+}
+
+fn agent_command(world: &World, program: &Path) -> String {
+    format!(
+        "cd '{}' && exec env -i HOME='{}' '{}'",
+        world.work_dir().display(),
+        world.home().display(),
+        program.display()
+    )
+}
