@@ -4,7 +4,7 @@
 //! The format of `world.json` is told in `tests/fixtures/README.md`.
 
 // Two test programs use this module, each a part of it.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]
 
 mod answers;
 mod files;
