@@ -150,6 +150,11 @@ def continued(stage):
 
 def headless(stage):
     """A run without a terminal is live while it runs, marked so, and exited after."""
+    headless_run(stage)
+
+
+def headless_run(stage):
+    """Makes one run without a terminal, checks it, and returns the session it leaves."""
     mark = new_mark()
     prompt = f"hold-turn{{{mark}}}"
     agent = stage.agent
@@ -169,6 +174,27 @@ def headless(stage):
     started.wait(HELD_SECONDS)
     wait.until("the headless run ended", lambda: not processes.is_running(process), HELD_SECONDS)
     expect.not_live(stage, session, (process,))
+    return session
+
+
+def resume_command(stage):
+    """The command that whosup gives for a session that was killed brings that session back."""
+    if not stage.agent.resumes_alike():
+        raise expect.Skipped("its plain command runs it in another way")
+    if stage.agent.lingers_seconds:
+        session = headless_run(stage)
+    else:
+        run = stage.prompted()
+        wait.until("the turn on disk", lambda: stage.agent.is_written(stage.world, run.session), HELD_SECONDS)
+        run.kill()
+        session = run.session
+    look = stage.look("--all")
+    row = next(iter(look.rows(session)), None)
+    command = row.get("resume") if row else None
+    if not command or command.get("cwd") != stage.app:
+        raise expect.Failed(f"resume is {command} | {expect.shown(look, session)}")
+    again = stage.agent.open_by(command["argv"], stage.world, command["cwd"], session)
+    expect.live(stage, again.truth())
 
 
 def two_in_one_directory(stage):
@@ -326,6 +352,7 @@ CHECKS = (
     ("resumed", resumed),
     ("continued", continued),
     ("headless", headless),
+    ("resume-command", resume_command),
     ("two-never-swapped", two_in_one_directory),
     ("two-launched", two_launched),
     ("two-prompted", two_prompted),

@@ -15,6 +15,7 @@ TURN_SECONDS = 45
 # An agent that took Enter as part of a paste is given it once more after this.
 ENTER_SECONDS = 4
 STILL_SECONDS = 0.3
+SCREEN_LINES_SHOWN = 12
 
 
 class SuiteFault(Exception):
@@ -58,8 +59,8 @@ class Agent:
         raise NotImplementedError
 
     def search_path(self):
-        """Returns the PATH the agent is started with."""
-        return os.environ["PATH"]
+        """Returns the PATH the agent is started with; its own command is on it."""
+        return os.path.dirname(self.argv()[0]) + os.pathsep + os.environ["PATH"]
 
     def argv(self, *arguments):
         """Returns the command line that a person would type."""
@@ -121,6 +122,14 @@ class Agent:
         """Returns the arguments that continue the newest session of the directory, or None."""
         return ("--continue",)
 
+    def is_written(self, world, session):
+        """Tells whether the session's last turn is on disk, so that it could be resumed after a crash."""
+        return True
+
+    def resumes_alike(self):
+        """Tells whether the plain command that resumes a session runs the agent in this column's way."""
+        return True
+
     def own_checks(self):
         """Returns checks that only this agent has, as (name, what it proves, function)."""
         return ()
@@ -130,16 +139,20 @@ class Agent:
 
         `session` is the id it is known to have (a resumed one).
         """
+        return self.open_by(self.argv(*arguments), world, directory, session)
+
+    def open_by(self, argv, world, directory, session=None):
+        """Starts the agent by this command line in a new pane, as `open` does."""
         before = self.sessions_before(world) - {session}
-        run = self.start(world, directory, *arguments)
+        run = self.start(argv, world, directory)
         run.wait_ready()
         run.settle(before, session)
         return run
 
-    def start(self, world, directory, *arguments):
+    def start(self, argv, world, directory):
         """Starts the agent in a new pane and returns the run at once: no process, no session yet."""
-        pane = world.tmux.open_pane(directory, self.variables(world))
-        pane.command(self.argv(*arguments))
+        pane = world.tmux.open_pane(directory, {"PATH": self.search_path(), **self.variables(world)})
+        pane.command(argv)
         return Run(self, world, pane, directory)
 
 
@@ -156,8 +169,14 @@ class Run:
 
     def wait_ready(self):
         """Waits until the agent waits for a prompt, and notes its process."""
-        wait.until(f"{self.agent.name} ready for a prompt", lambda: self.agent.is_ready(self.pane),
-                   LAUNCH_SECONDS, wait.SLOW_STEP_SECONDS)
+        try:
+            wait.until(f"{self.agent.name} ready for a prompt", lambda: self.agent.is_ready(self.pane),
+                       LAUNCH_SECONDS, wait.SLOW_STEP_SECONDS)
+        except wait.Interrupted:
+            raise
+        except wait.NotSeen as error:
+            lines = [line.strip() for line in self.pane.screen().splitlines() if line.strip()]
+            raise SuiteFault(f"{error}; its screen ends: {' / '.join(lines[-SCREEN_LINES_SHOWN:])}") from error
         self.process = wait.until(f"process of {self.agent.name}",
                                   lambda: self.agent.process_below(self.pane.shell_pid), LAUNCH_SECONDS)
 

@@ -1,5 +1,6 @@
 """Claude Code: one native process, a registry file per PID. Seen in 2.1.197, 2026-11."""
 
+import glob
 import json
 import os
 
@@ -7,6 +8,7 @@ import install
 import processes
 from agents.agent import Agent
 
+TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 API_KEY = "sk-ant-api03-mock-model-of-whosup-0123456789-AAAA"
 
 
@@ -81,6 +83,13 @@ class ClaudeCode(Agent):
     def session_that_heard(self, world, model, text):
         asked = model.asked(text)
         return asked[-1].headers.get("x-claude-code-session-id") if asked else None
+
+    def is_written(self, world, session):
+        # Lines are written some time after the screen shows them.
+        for path in glob.glob(world.in_home(".claude", "projects", "*", f"{session}.jsonl")):
+            with open(path, "rb") as file:
+                return b'"type":"assistant"' in file.read(TRANSCRIPT_BYTES_MAX)
+        return False
 
     def own_checks(self):
         from agents import claude_code_checks

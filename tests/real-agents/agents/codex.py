@@ -157,6 +157,9 @@ class CodexAlone(Codex):
     def is_held(self, run):
         return False
 
+    def resumes_alike(self):
+        return False
+
     def own_checks(self):
         from agents import codex_checks
         return codex_checks.ALONE_CHECKS

@@ -61,7 +61,7 @@ def held_turn_survives(stage):
 def launched_at_once(stage):
     """Two launched at the same moment in one directory are never swapped; prompted, each is shown."""
     stage.open(directory=stage.other)
-    runs = [stage.agent.start(stage.world, stage.app) for _ in range(2)]
+    runs = [stage.agent.start(stage.agent.argv(), stage.world, stage.app) for _ in range(2)]
     with expect.Watch(stage) as watch:
         for run in runs:
             run.wait_ready()

@@ -33,7 +33,7 @@ class QwenCode(Agent):
         self.binary = install.binary(install.install(self.packages[0]), "qwen")
 
     def search_path(self):
-        return os.path.dirname(self.node) + os.pathsep + os.environ["PATH"]
+        return os.path.dirname(self.node) + os.pathsep + super().search_path()
 
     def argv(self, *arguments):
         return [self.binary, *arguments]
