@@ -1,0 +1,152 @@
+//! `whosup demo`: shows a command at work on made-up sessions.
+//!
+//! A temporary home gets the files that agents leave, and processes of the
+//! demo's own pose as agents: copies of this program at the places where agents
+//! are installed in that home. The command then runs on a machine that has this
+//! home and these processes only. Nothing outside the temporary directory is
+//! touched, and when the demo ends, its processes and that directory go, also
+//! when a signal ends it. After a SIGKILL its processes go as well, and only
+//! the directory stays.
+
+mod claude_code;
+mod codex;
+mod kimi_cli;
+mod only_these;
+mod part;
+mod props;
+mod qwen_code;
+mod stage;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use whosup_core::command::NoCommands;
+use whosup_core::machine::{Environment, Machine};
+use whosup_core::mounts::Mounts;
+use whosup_core::process::{ProcessTable, system_backend};
+
+use self::only_these::OnlyThese;
+use self::part::Part;
+use self::props::Props;
+use self::stage::Stage;
+use crate::app::{App, say};
+use crate::cli;
+use crate::colour::ColourChoice;
+use crate::commands::{Command, run_command};
+use crate::exit::{ExitStatus, report_usage};
+
+/// One local disk, so that the answers are the same wherever the temporary
+/// directory lies.
+const MOUNTS: &[u8] = b"27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n";
+
+const ABOUT: &str = "\
+This is a demo: these sessions are made up, in a temporary home, and their
+processes are copies of whosup that pose as agents. All of it goes when it ends.";
+
+/// Shows a command at work on made-up sessions.
+///
+/// Makes a temporary home with sessions of every supported agent in every
+/// condition, held by processes of its own that pose as agents, and runs a
+/// command there: `list`, or what comes after `--`. Nothing else on this
+/// machine is looked at or touched, and nothing stays behind, also after
+/// Ctrl-C. (A SIGKILL leaves the temporary directory, but no process.)
+///
+/// Exits with the status of the command.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  whosup demo
+  whosup demo -- list --all --json
+  whosup demo -- why 4f1c0a52
+  whosup demo -- check 4f1c0a52")]
+pub(crate) struct DemoArgs {
+    /// The command to show, with its arguments, instead of `list`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Shows a command at work on made-up sessions.
+///
+/// # Errors
+///
+/// Whatever kept the demo from being put up, or the command from answering.
+pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<ExitStatus> {
+    let words = std::iter::once(OsString::from("whosup")).chain(arguments.command.iter().cloned());
+    let shown = match cli::parse(words) {
+        Ok(shown) => shown,
+        Err(error) => return Ok(report_usage(&error)),
+    };
+    if matches!(shown.command, Some(Command::Demo(_))) {
+        bail!("cannot show a demo in a demo");
+    }
+    if shown.globals.config.is_some() {
+        bail!("cannot use a configuration in a demo: its home has none");
+    }
+    let stage = Stage::build()?;
+    let machine = put_up(&stage)?;
+    say(app.err, ABOUT);
+    match shown.globals.color {
+        ColourChoice::Auto => {}
+        ColourChoice::Always => app.face.is_coloured = true,
+        ColourChoice::Never => app.face.is_coloured = false,
+    }
+    let mut inner = app.on(machine);
+    let answered = run_command(&mut inner, shown.command.unwrap_or_else(Command::list));
+    // While signals still end the demo: whoever reads may take their time.
+    let written = app.out.flush();
+    stage.end()?;
+    let status = answered?;
+    written?;
+    Ok(status)
+}
+
+/// Starts the processes, writes the files, and looks at the result.
+fn put_up(stage: &Stage) -> anyhow::Result<Machine> {
+    let props = Props::new(stage, now_ms());
+    let parts: Vec<Part> = [
+        claude_code::parts(),
+        codex::parts(&props),
+        qwen_code::parts(),
+        kimi_cli::parts(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    for part in &parts {
+        props.folder(part.work_dir)?;
+    }
+    codex::make_folders(&props)?;
+    let props = props.with_actors(stage.start(&parts)?);
+    claude_code::write(&props)?;
+    codex::write(&props)?;
+    qwen_code::write(&props)?;
+    kimi_cli::write(&props)?;
+    stage.end_crashed()?;
+    let home = stage.home().to_owned();
+    let backend = OnlyThese::new(system_backend(), props.pids_that_stay());
+    let table = ProcessTable::look(Arc::new(backend));
+    if let Err(error) = table.processes() {
+        return Err(error).context("cannot show a demo on this machine");
+    }
+    Ok(Machine::new(
+        Environment::new(
+            Some(home.clone()),
+            Some(home.clone()),
+            [("HOME".to_owned(), home.into_os_string())],
+        ),
+        now_ms(),
+        table,
+        Mounts::parse(MOUNTS),
+        Arc::new(NoCommands),
+    ))
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}

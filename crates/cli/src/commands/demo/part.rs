@@ -1,0 +1,90 @@
+//! The parts that processes of a demo play.
+
+use std::path::PathBuf;
+
+use whosup_core::process::{Pid, StartStamp};
+
+/// What one process of the demo poses as.
+#[derive(Debug, Clone)]
+pub(super) struct Part {
+    /// Its name within the demo.
+    pub(super) name: &'static str,
+    /// Where its program is installed, below the home.
+    pub(super) program: &'static str,
+    /// Its arguments, the first of which is what it was started as.
+    pub(super) argv: Vec<String>,
+    /// The directory that it works in, below the home.
+    pub(super) work_dir: &'static str,
+    /// Whether somebody sits before it.
+    pub(super) terminal: Terminal,
+    /// What becomes of it before anybody looks.
+    pub(super) fate: Fate,
+    /// The files that it locks.
+    pub(super) locks: Vec<PathBuf>,
+    /// The files that it keeps open for writing.
+    pub(super) open: Vec<PathBuf>,
+}
+
+/// Whether somebody sits before a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Terminal {
+    /// It has a terminal.
+    Own,
+    /// It has none.
+    None,
+}
+
+/// What becomes of a process before anybody looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It stays.
+    Stays,
+    /// It is killed, and leaves behind what it wrote.
+    Crashes,
+}
+
+impl Part {
+    /// A process at a terminal that stays.
+    pub(super) fn new(
+        name: &'static str,
+        program: &'static str,
+        argv: &[&str],
+        work_dir: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            program,
+            argv: argv.iter().map(|arg| (*arg).to_owned()).collect(),
+            work_dir,
+            terminal: Terminal::Own,
+            fate: Fate::Stays,
+            locks: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// The same without a terminal.
+    pub(super) const fn without_terminal(mut self) -> Self {
+        self.terminal = Terminal::None;
+        self
+    }
+
+    /// The same, killed before anybody looks.
+    pub(super) const fn crashing(mut self) -> Self {
+        self.fate = Fate::Crashes;
+        self
+    }
+}
+
+/// A process that plays a part.
+#[derive(Debug, Clone)]
+pub(super) struct Actor {
+    /// Its PID.
+    pub(super) pid: Pid,
+    /// When it began, raw.
+    pub(super) stamp: StartStamp,
+    /// When it began, in milliseconds since 1970.
+    pub(super) began_at_ms: i64,
+    /// What becomes of it.
+    pub(super) fate: Fate,
+}
