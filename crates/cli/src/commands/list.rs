@@ -29,7 +29,9 @@ Examples:
 
 By default: sessions that are live or unknown, and those that died without an end in the last
 day. Sub-agents are in the table only with --all or --sub-agents; the JSON always has those of
-the sessions that are shown. A state that is marked `?` is inferred, not proven.
+the sessions that are shown. A state that is marked `?` is inferred, not proven. Processes that no
+session is known of are rows of their own, unless --liveness, --phase or --since asks for sessions
+of some kind; in the JSON they stay.
 
 --ndjson prints one object a line, told apart by its field `kind`: first `snapshot`, then each
 `session`, `unattributed` process and `problem`.";
@@ -75,8 +77,8 @@ pub(crate) struct ListArgs {
     )]
     sort: Order,
     /// No more than so many sessions, sub-agents not counted
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// The columns of the table
     #[arg(
         long,
@@ -165,6 +167,11 @@ impl ListArgs {
     /// no place in a table of them.
     fn is_about_conversations(&self) -> bool {
         !self.liveness.is_empty() || !self.phase.is_empty() || self.since.is_some()
+    }
+
+    fn limit_or_all(&self) -> usize {
+        let limit = self.limit.map(usize::try_from);
+        limit.and_then(Result::ok).unwrap_or(usize::MAX)
     }
 
     fn columns(&self) -> Vec<Column> {

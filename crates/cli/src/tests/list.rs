@@ -108,7 +108,7 @@ fn filters_select_the_same_in_the_table_and_in_json() {
         ("--cwd @HOME@/src --liveness unknown", vec![S6]),
         ("--since 15m --liveness live --phase waiting", vec![S2]),
         (
-            "--since 2026-11-27T20:55:00Z --phase working --agent claude-code --limit 0",
+            "--since 2026-11-27T20:58:00Z --phase working --agent claude-code",
             vec![],
         ),
         ("--agent codex", vec![]),

@@ -1,6 +1,9 @@
 //! The program as a whole: its command line, and its answers about real files,
 //! real processes and a real terminal.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![allow(clippy::print_stderr, reason = "what is skipped is said")]
+
 mod command_line;
 mod help;
 mod odd_files;

@@ -91,7 +91,7 @@ fn shown_keys(
     let top: HashSet<SessionKey> = sessions
         .iter()
         .filter(|session| session.sketch.parent.is_none() && filter.is_shown(session))
-        .take(arguments.limit.unwrap_or(usize::MAX))
+        .take(arguments.limit_or_all())
         .map(|session| session.key.clone())
         .collect();
     if !may_show_below {

@@ -152,9 +152,9 @@ fn say_nothing_is_there(
     reach: &Reach,
 ) -> anyhow::Result<()> {
     let what = match (arguments.is_narrowed(), &reach.depth) {
-        (true, _) => "No session fits what was asked for.",
-        (false, Depth::Live) => "No coding-agent session is live.",
-        (false, Depth::All) => "There is no coding-agent session on this machine.",
+        (true, _) => "No session was found that fits what was asked for.",
+        (false, Depth::Live) => "No live coding-agent session was found.",
+        (false, Depth::All) => "No coding-agent session was found.",
     };
     say(app.err, what);
     say(app.err, "Looked at:");
