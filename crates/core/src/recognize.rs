@@ -14,10 +14,6 @@ use crate::problem::Problem;
 /// How many agent processes one scan looks at.
 const AGENT_PROCESSES_MAX: usize = 10_000;
 
-/// The longest name that the kernel keeps of a process, in bytes
-/// (`TASK_COMM_LEN` less its NUL).
-const COMM_BYTES_MAX: usize = 15;
-
 /// Whose processes are of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Users {
@@ -95,13 +91,7 @@ fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
     // started by.
     comm == "MainThread"
         || agents::is_runtime_name(comm)
-        || adapters.iter().any(|adapter| {
-            let names = adapter.profile().comms.iter();
-            names.into_iter().any(|name| {
-                let kept = name.get(..COMM_BYTES_MAX).unwrap_or(name);
-                kept == comm
-            })
-        })
+        || adapters.iter().any(|adapter| adapter.may_be_called(comm))
 }
 
 /// The homes that a process uses by its own environment; empty if that can't

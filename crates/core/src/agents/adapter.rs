@@ -12,6 +12,10 @@ use crate::machine::{Environment, Machine};
 use crate::phase::{Phase, WaitingFor};
 use crate::problem::Found;
 
+/// The longest name that the kernel keeps of a process, in bytes
+/// (`TASK_COMM_LEN` less its NUL).
+const COMM_BYTES_MAX: usize = 15;
+
 /// Knows one agent: how its processes look, where its files are, what they claim.
 ///
 /// Adapters make claims; they never judge. They read, and write nothing.
@@ -23,6 +27,14 @@ pub trait Adapter: Send + Sync {
     /// started with `environment`: ours, or one of its processes'. Empty
     /// variables count as unset.
     fn homes(&self, environment: &Environment) -> Vec<PathBuf>;
+
+    /// Tells whether one of its processes may have this name in the process
+    /// table, so that the process is worth a closer look: it is among
+    /// [`Profile::comms`], cut as the kernel cuts it.
+    fn may_be_called(&self, comm: &str) -> bool {
+        let mut names = self.profile().comms.iter();
+        names.any(|name| name.get(..COMM_BYTES_MAX).unwrap_or(name) == comm)
+    }
 
     /// Says what a process is to this agent; `None` if it is none of its own.
     ///

@@ -91,6 +91,12 @@ impl Adapter for ClaudeCode {
         home.into_iter().collect()
     }
 
+    fn may_be_called(&self, comm: &str) -> bool {
+        // What the native installer keeps under its version's number, started
+        // by that path, as background workers are.
+        PROFILE.comms.contains(&comm) || processes::is_version(comm)
+    }
+
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         processes::recognize(program)
     }
