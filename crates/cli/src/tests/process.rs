@@ -3,7 +3,7 @@
 use serde_json::json;
 use whosup_core::process::{Absent, Pid, ProbeError, RecordedProcess};
 
-use super::world::{MINUTE_MS, S1, S2, World, now_ms, ticks};
+use super::world::{MINUTE_MS, S1, S2, World, now_ms, project_folder, ticks};
 
 fn process(pid: i32) -> RecordedProcess {
     RecordedProcess::new(pid, ticks(pid), now_ms() - 30 * MINUTE_MS)
@@ -153,4 +153,51 @@ fn a_process_that_waits_to_be_reaped_has_exited() {
         4,
         &["Process 4903 is a thread of the kernel."],
     );
+}
+
+#[test]
+fn a_session_that_a_process_has_left_is_not_one_that_it_serves() {
+    let mut world = World::new();
+    let cwd = world.work_dir("src/shop");
+    let qwen = process(4711)
+        .comm("MainThread")
+        .argv(&["node", "/opt/lib/node_modules/@qwen-code/qwen-code/cli.js"])
+        .exe("/usr/local/bin/node")
+        .cwd(&cwd)
+        .tty(136, 20);
+    world.add_process(qwen);
+    // Left behind by `/clear` twice in quick succession: qwen-code#3714.
+    for (session, minutes_ago) in [(S1, 20), (S2, 10)] {
+        let sidecar = json!({
+            "schema_version": 1,
+            "pid": 4711,
+            "session_id": session,
+            "work_dir": cwd,
+            "hostname": "devbox",
+            "started_at": (now_ms() - minutes_ago * MINUTE_MS) / 1_000,
+            "qwen_version": "0.24.4",
+        });
+        let folder = project_folder(&cwd);
+        world.write(
+            &format!(".qwen/projects/{folder}/chats/{session}.runtime.json"),
+            sidecar.to_string(),
+        );
+    }
+    check(
+        &world,
+        4711,
+        0,
+        &[
+            "Process 4711 is a process of qwen-code and serves 1 session.",
+            &format!("qwen-code session {S2} is live"),
+        ],
+    );
+    let said = world.run(&format!("why {S1}"));
+    assert!(
+        said.out
+            .contains(&format!("Its process went on to session {S2}.")),
+        "{}",
+        said.text()
+    );
+    assert_eq!(world.run(&format!("check {S1}")).status, 1);
 }

@@ -299,8 +299,8 @@ pub(super) fn ticks(pid: i32) -> u64 {
     u64::try_from(pid).unwrap() * 100
 }
 
-/// The name of Claude Code's folder for a directory.
-fn project_folder(work_dir: &Path) -> String {
+/// The name of Claude Code's and Qwen Code's folder for a directory.
+pub(super) fn project_folder(work_dir: &Path) -> String {
     let encode = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     work_dir.to_str().unwrap().chars().map(encode).collect()
 }

@@ -6,6 +6,7 @@ use whosup_core::process::{Pid, Process};
 use whosup_core::recognize::Users;
 use whosup_core::scan::Scanned;
 use whosup_core::session::Session;
+use whosup_core::verdict::Liveness;
 use whosup_core::wire;
 
 use super::write_sentences;
@@ -23,7 +24,10 @@ const CLAIMS_SHOWN_MAX: usize = 20;
 
 /// What is said of a process, and of which sessions.
 struct Said {
+    /// About the process itself.
     sentences: Vec<String>,
+    /// About one session each.
+    explained: Vec<Vec<String>>,
     sessions: Vec<Session>,
     status: ExitStatus,
 }
@@ -32,9 +36,14 @@ impl Said {
     fn only(status: ExitStatus, sentence: String) -> Self {
         Self {
             sentences: vec![sentence],
+            explained: Vec::new(),
             sessions: Vec::new(),
             status,
         }
+    }
+
+    fn explain(&mut self, session: &Session) {
+        self.explained.push(explain(session));
     }
 }
 
@@ -70,12 +79,16 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
             snapshot: &wire::snapshot(app.world.machine(), &snapshot),
             more: WhyMore {
                 pid: Some(pid.get()),
-                explanation: said.sentences,
+                explanation: [said.sentences, said.explained.concat()].concat(),
             },
         };
         write_document(app.out, &document)?;
     } else {
         write_sentences(app, &said.sentences)?;
+        for sentences in &said.explained {
+            writeln!(app.out)?;
+            write_sentences(app, sentences)?;
+        }
     }
     Ok(said.status)
 }
@@ -113,7 +126,7 @@ fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
         evidence.any(|judged| judged.pid == Some(pid))
     });
     for session in claimed.take(CLAIMS_SHOWN_MAX) {
-        said.sentences.extend(explain(session));
+        said.explain(session);
         said.sessions.push(session.clone());
     }
 }
@@ -131,47 +144,60 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
         Role::Session | Role::Client | Role::Host => {}
     }
     let sessions = sessions_of(scanned, pid);
-    if !sessions.is_empty() {
-        return explain_sessions(one, sessions);
-    }
+    let live = sessions
+        .iter()
+        .filter(|session| session.liveness() == Liveness::Live)
+        .count();
     let mut unattributed = scanned.snapshot.unattributed.iter();
-    match unattributed.find(|other| other.process.process.pid == pid) {
-        Some(unattributed) => Said {
+    let unattributed = unattributed.find(|other| other.process.process.pid == pid);
+    let mut said = match unattributed {
+        Some(unattributed) if live == 0 => Said {
             sentences: explain_unattributed(unattributed),
+            explained: Vec::new(),
             sessions: Vec::new(),
             status: ExitStatus::Unknown,
         },
-        None => {
-            let what = role_words(one.role);
-            let sentence = format!("Process {pid} is {what} of {agent} and serves no session now.");
-            Said::only(ExitStatus::NoSuchSession, sentence)
-        }
+        _ => Said::only(status_by(&sessions), head(one, &sessions, live)),
+    };
+    // Live ones come first; of the others the process has been the owner.
+    for session in sessions.iter().take(EXPLAINED_MAX) {
+        said.explain(session);
     }
+    let rest = sessions.iter().skip(EXPLAINED_MAX).map(|session| {
+        let (id, answer) = (&session.key.session, session.liveness().name());
+        vec![format!("Session {id} of it is {answer}.")]
+    });
+    said.explained.extend(rest);
+    said.sessions = sessions.into_iter().cloned().collect();
+    said
 }
 
-fn explain_sessions(one: &AgentProcess, sessions: Vec<&Session>) -> Said {
+/// Says what a process is, and how many sessions it has.
+fn head(one: &AgentProcess, sessions: &[&Session], live: usize) -> String {
     let pid = one.process.pid;
-    let what = role_words(one.role);
-    let count = text::count(sessions.len(), "session", "sessions");
-    let verb = if one.role == Role::Client {
+    let what = format!("{} of {}", role_words(one.role), one.agent);
+    if live == 0 {
+        return format!("Process {pid} is {what}, and no live session of it is known.");
+    }
+    // Also a process that could run a session may show one that a host runs.
+    let shows = |session: &&Session| session.client.as_ref().is_some_and(|its| its.pid == pid);
+    let verb = if sessions.iter().all(shows) {
         "shows"
     } else {
         "serves"
     };
-    let head = format!(
-        "Process {pid} is {what} of {} and {verb} {count}.",
-        one.agent
-    );
-    let mut sentences = vec![head];
-    for session in sessions.iter().take(EXPLAINED_MAX) {
-        sentences.extend(explain(session));
-    }
-    let rest = sessions.iter().skip(EXPLAINED_MAX);
-    sentences.extend(rest.map(|session| format!("It also serves {}.", session.key.session)));
-    Said {
-        sentences,
-        sessions: sessions.into_iter().cloned().collect(),
-        status: ExitStatus::Done,
+    let count = text::count(live, "session", "sessions");
+    format!("Process {pid} is {what} and {verb} {count}.")
+}
+
+fn status_by(sessions: &[&Session]) -> ExitStatus {
+    let has = |liveness| sessions.iter().any(|one| one.liveness() == liveness);
+    if has(Liveness::Live) {
+        ExitStatus::Done
+    } else if has(Liveness::Unknown) {
+        ExitStatus::Unknown
+    } else {
+        ExitStatus::NoSuchSession
     }
 }
 
@@ -252,7 +278,10 @@ fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> 
             above.agent
         ));
         let served = sessions_of(scanned, above.process.pid);
-        if let ([session], Role::Session) = (served.as_slice(), above.role) {
+        let mut live = served
+            .iter()
+            .filter(|session| session.liveness() == Liveness::Live);
+        if let (Some(session), None, Role::Session) = (live.next(), live.next(), above.role) {
             let id = &session.key.session;
             said.sentences
                 .push(format!("That process serves session {id}."));
