@@ -46,6 +46,7 @@ pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::names_in;
 

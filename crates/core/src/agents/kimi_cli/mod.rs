@@ -9,15 +9,17 @@
 //! | `sessions/MD5/SESSION/wire.jsonl` | from the first prompt | the conversation |
 //! | `sessions/MD5/SESSION/state.json` | after a turn | the title |
 //! | `sessions/MD5/SESSION/runtime.json` | by no release so far (kimi-cli#2082) | PID, host, session, directory |
+//! | `logs/kimi.log` | by all processes | which session a starting process made, and which ones were taken up |
 //! | `kimi.json` | at launch | the directories, whose MD5s name the folders |
 //!
 //! None of this is removed at the end, and apart from the sidecar nothing names
 //! a process; the arguments and the environment of the process are blanked. So
 //! a session is paired with a process by its directory and its dates. `/clear`
 //! and `/new` make a new session directory in the same process. A process that
-//! was started for another directory (`--work-dir`) or took up an old session
-//! and said nothing yet can't be paired.
+//! was started for another directory (`--work-dir`) can't be paired.
 
+mod history;
+mod log;
 mod process;
 mod session;
 mod wire;

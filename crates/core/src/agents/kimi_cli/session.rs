@@ -10,6 +10,8 @@ use whosup_process::Pid;
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{ReadSidecarError, SessionId, Sidecar, SidecarPid, read_sidecar};
 
+use super::history::History;
+use super::log::{self, Event};
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
@@ -38,6 +40,8 @@ pub(super) struct Reading<'a> {
     work_dirs: HashMap<String, PathBuf>,
     claims: Vec<Claim>,
     sketches: BTreeMap<SessionId, Sketch>,
+    /// What the log says, once it was read.
+    events: Option<Vec<Event>>,
     problems: Vec<Problem>,
 }
 
@@ -52,9 +56,9 @@ struct SessionDir {
 
 /// When a session was.
 #[derive(Debug, Clone, Copy)]
-struct Dates {
-    born_at_ms: Option<i64>,
-    last_record_at_ms: Option<i64>,
+pub(super) struct Dates {
+    pub(super) born_at_ms: Option<i64>,
+    pub(super) last_record_at_ms: Option<i64>,
 }
 
 impl Dates {
@@ -81,6 +85,7 @@ impl<'a> Reading<'a> {
             work_dirs: HashMap::new(),
             claims: Vec::new(),
             sketches: BTreeMap::new(),
+            events: None,
             problems: Vec::new(),
         };
         if *look.depth == Depth::All {
@@ -169,25 +174,62 @@ impl<'a> Reading<'a> {
     /// may belong to.
     fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) -> Vec<Pid> {
         let mut silent: Vec<Pid> = seekers.iter().map(|its| its.process.pid).collect();
-        for session in self.sessions_in(folder) {
-            let claimed = self.read_sidecar(&session, Keep::All);
-            silent.retain(|pid| Some(*pid) != claimed);
-            if seekers.is_empty() {
-                self.sketch(folder, &session, Dates::of_directory(&session));
-                continue;
+        let sessions = self.sessions_in(folder);
+        if seekers.is_empty() {
+            for session in &sessions {
+                self.read_sidecar(session, Keep::All);
+                self.sketch(folder, session, Dates::of_directory(session));
             }
-            let dates = self.read_dates(&session);
+            return silent;
+        }
+        let dates: Vec<Dates> = sessions
+            .iter()
+            .map(|session| self.read_dates(session))
+            .collect();
+        let history = self.history(&sessions, &dates);
+        for (session, dates) in sessions.iter().zip(dates) {
+            let claimed = self.read_sidecar(session, Keep::All);
+            silent.retain(|pid| Some(*pid) != claimed);
+            let dates = history.corrected(&session.id, dates);
+            let is_left = history.is_left_behind(&session.id, dates);
             let fitting: Vec<Pid> = seekers
                 .iter()
-                .filter(|seeker| fits(seeker, &session.id, dates))
+                .filter(|seeker| !is_left && fits(seeker, &session.id, dates))
                 .map(|seeker| seeker.process.pid)
                 .collect();
             silent.retain(|pid| !fitting.contains(pid));
             if is_all || claimed.is_some() || !fitting.is_empty() {
-                self.sketch(folder, &session, dates);
+                self.sketch(folder, session, dates);
+            }
+            if is_left && let Some(sketch) = self.sketches.get_mut(&session.id) {
+                sketch.pairing = PairingRule::Never;
             }
         }
         silent
+    }
+
+    /// What the log says of the sessions of one folder.
+    fn history(&mut self, sessions: &[SessionDir], dates: &[Dates]) -> History {
+        if self.events.is_none() {
+            let path = self.home.root.join("logs").join("kimi.log");
+            let events = log::read(&path).unwrap_or_else(|error| {
+                self.problem(&path, error.reason());
+                Vec::new()
+            });
+            self.events = Some(events);
+        }
+        let events = self.events.clone().unwrap_or_default();
+        let began_at_ms = self
+            .look
+            .processes_of(self.home)
+            .filter(|process| process.role == Role::Session)
+            .map(|process| process.process.began_at_ms.clone().ok());
+        let born = sessions.iter().zip(dates);
+        History::new(
+            events,
+            born.map(|(session, dates)| (session.id.clone(), dates.born_at_ms)),
+            began_at_ms,
+        )
     }
 
     /// A process without a session in its directory may have been started for
@@ -418,5 +460,6 @@ fn existing_wire(session: &Path) -> Option<PathBuf> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make files, now")]
 #[path = "session_tests.rs"]
 mod tests;

@@ -258,6 +258,7 @@ fn part_text(part: &Value) -> Option<&str> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
 

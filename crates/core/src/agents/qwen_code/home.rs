@@ -265,6 +265,7 @@ fn without_comments(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use std::ffi::OsString;
 

@@ -302,6 +302,7 @@ fn prompt_title(record: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
 

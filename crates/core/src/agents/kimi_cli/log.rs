@@ -1,0 +1,153 @@
+//! What the log that all kimi-cli processes share says of sessions.
+//!
+//! `logs/kimi.log` has a line for every session that a process makes when it
+//! starts (`Created new session: ID`), and for every one that a process takes
+//! up: at its start by `--session`, or later, also after `/clear` (`Resuming
+//! session: ID`). It names no process and gives its times by the local clock,
+//! without a zone. Seen in kimi-cli 1.50.0, 2026-11.
+
+use std::path::Path;
+
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+use whosup_sidecar::file::ReadFileError;
+
+use crate::transcript::{TailBounds, TranscriptError, TranscriptFile};
+
+/// How far back from its end the log is read: some hundred starts.
+const LOG_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+/// The function that writes these lines, with its module.
+const PLACE: &str = "kimi_cli.cli:_run:";
+
+/// What happened to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) kind: EventKind,
+    /// The session's id.
+    pub(super) session: String,
+    /// When, in milliseconds since 1970 as if the local clock were that of UTC.
+    pub(super) local_ms: i64,
+}
+
+/// The kinds of things that happen to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventKind {
+    /// A process made it when it started.
+    Created,
+    /// A process took it up.
+    TakenUp,
+}
+
+/// Reads the last events, oldest first. A log that is not there has none.
+///
+/// # Errors
+///
+/// Why it can't be read.
+pub(super) fn read(path: &Path) -> Result<Vec<Event>, TranscriptError> {
+    let file = match TranscriptFile::open(path) {
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let mut events = Vec::new();
+    for line in file.backwards(LOG_BOUNDS)? {
+        let line = line?;
+        events.extend(std::str::from_utf8(line.bytes()).ok().and_then(parse));
+    }
+    events.reverse();
+    Ok(events)
+}
+
+/// Parses `TIME | LEVEL | PLACE | SESSION - TEXT`.
+fn parse(line: &str) -> Option<Event> {
+    let mut fields = line.splitn(4, " | ");
+    let time: DateTime = fields.next()?.trim().parse().ok()?;
+    let place = fields.nth(1)?;
+    let text = fields.next()?.split_once("- ")?.1.trim();
+    if !place.starts_with(PLACE) {
+        return None;
+    }
+    let (kind, session) = [
+        ("Created new session: ", EventKind::Created),
+        ("Resuming session: ", EventKind::TakenUp),
+        ("Continuing previous session: ", EventKind::TakenUp),
+    ]
+    .into_iter()
+    .find_map(|(start, kind)| Some((kind, text.strip_prefix(start)?)))?;
+    let at = Offset::UTC.to_timestamp(time).ok()?;
+    Some(Event {
+        kind,
+        session: session.to_owned(),
+        local_ms: at.as_millisecond(),
+    })
+}
+
+/// Puts the local times of a log on the time line of everybody else.
+///
+/// A session's directory is made in the moment that the log says so; the
+/// difference of the two is the local clock's. The nearest such line counts.
+pub(super) fn time_of(
+    events: &[Event],
+    at: usize,
+    born_at_ms: impl Fn(&str) -> Option<i64>,
+) -> Option<i64> {
+    let event = events.get(at)?;
+    let (nearest, born) = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| event.kind == EventKind::Created)
+        .filter_map(|(place, event)| Some((place, born_at_ms(&event.session)?)))
+        .min_by_key(|(place, _)| place.abs_diff(at))?;
+    let ahead = events.get(nearest)?.local_ms.checked_sub(born)?;
+    event.local_ms.checked_sub(ahead)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "\
+2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:583 |  - Created new session: s-1
+2026-11-27 22:59:58.927 | INFO     | kimi_cli.app:create:204 |  - Loaded config: x=1
+Traceback (most recent call last):
+2026-11-27 23:00:06.872 | INFO     | kimi_cli.ui.shell:run:827 |  - Running with: | kimi_cli.cli:_run:1 |  - Created new session: s-9
+2026-11-27 23:00:11.693 | INFO     | kimi_cli.cli:_run:571 |  - Resuming session: s-2
+2026-11-27 23:00:12.000 | INFO     | kimi_cli.cli:_run:580 | s-2 - Continuing previous session: s-3
+";
+
+    fn events() -> Vec<Event> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("kimi.log");
+        std::fs::write(&path, LOG).expect("a file");
+        read(&path).expect("events")
+    }
+
+    #[test]
+    fn only_what_its_own_code_says_of_sessions_counts() {
+        let events = events();
+        let found: Vec<_> = events
+            .iter()
+            .map(|event| (event.kind, event.session.as_str()))
+            .collect();
+        let right = [
+            (EventKind::Created, "s-1"),
+            (EventKind::TakenUp, "s-2"),
+            (EventKind::TakenUp, "s-3"),
+        ];
+        assert_eq!(found, right);
+        let missing = read(Path::new("/nonexistent/kimi.log")).expect("no events");
+        assert_eq!(missing, []);
+    }
+
+    #[test]
+    fn times_follow_from_when_a_directory_was_made() {
+        let events = events();
+        // Two hours ahead of UTC.
+        let born = |id: &str| (id == "s-1").then_some(1_795_813_198_924);
+        assert_eq!(time_of(&events, 1, born), Some(1_795_813_211_693));
+        assert_eq!(time_of(&events, 1, |_| None), None);
+        assert_eq!(time_of(&events, 9, born), None);
+    }
+}
