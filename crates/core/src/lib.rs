@@ -5,6 +5,17 @@
 //! looks at the processes that they name; [`verdict`] judges; [`merge`] makes
 //! [sessions](session) of them; views ([`wire`], [`explain`]) print. A
 //! [`scan`](scan::scan) is one pass along that line. It writes nothing.
+//!
+//! ```
+//! use whosup_core::machine::Machine;
+//! use whosup_core::scan::{Scope, scan};
+//!
+//! let machine = Machine::here();
+//! let mut scanned = scan(&machine, &Scope::default());
+//! scanned.describe(|session| session.owner.is_some());
+//! let wire = whosup_core::wire::snapshot(&machine, &scanned.snapshot);
+//! assert_eq!(wire.schema_version, 1);
+//! ```
 
 pub mod agents;
 pub mod claim;

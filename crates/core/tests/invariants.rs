@@ -58,7 +58,10 @@ fn check_none(words: &[&str], allowed: &[&str]) {
     assert!(found.is_empty(), "{found:#?}");
     // The check itself can find what it looks for.
     let anywhere = lines_with(words, &[]);
-    assert!(!anywhere.is_empty(), "none of {words:?} is anywhere: the check checks nothing");
+    assert!(
+        !anywhere.is_empty(),
+        "none of {words:?} is anywhere: the check checks nothing"
+    );
 }
 
 #[test]
@@ -74,7 +77,10 @@ fn only_the_judge_and_the_merge_make_verdicts() {
             "cli/src/",
         ],
     );
-    let of_views = lines_with(&["Verdict::Live(", "Verdict::Exited(", "Verdict::Unknown("], &[]);
+    let of_views = lines_with(
+        &["Verdict::Live(", "Verdict::Exited(", "Verdict::Unknown("],
+        &[],
+    );
     let made: Vec<_> = of_views
         .iter()
         .filter(|line| line.starts_with("cli/") || line.starts_with("core/src/agents/"))
@@ -100,7 +106,14 @@ fn only_formats_are_serialize() {
 #[test]
 fn platform_code_stays_in_its_places() {
     check_none(
-        &["std::os::unix", "std::os::linux", "std::os::windows", "cfg(unix)", "target_os", "rustix::"],
+        &[
+            "std::os::unix",
+            "std::os::linux",
+            "std::os::windows",
+            "cfg(unix)",
+            "target_os",
+            "rustix::",
+        ],
         &[
             "process/src/",
             "sidecar/src/file",
@@ -140,19 +153,53 @@ fn nothing_is_signalled() {
 fn every_path_that_the_documents_name_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut missing = Vec::new();
-    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "PLATFORM.md", "README.md"] {
+    for document in [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "PLATFORM.md",
+        "README.md",
+    ] {
         let text = std::fs::read_to_string(root.join(document))
             .unwrap_or_else(|error| panic!("{document}: {error}"));
         for quoted in text.split('`').skip(1).step_by(2) {
             let is_path = ["crates/", "docs/", "schema/", "tests/", "bench/", ".ci/"]
                 .iter()
                 .any(|start| quoted.starts_with(start));
-            let is_pattern = quoted.contains(['*', ' ']) || quoted.chars().any(|c| c.is_ascii_uppercase() && quoted.contains("AGENT"));
-            let is_placeholder = quoted.contains("AGENT") || quoted.contains("COMMAND") || quoted.contains("HOST") || quoted.contains("PLATFORM");
+            let is_pattern = quoted.contains(['*', ' '])
+                || quoted
+                    .chars()
+                    .any(|c| c.is_ascii_uppercase() && quoted.contains("AGENT"));
+            let is_placeholder = quoted.contains("AGENT")
+                || quoted.contains("COMMAND")
+                || quoted.contains("HOST")
+                || quoted.contains("PLATFORM");
             if is_path && !is_pattern && !is_placeholder && !root.join(quoted).exists() {
                 missing.push(format!("{document}: {quoted}"));
             }
         }
     }
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn the_readme_has_the_table_of_agents() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    let right: Vec<String> = whosup_core::agents::AGENTS
+        .iter()
+        .map(|adapter| {
+            let profile = adapter.profile();
+            format!(
+                "| {} | `{}` | {} | {} |",
+                profile.name, profile.id, profile.detection, profile.checked_against
+            )
+        })
+        .collect();
+    let table: Vec<&str> = readme
+        .lines()
+        .skip_while(|line| !line.starts_with("| Agent | Name here |"))
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .collect();
+    assert_eq!(table, right, "copy the right side into README.md");
 }
