@@ -77,17 +77,6 @@ fn only_the_judge_and_the_merge_make_verdicts() {
             "cli/src/",
         ],
     );
-    let of_views = lines_with(
-        &["Verdict::Live(", "Verdict::Exited(", "Verdict::Unknown("],
-        &[],
-    );
-    let made: Vec<_> = of_views
-        .iter()
-        .filter(|line| line.starts_with("cli/") || line.starts_with("core/src/agents/"))
-        .filter(|line| !line.contains("=>") && !line.contains("matches!") && !line.contains("let "))
-        .filter(|line| !line.ends_with('|') && !line.contains(") |") && !line.contains("| Verdict"))
-        .collect();
-    assert!(made.is_empty(), "{made:#?}");
 }
 
 #[test]
