@@ -151,11 +151,7 @@ impl World {
     ) -> Result<(), ConfigError> {
         scanned.describe(&wanted);
         if self.config()?.prompts == Prompts::Hide {
-            for session in &mut scanned.snapshot.sessions {
-                if session.description.is_title_a_prompt {
-                    session.description.title = None;
-                }
-            }
+            scanned.snapshot.sessions.iter_mut().for_each(hide_prompt);
         }
         Ok(())
     }
@@ -178,6 +174,18 @@ impl World {
             extra,
             &mut processes.to_vec(),
         ))
+    }
+}
+
+/// Takes a title away that is a prompt, also where something else than the
+/// session's own files told it.
+fn hide_prompt(session: &mut Session) {
+    if session.description.is_title_a_prompt {
+        let prompt = session.description.title.take();
+        session
+            .sketch
+            .title
+            .take_if(|title| Some(&*title) == prompt.as_ref());
     }
 }
 

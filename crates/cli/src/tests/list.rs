@@ -241,6 +241,43 @@ fn prompts_are_kept_out_of_titles() {
 }
 
 #[test]
+fn a_prompt_that_an_agent_made_a_name_of_is_kept_out_of_titles_too() {
+    let world = World::new();
+    let thread = "01a21ec8-c5bb-78f0-959a-e72776985ddc";
+    let cwd = world.work_dir("src/ops");
+    let line = |kind: &str, payload: serde_json::Value| json!({ "timestamp": "2026-11-27T20:57:12.128Z", "type": kind, "payload": payload });
+    let meta = json!({
+        "id": thread,
+        "timestamp": "2026-11-27T20:56:28.527Z",
+        "cwd": cwd,
+        "originator": "codex-tui",
+        "cli_version": "0.171.0",
+        "source": "cli",
+    });
+    let prompt = json!({
+        "type": "message",
+        "role": "user",
+        "content": [{ "type": "input_text", "text": "Rotate the keys" }],
+    });
+    let lines = [line("session_meta", meta), line("response_item", prompt)];
+    let name = format!("rollout-2026-11-27T20-56-28-{thread}.jsonl");
+    world.write(
+        &format!(".codex/sessions/2026/11/27/{name}"),
+        lines.map(|line| format!("{line}\n")).concat(),
+    );
+    let named = json!({ "id": thread, "thread_name": "Rotate the keys" });
+    world.write(".codex/session_index.jsonl", format!("{named}\n"));
+    let said = world.run("list --all");
+    assert!(said.out.contains("Rotate the keys"), "{}", said.text());
+    world.write(".config/whosup/config.toml", "prompts = \"hide\"\n");
+    for line in ["list --all", "list --all --json", &format!("show {thread}")] {
+        let said = world.run(line);
+        assert!(said.out.contains("01a21ec8"), "{}", said.text());
+        assert!(!said.out.contains("Rotate"), "{}", said.text());
+    }
+}
+
+#[test]
 fn a_home_of_the_configuration_is_looked_at() {
     let mut world = World::new();
     world.add_claude(4711, S1, "src/shop", 3, &json!({}));
