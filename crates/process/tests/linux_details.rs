@@ -243,6 +243,26 @@ fn a_program_whose_name_ends_like_the_mark_is_not_taken_for_deleted() {
 }
 
 #[test]
+fn a_program_of_another_mount_namespace_is_judged_by_the_root_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let sleep = find_program("sleep").unwrap().canonicalize().unwrap();
+    // A mount that only the process itself can see.
+    let script = "mount -t tmpfs tmpfs \"$0\" && cp \"$1\" \"$0/$2\" && exec \"$0/$2\" \"$3\"";
+    let script = ["-m", "sh", "-c", script, place.to_str().unwrap()];
+    let wrapper = [&script[..], &[sleep.to_str().unwrap(), "agent (deleted)"]].concat();
+    let wrapper = world::in_new(&wrapper);
+    if !world::can_or_skip(&[&wrapper[..], &["0"]].concat()) {
+        return;
+    }
+    let mut command = Command::new(wrapper[0]);
+    let running = Running::spawn(command.args(&wrapper[1..]).arg("1000"));
+    let program = place.join("agent (deleted)");
+    check_exe(&settled(&running, b"agent (deleted)"), &program, false);
+    assert!(!program.exists());
+}
+
+#[test]
 fn a_directory_that_was_removed_is_told_without_the_mark() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap().join("work");

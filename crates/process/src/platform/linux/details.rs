@@ -51,15 +51,20 @@ pub(super) fn not_opened(error: &ProbeError) -> Absent {
     }
 }
 
-/// Reads everything between two reads of the program's path that agree, so
-/// that a process that is executing another program is not told as half of each.
+/// Reads everything between two looks at where its arguments are that agree,
+/// so that a process that is executing another program is not told as half of each.
 fn read_settled(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
+    let mut before = opened.body_stat().arguments;
     for _ in 0..READS_MAX {
         let details = read_opened(opened, buffer);
-        let exe = read_path(opened, "exe").map(|link| link.path);
-        if exe.is_err() || exe == details.exe {
+        let after = match opened.read_body_stat(buffer) {
+            Ok(stat) if !stat.is_exiting() => stat.arguments,
+            _ => return details,
+        };
+        if before == after {
             return details;
         }
+        before = after;
     }
     Details::absent(Absent::Io(
         "the process executes one program after another".to_owned(),
@@ -108,12 +113,15 @@ fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine
         if stat.is_exiting() {
             return Err(Absent::Exited);
         }
-        if text.is_empty() && stat.argument_bytes == Some(0) {
+        if text.is_empty() && stat.arguments.is_some_and(|span| span.bytes == 0) {
             return Ok(line);
         }
         read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
         if !text.is_empty() && *buffer == text {
-            return Ok(parse_command_line(&text, stat.argument_bytes));
+            return Ok(parse_command_line(
+                &text,
+                stat.arguments.map(|span| span.bytes),
+            ));
         }
     }
     Err(Absent::Unsupported)

@@ -45,7 +45,7 @@ fn read_whole(opened: &Opened, buffer: &mut Vec<u8>) -> Field<()> {
         if stat.is_exiting() {
             return Err(Absent::Exited);
         }
-        if stat.environment_bytes == Some(0) {
+        if stat.environment.is_some_and(|span| span.bytes == 0) {
             buffer.clear();
             return Ok(());
         }

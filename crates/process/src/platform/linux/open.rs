@@ -18,7 +18,7 @@ pub(super) struct Opened {
     dir: OwnedFd,
     /// A thread that runs on though the leader is a zombie: the leader has
     /// lost memory, directory and files, the thread has them still.
-    thread: Option<OwnedFd>,
+    thread: Option<(OwnedFd, Stat)>,
     pub(super) stat: Stat,
     has_exited: bool,
 }
@@ -74,7 +74,14 @@ impl Opened {
 
     /// The directory that shows its memory, its current directory and its files.
     pub(super) fn body(&self) -> BorrowedFd<'_> {
-        self.thread.as_ref().unwrap_or(&self.dir).as_fd()
+        let thread = self.thread.as_ref().map(|(dir, _)| dir);
+        thread.unwrap_or(&self.dir).as_fd()
+    }
+
+    /// The `stat` of what the body shows, as it was when it was opened.
+    pub(super) fn body_stat(&self) -> &Stat {
+        let thread = self.thread.as_ref().map(|(_, stat)| stat);
+        thread.unwrap_or(&self.stat)
     }
 
     /// Why it has no memory, directory or files, if so.
@@ -116,7 +123,7 @@ impl Opened {
                 .is_ok_and(|stat| stat.start_ticks == self.stat.start_ticks)
     }
 
-    fn find_running_thread(&self, buffer: &mut Vec<u8>) -> Option<OwnedFd> {
+    fn find_running_thread(&self, buffer: &mut Vec<u8>) -> Option<(OwnedFd, Stat)> {
         let tasks = open_listing(&self.dir, "task").ok()?;
         let mut running = None;
         // A list that breaks off may have led to a thread before it did.
@@ -127,9 +134,10 @@ impl Opened {
             let Ok(thread) = open_dir(&tasks, name) else {
                 return;
             };
-            let stat = read_stat(&thread, buffer);
-            if stat.is_ok_and(|stat| !stat.run_state.is_exited()) {
-                running = Some(thread);
+            if let Ok(stat) = read_stat(&thread, buffer)
+                && !stat.run_state.is_exited()
+            {
+                running = Some((thread, stat));
             }
         });
         running

@@ -34,10 +34,18 @@ pub(super) struct Stat {
     pub(super) start_ticks: u64,
     /// Resident memory (field 24, there in pages).
     rss_bytes: Field<u64>,
-    /// The size of its arguments in memory; `None` if we may not know.
-    pub(super) argument_bytes: Option<u64>,
-    /// The size of its environment in memory; `None` if we may not know.
-    pub(super) environment_bytes: Option<u64>,
+    /// Where its arguments are in memory; `None` if we may not know.
+    pub(super) arguments: Option<Span>,
+    /// Where its environment is in memory; `None` if we may not know.
+    pub(super) environment: Option<Span>,
+}
+
+/// A region of a process's memory. The kernel puts it at another place,
+/// mostly by chance, whenever the process executes a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    start: u64,
+    pub(super) bytes: u64,
 }
 
 impl Stat {
@@ -124,8 +132,8 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         threads: u32::try_from(number(20)?).map_err(|_| malformed("field 20"))?,
         start_ticks: u64::try_from(number(22)?).map_err(|_| malformed("field 22"))?,
         rss_bytes: parse_rss_bytes(&fields),
-        argument_bytes: parse_span(&fields, 48),
-        environment_bytes: parse_span(&fields, 50),
+        arguments: parse_span(&fields, 48),
+        environment: parse_span(&fields, 50),
     })
 }
 
@@ -179,15 +187,13 @@ const fn parse_tty(packed: i32) -> Option<Tty> {
     })
 }
 
-/// The size of a region of memory whose bounds are the field `first` and the
-/// next one; they are zero where we may not know, and before they are set.
-fn parse_span(fields: &[&[u8]; FIELDS_MAX], first: usize) -> Option<u64> {
-    let start = field_number(fields, first).ok()?;
-    let end = field_number(fields, first.checked_add(1)?).ok()?;
-    if start <= 0 {
-        return None;
-    }
-    u64::try_from(end.checked_sub(start)?).ok()
+/// A region of memory whose bounds are the field `first` and the next one;
+/// they are zero where we may not know, and before they are set.
+fn parse_span(fields: &[&[u8]; FIELDS_MAX], first: usize) -> Option<Span> {
+    let start = u64::try_from(field_number(fields, first).ok()?).ok()?;
+    let end = u64::try_from(field_number(fields, first.checked_add(1)?).ok()?).ok()?;
+    let bytes = end.checked_sub(start)?;
+    (start != 0).then_some(Span { start, bytes })
 }
 
 /// Field 24, in pages.

@@ -44,8 +44,8 @@ fn every_field_that_is_needed_is_read() {
     assert!(!stat.is_kernel_thread && !stat.is_exiting());
     assert_eq!(stat.threads, 1);
     assert_eq!(stat.stamp(), StartStamp::LinuxTicks(8123));
-    assert_eq!(stat.argument_bytes, Some(11));
-    assert_eq!(stat.environment_bytes, Some(989));
+    assert_eq!(stat.arguments.map(|span| span.bytes), Some(11));
+    assert_eq!(stat.environment.map(|span| span.bytes), Some(989));
     let page_bytes = u64::try_from(rustix::param::page_size()).unwrap();
     assert_eq!(stat.rss_bytes(), Ok(229 * page_bytes));
 }
@@ -89,7 +89,7 @@ fn a_parent_outside_of_the_namespace_is_none() {
 fn arguments_that_we_may_not_locate_have_no_size() {
     let hidden = SLEEPING.replace("140728000001000 140728000001011", "0 0");
     let stat = parse_stat(&stat_of(b"sh", &hidden)).unwrap();
-    assert_eq!(stat.argument_bytes, None);
+    assert_eq!(stat.arguments, None);
 }
 
 #[test]
