@@ -12,7 +12,7 @@ SETTLE_SECONDS = 4
 # How long "never live" is watched after an end.
 WATCH_SECONDS = 1.0
 ROWS_SHOWN = 4
-FIELDS_SHOWN = ("agent", "session_id", "liveness", "reason", "confidence", "phase", "owner", "owner_shared",
+FIELDS_SHOWN = ("home", "agent", "session_id", "liveness", "reason", "confidence", "phase", "owner", "owner_shared",
                 "client", "client_ambiguous", "detached", "headless", "work_dir", "pane", "superseded_by")
 
 
@@ -25,11 +25,17 @@ class Skipped(Exception):
 
 
 def shown(look, session=None):
-    """Returns the rows of a look in short, for a failure message."""
-    rows = look.rows(session) if session else look.sessions
+    """Returns the rows of a look in short, for a failure message; this world's own come first."""
+    rows = look.rows(session) if session else sorted(look.sessions, key=lambda row: row.get("home") is not None)
     short = [{name: row.get(name) for name in FIELDS_SHOWN if row.get(name) not in (None, False)}
              for row in rows[:ROWS_SHOWN]]
-    return json.dumps({"rows": short, "unattributed": look.unattributed, "problems": look.problems})
+    for row in short:
+        for name in ("owner", "client", "pane"):
+            if isinstance(row.get(name), dict):
+                row[name] = row[name].get("pane") or row[name].get("pid")
+    processes = [{name: entry.get(name) for name in ("agent", "pid", "work_dir", "candidates", "reason")}
+                 for entry in look.unattributed[:ROWS_SHOWN]]
+    return json.dumps({"rows": short, "unattributed": processes, "problems": look.problems[:ROWS_SHOWN]})
 
 
 def differences(look, truth, agent, directory_known=True):
