@@ -173,8 +173,8 @@ impl ProcessTable {
     }
 
     /// Tells whether processes of nested PID namespaces are about: some visible
-    /// process has an id of its own in a namespace below ours. Reads every
-    /// process's `status` the first time it is asked.
+    /// process has an id of its own in a namespace below ours. Asks every
+    /// process the first time it is called.
     #[must_use]
     pub fn has_nested_namespaces(&self) -> bool {
         *self.has_nested.get_or_init(|| {
@@ -186,8 +186,8 @@ impl ProcessTable {
                 .iter()
                 .filter(|process| !process.is_kernel_thread)
                 .any(|process| {
-                    let details = self.details(process);
-                    details.inner_pids.as_ref().is_ok_and(|pids| pids.len() > 1)
+                    let inner_pids = self.backend.inner_pids(process);
+                    inner_pids.is_ok_and(|pids| pids.len() > 1)
                 })
         })
     }

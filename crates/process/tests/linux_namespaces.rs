@@ -35,6 +35,7 @@ fn a_process_of_a_nested_namespace_tells_its_inner_pid() {
     let details = table.details(inner);
     assert_eq!(details.inner_pids, Ok(vec![inner.pid, pid(1)]));
     assert_eq!(details.innermost_pid(), Some(pid(1)));
+    assert_eq!(table.backend().inner_pids(inner), details.inner_pids);
     assert_ne!(details.pid_namespace, table.scope().pid_namespace);
     let outer = table.details(&nested.process());
     assert_eq!(outer.pid_namespace, table.scope().pid_namespace);
@@ -250,6 +251,7 @@ fn check_reused_pid() {
         assert_eq!(details.argv, Err(Absent::Vanished));
         assert_eq!(details.exe, Err(Absent::Vanished));
         assert_eq!(details.inner_pids, Err(Absent::Vanished));
+        assert_eq!(table.inner_pids(&old), Err(Absent::Vanished));
         let environment = table.environment(&old, &["PATH"]);
         assert_eq!(environment, Err(Absent::Vanished));
         assert!(table.details(&new).argv.is_ok());

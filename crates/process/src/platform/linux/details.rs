@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Stat as FileStat, statat};
 
-use crate::{Absent, Details, Field, PidNamespace, ProbeError, Process};
+use crate::{Absent, Details, Field, Pid, PidNamespace, ProbeError, Process};
 
 use super::Proc;
 use super::argv::{CommandLine, parse_command_line};
@@ -40,6 +40,19 @@ pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
         details = Details::absent(Absent::Vanished);
     }
     details
+}
+
+/// Reads the ids of `process` in every namespace, and nothing else.
+pub(super) fn read_inner_pids(table: &Proc, process: &Process) -> Field<Vec<Pid>> {
+    let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
+    let opened = Opened::open_same(&mut look, process)?;
+    let read = read_file(opened.dir(), "status", STATUS_BYTES_MAX, &mut look.buffer)
+        .and_then(|()| Status(&look.buffer).inner_pids())
+        .map_err(|reason| opened.explain(reason, &mut look.buffer))?;
+    if !opened.is_same(&mut look) {
+        return Err(Absent::Vanished);
+    }
+    Ok(read)
 }
 
 /// Why nothing could be read where a table could not be opened. That is no

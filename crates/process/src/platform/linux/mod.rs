@@ -126,6 +126,10 @@ impl Backend for Proc {
         details::read_details(self, process)
     }
 
+    fn inner_pids(&self, process: &Process) -> Field<Vec<Pid>> {
+        details::read_inner_pids(self, process)
+    }
+
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
         environment::read_environment(self, process, names)
     }
