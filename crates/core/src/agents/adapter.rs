@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Details, Process};
+use whosup_process::{Details, Pid, Process};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::claim::{Claim, SessionKey};
@@ -45,6 +45,13 @@ pub trait Adapter: Send + Sync {
     /// The session that a process's arguments name: an id, or the beginning of
     /// one. Loses to anything newer: the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        let _ = program;
+        None
+    }
+
+    /// The directory that a process's arguments say it works in, where that may
+    /// be another than its own.
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         let _ = program;
         None
     }
@@ -307,6 +314,9 @@ pub struct Sketch {
     pub published: Option<Published>,
     /// How it is paired with processes that claim nothing.
     pub pairing: PairingRule,
+    /// A process whose arguments lead to it though they do not name it: they
+    /// name the session that this one was forked from.
+    pub named_by: Option<Pid>,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
@@ -340,6 +350,7 @@ impl Sketch {
             transcript: None,
             published: None,
             pairing: PairingRule::Never,
+            named_by: None,
             is_orphan_when_stale: false,
             is_headless: None,
             is_provisional: false,

@@ -84,6 +84,7 @@ impl Draft {
         mine.transcript = mine.transcript.take().or_else(|| other.transcript.clone());
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
         mine.is_headless = mine.is_headless.or(other.is_headless);
+        mine.named_by = mine.named_by.or(other.named_by);
         mine.is_provisional &= other.is_provisional;
         mine.title = mine.title.take().or_else(|| other.title.clone());
         mine.agent_version = mine

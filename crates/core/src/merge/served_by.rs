@@ -148,11 +148,18 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
 
 fn seeker(process: &AgentProcess, parts: &Parts) -> Seeker {
     let adapter = agents::adapter(&process.agent);
+    let program = process.program();
+    let named_dir = adapter.and_then(|adapter| adapter.work_dir_named_by(&program));
+    let work_dir = named_dir.as_deref().or(process.work_dir());
+    let forked = parts.sketches.iter().find(|sketch| {
+        sketch.named_by == Some(process.process.pid) && sketch.key.agent == process.agent
+    });
     Seeker {
-        work_dir: process.work_dir().map(|dir| real_path(dir, parts)),
+        work_dir: work_dir.map(|dir| real_path(dir, parts)),
         began_at_ms: process.process.began_at_ms.clone().ok(),
         named: adapter
-            .and_then(|adapter| adapter.session_named_by(&process.program()))
+            .and_then(|adapter| adapter.session_named_by(&program))
+            .or_else(|| Some(forked?.key.session.as_str()))
             .map(str::to_owned),
         homes: process.homes.clone(),
         terminal_title: parts.terminal_titles.get(&process.process.pid).cloned(),
@@ -176,6 +183,9 @@ fn put_together(draft: &mut Draft, process: &AgentProcess, rule: PairingRule, by
     };
     let pid = process.process.pid;
     let how = match by {
+        PairedBy::Arguments if draft.sketch.named_by == Some(pid) => {
+            format!("the arguments of process {pid} name the session that it was forked from")
+        }
         PairedBy::Arguments => format!("the arguments of process {pid} name it"),
         PairedBy::Title => format!("the terminal of process {pid} shows its name"),
         PairedBy::Elimination => {
