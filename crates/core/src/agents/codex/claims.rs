@@ -1,14 +1,15 @@
 //! What the locks and rollouts of a home claim, and what is told of its threads.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, facts};
 
-use super::header::Origin;
+use super::header::{Header, Origin};
 use super::locks::{ThreadLock, process_of};
-use super::process::is_headless;
+use super::process::{forked, is_headless, named_work_dir};
 use super::scan::Scanning;
 use super::tail::Tail;
 use super::thread::Segment;
@@ -217,8 +218,12 @@ impl Scanning<'_> {
         let origin = header
             .and_then(|header| header.origin.as_ref())
             .or_else(|| hint.and_then(|hint| hint.origin.as_ref()));
-        let is_headless = origin == Some(&Origin::Headless)
-            || holders.iter().any(|holder| is_headless(&holder.program()));
+        // What runs it now says so, whoever began it.
+        let is_headless = if holders.is_empty() {
+            (origin == Some(&Origin::Headless)).then_some(true)
+        } else {
+            Some(holders.iter().all(|holder| is_headless(&holder.program())))
+        };
         let born_at_ms =
             thread_id::born_at_ms(id).or_else(|| header.and_then(|header| header.born_at_ms));
         Sketch {
@@ -227,7 +232,9 @@ impl Scanning<'_> {
                 .filter(|parent| parent != thread),
             work_dir: header
                 .and_then(|header| header.work_dir.clone())
-                .or_else(|| hint.and_then(|hint| hint.work_dir.clone())),
+                .or_else(|| hint.and_then(|hint| hint.work_dir.clone()))
+                // Before the first prompt only its own process tells.
+                .or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
             born_at_ms,
             last_record_at_ms: segment
                 .filter(|_| is_hosted)
@@ -239,12 +246,41 @@ impl Scanning<'_> {
                 PairingRule::Never
             },
             is_orphan_when_stale: self.locks.contains_key(thread),
-            is_headless: is_headless.then_some(true),
+            is_headless,
+            named_by: header.and_then(|header| self.forked_by(thread, header)),
             title: hint.and_then(|hint| hint.title.clone()),
             agent_version: header.and_then(|header| header.version.clone()),
             started_at_ms: born_at_ms,
             ..Sketch::new(self.key(thread))
         }
+    }
+
+    /// The one process that forked this thread, as its arguments and the
+    /// header say: `codex fork` names the thread that was forked. Nobody if
+    /// other processes or threads fit as well.
+    fn forked_by(&self, thread: &SessionId, header: &Header) -> Option<Pid> {
+        let from = header.forked_from.as_deref()?;
+        let forking = self.look.processes_of(self.home).filter(|its| {
+            its.role == Role::Session
+                && forked(&its.program()).is_some_and(|named| named.eq_ignore_ascii_case(from))
+        });
+        let fits = |thread: &SessionId, process: &AgentProcess| {
+            let born = thread_id::born_at_ms(thread.as_str());
+            let began = process.process.began_at_ms.as_ref().ok();
+            born.zip(began)
+                .is_some_and(|(born, began)| born >= began.saturating_sub(CLOCK_SLACK_MS))
+        };
+        let mut fitting = forking.filter(|process| fits(thread, process));
+        let (Some(process), None) = (fitting.next(), fitting.next()) else {
+            return None;
+        };
+        let mut others = self.segments.iter().filter(|(other, segment)| {
+            *other != thread
+                && self.locks.contains_key(other)
+                && segment.header.forked_from.as_deref() == Some(from)
+        });
+        let is_only_one = !others.any(|(other, _)| fits(other, process));
+        is_only_one.then_some(process.process.pid)
     }
 
     fn last_record_at_ms(&self, segment: &Segment, problems: &mut Vec<Problem>) -> Option<i64> {
@@ -260,4 +296,12 @@ impl Scanning<'_> {
             }
         }
     }
+}
+
+/// The directory that a process works in that runs its own thread.
+fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
+    if process.role != Role::Session {
+        return None;
+    }
+    named_work_dir(&process.program()).or_else(|| process.work_dir().map(Path::to_owned))
 }

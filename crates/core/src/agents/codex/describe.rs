@@ -70,7 +70,7 @@ fn is_plain(path: &Path) -> bool {
 }
 
 fn add_header(description: &mut Description, header: Header) {
-    if header.origin == Some(Origin::Headless) {
+    if header.origin == Some(Origin::Headless) && description.is_headless.is_none() {
         description.is_headless = Some(true);
     }
     description.agent_version = header.version;

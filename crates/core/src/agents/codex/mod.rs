@@ -90,6 +90,10 @@ impl Adapter for Codex {
         process::resumed(program)
     }
 
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
+        process::named_work_dir(program)
+    }
+
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         scan::scan(look, home, &agent())
     }

@@ -14,7 +14,7 @@
 //! ancestry says nothing about the threads it serves.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use super::thread_id::is_uuid;
 use crate::agents::{Program, Role};
@@ -111,11 +111,16 @@ const APP_SERVER_TOOLS: &[&str] = &[
 /// What a Codex process was told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task<'a> {
-    /// Show a terminal interface: a new thread, or the named one, or a fork of
-    /// one, whose own id the arguments do not tell.
+    /// Show a terminal interface: a new thread, or the named one.
     Terminal {
         /// The thread that is resumed.
         resumed: Option<&'a str>,
+    },
+    /// Show a terminal interface: a fork of a thread, whose own id the
+    /// arguments do not tell.
+    Forked {
+        /// The thread that is forked.
+        from: Option<&'a str>,
     },
     /// Run one prompt, or a review, without a terminal interface.
     Headless {
@@ -123,7 +128,10 @@ pub(super) enum Task<'a> {
         resumed: Option<&'a str>,
     },
     /// Serve threads to others.
-    Serve,
+    Serve {
+        /// To programs only, without a person.
+        is_headless: bool,
+    },
     /// Anything that holds no thread.
     Other,
 }
@@ -142,8 +150,8 @@ pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
         return Some(Role::Host);
     }
     Some(match task(program) {
-        Task::Terminal { .. } | Task::Headless { .. } => Role::Session,
-        Task::Serve => Role::Host,
+        Task::Terminal { .. } | Task::Forked { .. } | Task::Headless { .. } => Role::Session,
+        Task::Serve { .. } => Role::Host,
         Task::Other => Role::Auxiliary,
     })
 }
@@ -156,15 +164,56 @@ pub(super) fn resumed<'a>(program: &Program<'a>) -> Option<&'a str> {
     }
     let word = match task(program) {
         Task::Terminal { resumed } | Task::Headless { resumed } => resumed,
-        Task::Serve | Task::Other => None,
+        Task::Forked { .. } | Task::Serve { .. } | Task::Other => None,
     };
     // Anything else is the name of a thread, or a prompt.
     word.filter(|word| is_uuid(word))
 }
 
+/// The thread that the arguments say is forked.
+pub(super) fn forked<'a>(program: &Program<'a>) -> Option<&'a str> {
+    if !is_native(program) {
+        return None;
+    }
+    match task(program) {
+        Task::Forked { from } => from.filter(|from| is_uuid(from)),
+        _ => None,
+    }
+}
+
+/// The directory that the arguments say it works in: `--cd DIR`. The process
+/// stays where it is.
+pub(super) fn named_work_dir(program: &Program<'_>) -> Option<PathBuf> {
+    if !is_native(program) {
+        return None;
+    }
+    let named = program.option("--cd").or_else(|| program.option("-C"))?;
+    let own = program.details.cwd.as_deref();
+    let named = match own {
+        Ok(own) => own.join(named),
+        Err(_) => PathBuf::from(named),
+    };
+    if !named.is_absolute() {
+        return None;
+    }
+    let mut path = PathBuf::new();
+    for component in named.components() {
+        match component {
+            Component::ParentDir => {
+                path.pop();
+            }
+            other => path.push(other),
+        }
+    }
+    Some(path)
+}
+
 /// Tells whether it runs without a person at a terminal.
 pub(super) fn is_headless(program: &Program<'_>) -> bool {
-    matches!(task(program), Task::Headless { .. })
+    matches!(
+        task(program),
+        Task::Headless { .. } | Task::Serve { is_headless: true }
+    )
 }
 
 /// The `codex` script of the npm package, or its link in a `bin` directory.
@@ -241,11 +290,16 @@ fn task<'a>(program: &Program<'a>) -> Task<'a> {
         Some("review") => Task::Headless { resumed: None },
         Some("app-server") => match first_word(rest).0 {
             Some(word) if APP_SERVER_TOOLS.contains(&word) => Task::Other,
-            _ => Task::Serve,
+            _ => Task::Serve { is_headless: false },
         },
-        Some(word) if HOSTS.contains(&word) => Task::Serve,
+        Some(word) if HOSTS.contains(&word) => Task::Serve {
+            is_headless: word == "mcp-server",
+        },
+        Some("fork") => Task::Forked {
+            from: first_word(rest).0,
+        },
         Some(word) if AUXILIARY.contains(&word) => Task::Other,
-        // `fork`, a prompt, or nothing.
+        // A prompt, or nothing.
         _ => Task::Terminal { resumed: None },
     }
 }

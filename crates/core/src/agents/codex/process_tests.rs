@@ -195,3 +195,30 @@ fn arguments_that_are_not_utf_8_are_skipped() {
     };
     assert!(is_headless(&program));
 }
+
+#[test]
+fn the_forked_thread_and_the_directory_are_read_from_the_arguments() {
+    let of = |arguments: &[&str]| {
+        let argv: Vec<&str> = [NPM].iter().chain(arguments).copied().collect();
+        let (process, mut details) = process(NPM, &argv, "codex");
+        details.cwd = Ok(PathBuf::from("/w/app"));
+        let program = Program {
+            process: &process,
+            details: &details,
+        };
+        (
+            forked(&program).map(str::to_owned),
+            named_work_dir(&program),
+        )
+    };
+    assert_eq!(of(&["fork", ID]), (Some(ID.to_owned()), None));
+    assert_eq!(of(&["fork", "--last"]), (None, None));
+    assert_eq!(of(&["resume", ID]), (None, None));
+    let other = Some(PathBuf::from("/w/app/sub"));
+    assert_eq!(of(&["-C", "sub/"]), (None, other.clone()));
+    assert_eq!(of(&["resume", "--cd=./sub", ID]), (None, other));
+    assert_eq!(
+        of(&["exec", "--cd", "/x", "hi"]),
+        (None, Some(PathBuf::from("/x")))
+    );
+}
