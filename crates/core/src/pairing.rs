@@ -6,7 +6,9 @@
 
 use std::path::PathBuf;
 
-use crate::claim::CLOCK_SLACK_MS;
+/// How much older than its process a session may look and still be its own, in
+/// milliseconds: both are dated by this host's clock, so only for rounding.
+const BIRTH_SLACK_MS: i64 = 250;
 
 /// A process that looks for its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -264,7 +266,7 @@ impl Pool<'_> {
             let last = self.candidates.get(*at).and_then(|one| one.last_record_at_ms);
             *at != youngest
                 && last.zip(born(youngest)).is_some_and(|(last, born)| {
-                    last > born.saturating_add(CLOCK_SLACK_MS)
+                    last > born.saturating_add(BIRTH_SLACK_MS)
                 })
         });
         (!is_tie && !is_contradicted).then_some(youngest)
@@ -331,7 +333,7 @@ impl Pool<'_> {
             .is_some_and(|named| candidate.id.starts_with(named));
         let is_since = |at: Option<i64>| {
             at.zip(seeker.began_at_ms)
-                .is_some_and(|(at, began)| at >= began.saturating_sub(CLOCK_SLACK_MS))
+                .is_some_and(|(at, began)| at >= began.saturating_sub(BIRTH_SLACK_MS))
         };
         let is_of_its_time =
             is_since(candidate.born_at_ms) || is_since(candidate.last_record_at_ms);
@@ -354,7 +356,7 @@ impl Pool<'_> {
         self.candidates
             .get(candidate)
             .and_then(|candidate| candidate.born_at_ms)
-            .is_some_and(|born| born > began_at_ms.saturating_add(CLOCK_SLACK_MS))
+            .is_some_and(|born| born > began_at_ms.saturating_add(BIRTH_SLACK_MS))
     }
 }
 

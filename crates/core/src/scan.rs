@@ -218,6 +218,12 @@ fn finish(
         .collect();
     for session in &mut sessions {
         session.pane = pane_of(session.terminal_process(), panes, machine, &agent_pids);
+        // Nothing on disk says it yet: it works where its process does.
+        if session.sketch.work_dir.is_none()
+            && let Some(process) = session.terminal_process()
+        {
+            session.sketch.work_dir = machine.table().details(process).cwd.clone().ok();
+        }
     }
     for one in &mut unattributed {
         one.pane = pane_of(Some(&one.process.process), panes, machine, &agent_pids);

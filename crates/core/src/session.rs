@@ -167,6 +167,9 @@ impl Session {
     /// It runs without a person at a terminal.
     #[must_use]
     pub fn is_headless(&self) -> bool {
+        if self.client.is_some() {
+            return false;
+        }
         self.sketch
             .is_headless
             .or(self.description.is_headless)
