@@ -1,0 +1,437 @@
+//! Makes a world of its description: files, and a recorded process table.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use tempfile::TempDir;
+use whosup_core::agents::Depth;
+use whosup_core::command::NoCommands;
+use whosup_core::machine::{Environment, Machine};
+use whosup_core::mounts::Mounts;
+use whosup_core::scan::{Scope, scan};
+use whosup_core::verdict::Liveness;
+use whosup_process::{
+    Absent, Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
+};
+
+use crate::disk::{Claim, Session, codex_id, uuid};
+use crate::spec::{Agent, ClaimSpec, DIRECTORIES, Form, HOMES, Kind, ProcessSpec, SessionSpec};
+use crate::spec::{Spec, Who};
+
+const MINUTE_MS: i64 = 60_000;
+/// How long before the look the kernel began.
+const UPTIME_MS: i64 = 10_000 * MINUTE_MS;
+/// How long a clock tick is.
+const TICK_MS: i64 = 10;
+/// The PID of the first process.
+const FIRST_PID: i32 = 1000;
+
+/// A world. Its files go when it is dropped.
+pub struct World {
+    home: PathBuf,
+    now_ms: i64,
+    processes: Vec<RecordedProcess>,
+    _directory: TempDir,
+}
+
+/// A live session, as far as two looks must agree on it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LiveRow {
+    pub agent: String,
+    pub session: String,
+    pub home: PathBuf,
+    pub verdict: String,
+    pub owner: Option<i32>,
+}
+
+impl World {
+    pub fn new(spec: &Spec) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("whosup-fast-path-")
+            .tempdir()
+            .unwrap();
+        let home = directory.path().canonicalize().unwrap().join("dev");
+        for number in 0..DIRECTORIES {
+            std::fs::create_dir_all(work_dir(&home, number)).unwrap();
+        }
+        let now = std::time::SystemTime::now();
+        let now = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+        let now_ms = i64::try_from(now.as_millis()).unwrap();
+        let ids: Vec<String> = (0..spec.sessions.len())
+            .map(|number| id(&spec.sessions[number], number, now_ms))
+            .collect();
+        let processes = spec.processes.iter().enumerate();
+        let processes = processes
+            .map(|(number, process)| {
+                let named = named_by_arguments(spec, process, &ids);
+                recorded(process, number, &home, now_ms, named)
+            })
+            .collect();
+        let mut world = Self {
+            home,
+            now_ms,
+            processes,
+            _directory: directory,
+        };
+        for (number, session) in spec.sessions.iter().enumerate() {
+            world.add(spec, session, &ids[number]);
+        }
+        world
+    }
+
+    fn add(&mut self, spec: &Spec, session: &SessionSpec, id: &str) {
+        let home = agent_home(&self.home, session.agent, session.home);
+        let work_dir = work_dir(&self.home, session.directory);
+        let born_at_ms = self.now_ms - session.born_minutes_ago * MINUTE_MS;
+        let since_birth = session.born_minutes_ago * MINUTE_MS;
+        let files = Session {
+            home: &home,
+            id,
+            work_dir: &work_dir,
+            born_at_ms,
+            last_at_ms: born_at_ms + since_birth * session.spoken.unwrap_or(0) / 100,
+        };
+        let mut rollout = None;
+        match (session.agent, session.spoken) {
+            (Agent::ClaudeCode, Some(_)) => files.write_claude_code(),
+            (Agent::Codex, Some(_)) => rollout = Some(files.write_codex()),
+            (Agent::QwenCode, Some(_)) => files.write_qwen_code(),
+            (Agent::KimiCli, Some(_)) => files.write_kimi_cli(),
+            (Agent::KimiCli, None) => files.write_kimi_cli_silent(),
+            (Agent::ClaudeCode | Agent::Codex | Agent::QwenCode, None) => {}
+        }
+        for claim in &session.claims {
+            if session.agent == Agent::Codex {
+                self.hold(spec, session, &files, claim, rollout.as_deref());
+            } else {
+                self.claim(spec, session, &files, claim);
+            }
+        }
+    }
+
+    /// The process that a claim to a session names, by its place in the world.
+    ///
+    /// Whoever lives writes into its own home, and what it keeps beside its
+    /// sessions, into the folder of the directory that it works in; what had a
+    /// PID before may have written anywhere.
+    fn named(&self, spec: &Spec, session: &SessionSpec, claim: &ClaimSpec) -> Option<usize> {
+        let is_beside_session = match session.agent {
+            Agent::QwenCode => claim.form == Form::Sidecar,
+            Agent::KimiCli => true,
+            Agent::ClaudeCode | Agent::Codex => false,
+        };
+        let may_write = |process: &ProcessSpec| {
+            process.home == session.home
+                && (!is_beside_session || process.directory == session.directory)
+        };
+        let index = match &claim.who {
+            Who::Process(index) | Who::Predecessor(index) => index,
+            Who::Gone(_) => return None,
+        };
+        let its: Vec<usize> = (0..spec.processes.len())
+            .filter(|at| {
+                let process = &spec.processes[*at];
+                let is_gone = matches!(claim.who, Who::Predecessor(_));
+                process.agent == session.agent && (is_gone || may_write(process))
+            })
+            .collect();
+        (!its.is_empty()).then(|| its[index.index(its.len())])
+    }
+
+    fn claim(&self, spec: &Spec, session: &SessionSpec, files: &Session<'_>, claim: &ClaimSpec) {
+        let agent = session.agent;
+        let named = self.named(spec, session, claim);
+        let process = named.map(|at| &self.processes[at].process);
+        let ticks_of = |process: &whosup_process::Process| process.stamp.to_string().parse();
+        let (pid, ticks) = match (&claim.who, process) {
+            (Who::Process(_), Some(process)) => (process.pid.get(), ticks_of(process).unwrap()),
+            (Who::Predecessor(_), Some(process)) => {
+                (process.pid.get(), ticks_of(process).unwrap() - 7)
+            }
+            (Who::Gone(pid), _) => (*pid, 12_345_u64),
+            (_, None) => (39_999, 12_345),
+        };
+        let scope = Recorded::initial();
+        let boot = whosup_process::Backend::scope(&scope).boot.unwrap();
+        let said = Claim {
+            pid,
+            ticks: Some(ticks),
+            boot: boot.as_str(),
+            pid_namespace: PidNamespace::INITIAL.0,
+            host: if claim.is_other_host {
+                "elsewhere"
+            } else {
+                "devbox"
+            },
+            at_ms: self.said_at_ms(claim, process),
+        };
+        let kind = named.map_or(Kind::Interactive, |at| spec.processes[at].kind);
+        match (agent, claim.form) {
+            (Agent::ClaudeCode, Form::Registry) => files.claim_claude_code(&said, &json!({})),
+            (Agent::ClaudeCode, Form::Sidecar) => {
+                let silent = json!({ "status": null, "entrypoint": "sdk-cli" });
+                let undated = Claim {
+                    ticks: None,
+                    ..said
+                };
+                files.claim_claude_code(&undated, &silent);
+            }
+            (Agent::ClaudeCode, Form::Lock) => {
+                files.claim_claude_code(&said, &json!({ "kind": "bg" }));
+            }
+            (Agent::QwenCode, Form::Registry) => {
+                let word = if kind == Kind::Host { "daemon" } else { "tui" };
+                files.claim_qwen_code(&said, word);
+            }
+            (Agent::QwenCode, Form::Sidecar) => files.sidecar_qwen_code(&said),
+            (Agent::QwenCode, Form::Lock) => files.lock_qwen_code(&said),
+            (Agent::KimiCli | Agent::Codex, _) => files.sidecar_kimi_cli(&said),
+        }
+    }
+
+    /// When a claim was made. What had the PID before made it before the process
+    /// that has it now began.
+    fn said_at_ms(&self, claim: &ClaimSpec, process: Option<&whosup_process::Process>) -> i64 {
+        let said_at_ms = self.now_ms - claim.at_minutes_ago * MINUTE_MS;
+        let began = process.and_then(|process| process.began_at_ms.clone().ok());
+        match (&claim.who, began) {
+            (Who::Predecessor(_), Some(began)) => said_at_ms.min(began - MINUTE_MS),
+            _ => said_at_ms,
+        }
+    }
+
+    /// Lets a process of Codex hold what it does of a thread.
+    fn hold(
+        &mut self,
+        spec: &Spec,
+        session: &SessionSpec,
+        files: &Session<'_>,
+        claim: &ClaimSpec,
+        rollout: Option<&Path>,
+    ) {
+        let holder = match claim.who {
+            Who::Process(_) => self.named(spec, session, claim),
+            Who::Predecessor(_) | Who::Gone(_) => None,
+        };
+        let mut held = Vec::new();
+        if claim.form != Form::Sidecar {
+            let lock = LockKind::Flock { is_exclusive: true };
+            held.push((files.lock_codex(), vec![lock]));
+        }
+        if claim.form != Form::Lock {
+            held.extend(rollout.map(|path| (path.to_owned(), Vec::new())));
+        }
+        let Some(at) = holder else { return };
+        for (path, locks) in held {
+            let file = file_id(&path);
+            // A thread has one holder at a time.
+            let is_held = self.processes.iter().any(|process| {
+                let open = process.open_files.as_ref();
+                open.is_ok_and(|open| open.iter().any(|holder| holder.file == file))
+            });
+            if !is_held {
+                let process = self.processes[at].clone();
+                self.processes[at] = process.holds(file, Access::ReadWrite, locks);
+            }
+        }
+    }
+
+    fn machine(&self) -> Machine {
+        let view = View {
+            booted_at_ms: Ok(self.now_ms - UPTIME_MS),
+            uid: Ok(rustix::process::geteuid().as_raw()),
+            ..whosup_process::Backend::view(&Recorded::initial())
+        };
+        let mut table = Recorded::initial().with_view(view);
+        for process in &self.processes {
+            table = table.with(process.clone());
+        }
+        Machine::new(
+            Environment::new(Some(self.home.clone()), Some(self.home.clone()), []),
+            self.now_ms,
+            ProcessTable::look(Arc::new(table)),
+            Mounts::parse(b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"),
+            Arc::new(NoCommands),
+        )
+    }
+
+    /// The live sessions of a look.
+    pub fn live_rows(&self, depth: Depth) -> Vec<LiveRow> {
+        let scope = Scope {
+            depth,
+            ..Scope::default()
+        };
+        let machine = self.machine();
+        let scanned = scan(&machine, &scope);
+        let sessions = scanned.snapshot.sessions.iter();
+        let live = sessions.filter(|session| session.liveness() == Liveness::Live);
+        let mut rows: Vec<LiveRow> = live
+            .map(|session| LiveRow {
+                agent: session.key.agent.to_string(),
+                session: session.key.session.to_string(),
+                home: session.key.home.clone(),
+                verdict: format!("{:?}", session.verdict),
+                owner: session.owner.as_ref().map(|owner| owner.pid.get()),
+            })
+            .collect();
+        rows.sort();
+        rows
+    }
+}
+
+fn id(session: &SessionSpec, number: usize, now_ms: i64) -> String {
+    match session.agent {
+        Agent::Codex => codex_id(now_ms - session.born_minutes_ago * MINUTE_MS, number),
+        Agent::ClaudeCode | Agent::QwenCode | Agent::KimiCli => uuid(number + 1),
+    }
+}
+
+/// The session that a process is told to take up: one of its agent and home,
+/// and, where the agent looks no further, of its directory.
+fn named_by_arguments<'a>(
+    spec: &Spec,
+    process: &ProcessSpec,
+    ids: &'a [String],
+) -> Option<&'a str> {
+    let its: Vec<&String> = spec
+        .sessions
+        .iter()
+        .zip(ids)
+        .filter(|(session, _)| {
+            let is_any_directory = matches!(session.agent, Agent::ClaudeCode | Agent::Codex);
+            session.agent == process.agent
+                && session.home == process.home
+                && (is_any_directory || session.directory == process.directory)
+        })
+        .map(|(_, id)| id)
+        .collect();
+    let index = process.names.filter(|_| !its.is_empty())?;
+    Some(its[index.index(its.len())])
+}
+
+fn work_dir(home: &Path, number: usize) -> PathBuf {
+    home.join(format!("src/app{number}"))
+}
+
+/// The first home is where the agent has it by default; the others are known
+/// only to processes that are told of them.
+fn agent_home(home: &Path, agent: Agent, number: usize) -> PathBuf {
+    assert!(number < HOMES);
+    let name = match agent {
+        Agent::ClaudeCode => ".claude",
+        Agent::Codex => ".codex",
+        Agent::QwenCode => ".qwen",
+        Agent::KimiCli => ".kimi",
+    };
+    if number == 0 {
+        home.join(name)
+    } else {
+        home.join(format!("other{number}")).join(name)
+    }
+}
+
+fn file_id(path: &Path) -> FileId {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::metadata(path).unwrap();
+    FileId {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    }
+}
+
+fn recorded(
+    spec: &ProcessSpec,
+    number: usize,
+    home: &Path,
+    now_ms: i64,
+    named: Option<&str>,
+) -> RecordedProcess {
+    let place = i64::try_from(number).unwrap();
+    // No two at the same instant.
+    let began_at_ms = now_ms - spec.began_minutes_ago * MINUTE_MS - place * 1000;
+    let ticks = (began_at_ms - (now_ms - UPTIME_MS)) / TICK_MS;
+    let pid = FIRST_PID + i32::try_from(number).unwrap();
+    let mut process = RecordedProcess::new(pid, u64::try_from(ticks).unwrap(), began_at_ms)
+        .ppid(1)
+        .uid(rustix::process::geteuid().as_raw())
+        .cwd(work_dir(home, spec.directory));
+    process = match spec.agent {
+        Agent::ClaudeCode => claude_code(process, spec.kind, named),
+        Agent::Codex => codex(process, spec.kind, named),
+        Agent::QwenCode => qwen_code(process, spec.kind, named),
+        Agent::KimiCli => kimi_cli(process, spec.kind, named),
+    };
+    if spec.has_terminal && spec.kind != Kind::Host {
+        process = process.tty(136, u32::try_from(number).unwrap());
+    }
+    let variable = match spec.agent {
+        Agent::ClaudeCode => "CLAUDE_CONFIG_DIR",
+        Agent::Codex => "CODEX_HOME",
+        Agent::QwenCode => "QWEN_HOME",
+        Agent::KimiCli => "KIMI_SHARE_DIR",
+    };
+    let moved = agent_home(home, spec.agent, spec.home);
+    process = process.env(&[("HOME", home.to_str().unwrap())]);
+    if spec.home > 0 {
+        process = process.env(&[(variable, moved.to_str().unwrap())]);
+    }
+    if !spec.has_environment {
+        process.environment = Err(Absent::PermissionDenied);
+    }
+    process
+}
+
+fn claude_code(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
+    let mut argv = vec!["claude"];
+    match (kind, named) {
+        (Kind::OneShot, _) => argv.extend(["-p", "hello"]),
+        (Kind::Host, Some(named)) => argv.extend(["--session-id", named]),
+        (Kind::Interactive, Some(named)) => argv.extend(["--resume", named]),
+        (_, None) => {}
+    }
+    process
+        .comm("claude")
+        .exe("/opt/node_modules/@anthropic-ai/claude-code/bin/claude.exe")
+        .argv(&argv)
+}
+
+fn codex(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
+    let mut argv = vec!["codex"];
+    match (kind, named) {
+        (Kind::Host, _) => argv.extend(["app-server", "--listen", "unix://", "--managed-daemon"]),
+        (Kind::OneShot, _) => argv.extend(["exec", "hello"]),
+        (Kind::Interactive, Some(named)) => argv.extend(["resume", named]),
+        (Kind::Interactive, None) => {}
+    }
+    process
+        .comm("codex")
+        .exe("/opt/node_modules/@openai/codex-linux-x64/vendor/x/bin/codex")
+        .argv(&argv)
+}
+
+fn qwen_code(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
+    let mut argv = vec!["node", "/opt/node_modules/@qwen-code/qwen-code/cli.js"];
+    match kind {
+        Kind::Host => argv.push("--acp"),
+        Kind::OneShot => argv.extend(["-p", "hello"]),
+        Kind::Interactive => {}
+    }
+    if let (Some(named), Kind::OneShot | Kind::Interactive) = (named, kind) {
+        argv.extend(["--resume", named]);
+    }
+    process.comm("node").exe("/usr/bin/node").argv(&argv)
+}
+
+fn kimi_cli(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
+    let process = process.exe("/opt/kimi/bin/python3.13");
+    match (kind, named) {
+        (Kind::Interactive | Kind::Host, Some(named)) => process.comm("python3.13").argv(&[
+            "python3.13",
+            "/opt/kimi/bin/kimi",
+            "--session",
+            named,
+        ]),
+        _ => process.comm("Kimi Code").title("Kimi Code"),
+    }
+}
