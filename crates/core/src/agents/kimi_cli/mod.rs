@@ -22,6 +22,7 @@ mod history;
 mod log;
 mod process;
 mod session;
+mod sidecar;
 mod wire;
 mod work_dir;
 

@@ -7,19 +7,16 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use whosup_process::Pid;
-use whosup_sidecar::file::{FileFacts, ReadFileError};
-use whosup_sidecar::{ReadSidecarError, SessionId, Sidecar, SidecarPid, read_sidecar};
+use whosup_sidecar::file::ReadFileError;
+use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
 
 use super::history::History;
 use super::log::{self, Event};
 use super::work_dir::{FolderKind, folder_of};
-use super::{AGENT, process, wire, work_dir};
+use super::{AGENT, process, sidecar, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
-use crate::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject,
-};
+use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 use crate::trust::trust_of;
@@ -391,48 +388,22 @@ impl<'a> Reading<'a> {
         if !is_wanted {
             return None;
         }
-        self.add_claim(&sidecar, pid, path, &facts);
-        pid
-    }
-
-    fn add_claim(&mut self, sidecar: &Sidecar, pid: Option<Pid>, path: PathBuf, facts: &FileFacts) {
-        let key = self.key(&sidecar.session_id);
+        let key = self.key(&session.id);
         let sketch = self
             .sketches
-            .entry(sidecar.session_id.clone())
+            .entry(session.id.clone())
             .or_insert_with(|| Sketch::new(key.clone()));
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.endpoint.clone_from(&sidecar.endpoint);
-        self.claims.push(Claim {
-            key,
-            subject: pid.map_or(Subject::Released, Subject::Process),
-            scope: ClaimedScope {
-                host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
-                boot: sidecar.boot_id.clone(),
-                pid_namespace: sidecar.pid_namespace,
-            },
-            stamp: sidecar.process_start.clone(),
-            dated_at_ms: Some(sidecar.started_at_ms),
-            modified_at_ms: facts.modified_ms,
-            executable: sidecar.executable.clone(),
-            work_dir: Some(sidecar.work_dir.clone()),
-            // A headless run of the same session overwrites the sidecar of the
-            // shell that still serves it, and exits.
-            exclusivity: Exclusivity::Shared,
-            serving: Serving::One,
-            trust: trust_of(facts, self.home, self.look.machine),
+        let source = sidecar::Source {
+            trust: trust_of(&facts, self.home, self.look.machine),
             placement: self.look.machine.mounts().placement_of(&path),
-            evidence: Evidence {
-                kind: EvidenceKind::Sidecar,
-                path: Some(path),
-                says: match (pid, &sidecar.process_start_text) {
-                    (Some(pid), Some(start)) => format!("pid {pid}, start {start}"),
-                    (Some(pid), None) => format!("pid {pid}"),
-                    (None, _) => "released (pid 0)".to_owned(),
-                },
-            },
-        });
+            modified_at_ms: facts.modified_ms,
+            path,
+        };
+        self.claims.push(sidecar::claim(key, &sidecar, source));
+        pid
     }
 }
 

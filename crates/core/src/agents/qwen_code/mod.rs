@@ -17,6 +17,7 @@
 //! names the session that was left; after that the newer date wins.
 //! `qwen -p` and versions before 0.16 write a transcript and nothing else.
 
+mod fit;
 mod home;
 mod process;
 mod project;

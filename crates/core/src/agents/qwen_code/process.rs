@@ -93,6 +93,16 @@ pub(super) fn is_one_shot(program: &Program<'_>) -> bool {
     program.option("--prompt").is_some() || program.has_argument("-p")
 }
 
+/// The prompt in the arguments, if it reaches the transcript as it stands: a
+/// command (`/…`) or a file (`@…`) does not.
+pub(super) fn plain_prompt<'a>(program: &Program<'a>) -> Option<&'a str> {
+    let prompt = program
+        .option("--prompt")
+        .or_else(|| program.option("-p"))?;
+    let is_plain = !prompt.trim().is_empty() && !prompt.contains(['/', '@', '\\']);
+    is_plain.then_some(prompt)
+}
+
 /// Tells whether the arguments ask for the last session of the directory.
 pub(super) fn continues_last(program: &Program<'_>) -> bool {
     program.has_argument("--continue") || program.has_argument("-c")
@@ -240,6 +250,30 @@ mod tests {
         check_role(&process, Some(Role::Session));
         process.details.argv = Err(Absent::PermissionDenied);
         check_role(&process, None);
+    }
+
+    #[test]
+    fn only_a_plain_prompt_is_looked_for_in_transcripts() {
+        let check = |argv: &[&str], right: Option<&str>| {
+            let process = node(argv);
+            let program = Program {
+                process: &process.process,
+                details: &process.details,
+            };
+            assert_eq!(plain_prompt(&program), right, "{argv:?}");
+        };
+        check(
+            &["node", "/usr/bin/qwen", "-p", "count them"],
+            Some("count them"),
+        );
+        check(
+            &["node", "/usr/bin/qwen", "--prompt=count them"],
+            Some("count them"),
+        );
+        check(&["node", "/usr/bin/qwen", "-p", "/review"], None);
+        check(&["node", "/usr/bin/qwen", "-p", "see @notes"], None);
+        check(&["node", "/usr/bin/qwen", "-p", " "], None);
+        check(&["node", "/usr/bin/qwen"], None);
     }
 
     #[test]

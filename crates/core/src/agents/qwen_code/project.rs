@@ -3,20 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, ReadFileError, facts};
 
+use super::fit::{Dates, Fit};
 use super::home::Runtime;
 use super::reading::Reading;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, Depth, PairingRule, Role};
-use crate::claim::CLOCK_SLACK_MS;
 use crate::transcript::{TranscriptError, TranscriptFile};
 
 /// How many projects of a runtime directory are looked at.
@@ -125,11 +124,14 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// A terminal interface of this home that no file names yet may have its
     /// sidecar in a folder that nothing leads to: one wider search for its PID.
     fn search_for_silent_processes(&mut self) {
-        let silent: Vec<Pid> = self
-            .seekers()
-            .into_iter()
+        let look = self.reading.look();
+        let silent: Vec<Pid> = look
+            .processes_of(self.reading.home())
+            .filter(|process| matches!(process.role, Role::Session | Role::Host))
             .filter(|process| !process::is_one_shot(&process.program()))
-            .map(|process| process.process.pid)
+            .map(|process| &process.process)
+            .filter(|process| !self.reading.may_have_published(process))
+            .map(|process| process.pid)
             .collect();
         if silent.is_empty() {
             return;
@@ -170,12 +172,15 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
         for (work_dir, seekers) in seekers_in {
             let project = encoded(work_dir);
+            let has_prompt =
+                |seeker: &&AgentProcess| process::plain_prompt(&seeker.program()).is_some();
+            let are_prompts_wanted = seekers.iter().any(has_prompt);
             for runtime in self.runtimes {
                 let chats = chats_of(&runtime.path.join("projects").join(&project));
                 let chats = self.list(&chats);
                 for session in &chats.transcripts {
                     let path = transcript_path(&chats.directory, session);
-                    if let Some(dates) = self.read_dates(&path) {
+                    if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
                         let fits = Fit::all_of(&seekers, session, &dates);
                         if is_all || !fits.is_empty() {
                             self.sketch_dates(runtime, session, path, dates, &fits);
@@ -186,9 +191,15 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    fn read_dates(&mut self, path: &Path) -> Option<Dates> {
+    fn read_dates(&mut self, path: &Path, are_prompts_wanted: bool) -> Option<Dates> {
         let read = TranscriptFile::open(path).and_then(|file| {
+            let prompts = if are_prompts_wanted {
+                transcript::read_prompts(&file)?
+            } else {
+                Vec::new()
+            };
             Ok(Dates {
+                prompts,
                 birth: transcript::read_birth(&file)?,
                 last_record_at_ms: transcript::read_last_record_at(&file)?,
             })
@@ -221,7 +232,11 @@ impl<'a, 'r> Projects<'a, 'r> {
         let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
         let is_named = fits.iter().any(|fit| fit.is_named);
         let sketch = self.reading.sketch(session);
-        sketch.pairing = PairingRule::Owner;
+        sketch.pairing = if fits.is_empty() {
+            PairingRule::Never
+        } else {
+            PairingRule::Owner
+        };
         sketch.born_at_ms = dates.birth.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
@@ -319,53 +334,10 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 }
 
-/// When a session was, by its records.
-struct Dates {
-    birth: transcript::Birth,
-    last_record_at_ms: Option<i64>,
-}
-
-/// How a process without a claim may be serving a session.
-struct Fit {
-    /// Its arguments name the session.
-    is_named: bool,
-    /// It may have taken up a session that another process left behind.
-    may_have_taken_up: bool,
-    /// It runs without a person at a terminal.
-    is_headless: bool,
-}
-
-impl Fit {
-    fn all_of(seekers: &[&AgentProcess], session: &SessionId, dates: &Dates) -> Vec<Self> {
-        let fits = seekers
-            .iter()
-            .filter_map(|seeker| Self::of(seeker, session, dates));
-        fits.collect()
-    }
-
-    /// `None` if the process can't be serving it: its arguments do not name it,
-    /// and it was neither born nor went on after the process began.
-    fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
-        let program = seeker.program();
-        let named = process::session_named_by(&program);
-        let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
-        let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
-            let since = began.saturating_sub(CLOCK_SLACK_MS);
-            let dates = [dates.birth.born_at_ms, dates.last_record_at_ms];
-            dates.into_iter().flatten().any(|at| at >= since)
-        });
-        (is_named || is_of_its_time).then(|| Self {
-            is_named,
-            may_have_taken_up: is_named || process::continues_last(&program),
-            is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
-        })
-    }
-}
-
 /// The name of a directory's folder: every character but ASCII letters and
 /// digits becomes a hyphen. Not to be undone.
 pub(super) fn encoded(work_dir: &Path) -> String {
-    let text = String::from_utf8_lossy(work_dir.as_os_str().as_bytes());
+    let text = String::from_utf8_lossy(work_dir.as_os_str().as_encoded_bytes());
     // As JavaScript counts: a character outside the basic plane is two units.
     text.encode_utf16()
         .map(|unit| match u8::try_from(unit) {

@@ -80,6 +80,25 @@ pub(super) struct Told<T> {
     pub(super) bad_lines: BadLines,
 }
 
+/// Reads the first and the last prompt, as far as they are near the ends.
+pub(super) fn read_prompts(file: &TranscriptFile) -> Result<Vec<String>, TranscriptError> {
+    let head = file.head(BIRTH_BOUNDS)?;
+    let records = head.lines.iter().flat_map(|line| line.json().values);
+    let mut prompts: Vec<String> = records
+        .filter(is_prompt)
+        .find_map(|record| prompt_text(&record))
+        .into_iter()
+        .collect();
+    for line in file.backwards(LAST_BOUNDS)? {
+        let records = line?.json().values;
+        if let Some(record) = records.iter().rev().find(|record| is_prompt(record)) {
+            prompts.extend(prompt_text(record));
+            break;
+        }
+    }
+    Ok(prompts)
+}
+
 /// Reads what the head and the tail of a transcript tell about its session.
 pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, TranscriptError> {
     let mut bad_lines = BadLines::default();
@@ -401,6 +420,10 @@ mod tests {
         let birth = read_birth(&file).expect("a birth");
         assert_eq!(birth.born_at_ms, Some(1_795_812_784_482));
         assert_eq!(birth.work_dir.as_deref(), Some(Path::new("/w/app")));
+        assert_eq!(
+            read_prompts(&file).expect("prompts"),
+            ["hello\n  one", "hello\n  one"]
+        );
         assert_eq!(
             read_last_record_at(&file).expect("a date"),
             Some(1_795_812_786_000)

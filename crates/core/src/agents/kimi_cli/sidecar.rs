@@ -1,0 +1,55 @@
+//! What a sidecar claims.
+
+use std::path::PathBuf;
+
+use whosup_sidecar::{Sidecar, SidecarPid};
+
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
+    Subject, Trust,
+};
+
+/// Where a sidecar was read.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) modified_at_ms: Option<i64>,
+    pub(super) trust: Trust,
+    pub(super) placement: Placement,
+}
+
+/// The claim of a sidecar.
+///
+/// Not an exclusive one: a headless run of the same session overwrites the
+/// sidecar of the shell that still serves it, and exits.
+pub(super) fn claim(key: SessionKey, sidecar: &Sidecar, source: Source) -> Claim {
+    let (subject, says) = match (sidecar.pid, &sidecar.process_start_text) {
+        (SidecarPid::Process(pid), Some(start)) => {
+            (Subject::Process(pid), format!("pid {pid}, start {start}"))
+        }
+        (SidecarPid::Process(pid), None) => (Subject::Process(pid), format!("pid {pid}")),
+        (SidecarPid::Released, _) => (Subject::Released, "released (pid 0)".to_owned()),
+    };
+    Claim {
+        key,
+        subject,
+        scope: ClaimedScope {
+            host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id.clone(),
+            pid_namespace: sidecar.pid_namespace,
+        },
+        stamp: sidecar.process_start.clone(),
+        dated_at_ms: Some(sidecar.started_at_ms),
+        modified_at_ms: source.modified_at_ms,
+        executable: sidecar.executable.clone(),
+        work_dir: Some(sidecar.work_dir.clone()),
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        trust: source.trust,
+        placement: source.placement,
+        evidence: Evidence {
+            kind: EvidenceKind::Sidecar,
+            path: Some(source.path),
+            says,
+        },
+    }
+}

@@ -1,0 +1,62 @@
+//! Which processes without a claim may be serving a session.
+
+use whosup_sidecar::SessionId;
+
+use super::{process, transcript};
+use crate::agents::AgentProcess;
+use crate::claim::CLOCK_SLACK_MS;
+
+/// When a session was, by its records.
+pub(super) struct Dates {
+    pub(super) birth: transcript::Birth,
+    pub(super) last_record_at_ms: Option<i64>,
+    /// Some of its prompts; none if nobody wants to know.
+    pub(super) prompts: Vec<String>,
+}
+
+/// How a process without a claim may be serving a session.
+pub(super) struct Fit {
+    /// Its arguments name the session.
+    pub(super) is_named: bool,
+    /// It may have taken up a session that another process left behind.
+    pub(super) may_have_taken_up: bool,
+    /// It runs without a person at a terminal.
+    pub(super) is_headless: bool,
+}
+
+impl Fit {
+    pub(super) fn all_of(
+        seekers: &[&AgentProcess],
+        session: &SessionId,
+        dates: &Dates,
+    ) -> Vec<Self> {
+        let fits = seekers
+            .iter()
+            .filter_map(|seeker| Self::of(seeker, session, dates));
+        fits.collect()
+    }
+
+    /// `None` if the process can't be serving it: its arguments do not name it,
+    /// and it was neither born nor went on after the process began, or it was
+    /// not asked what the process was asked.
+    fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
+        let program = seeker.program();
+        let named = process::session_named_by(&program);
+        let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
+        let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
+            let since = began.saturating_sub(CLOCK_SLACK_MS);
+            let dates = [dates.birth.born_at_ms, dates.last_record_at_ms];
+            dates.into_iter().flatten().any(|at| at >= since)
+        });
+        let asked = process::plain_prompt(&program);
+        let is_asked_other = asked.is_some_and(|asked| {
+            let was_asked = |prompt: &String| prompt.contains(asked.trim());
+            !dates.prompts.is_empty() && !dates.prompts.iter().any(was_asked)
+        });
+        (is_named || (is_of_its_time && !is_asked_other)).then(|| Self {
+            is_named,
+            may_have_taken_up: is_named || process::continues_last(&program),
+            is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
+        })
+    }
+}
