@@ -109,7 +109,9 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`Absent::Overwritten`] if the process blanked it, …
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>>;
 
-    /// Finds who has `files` open, in one walk.
+    /// Finds who has `files` open, in one walk. Processes that the table does
+    /// not show are asked only by name; [`View::is_everything_shown`] tells
+    /// whether there may be such.
     ///
     /// # Errors
     ///

@@ -88,7 +88,8 @@ pub struct Process {
 /// are refused to other users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Details {
-    /// Its arguments; an empty list for a process that has none.
+    /// Its arguments; an empty list for a process that has none. Empty
+    /// arguments behind a [`Details::title`] are what is left of others, and left out.
     /// [`Absent::Overwritten`](crate::Absent::Overwritten) does not occur here: see [`Details::title`].
     pub argv: Field<Vec<OsString>>,
     /// The text that a process put over its arguments (`process.title` of
@@ -96,7 +97,7 @@ pub struct Details {
     /// arguments look untouched.
     ///
     /// Recognized by what such rewriting leaves: one argument followed by
-    /// blanks or by NULs only.
+    /// blanks or by NULs only, or one that has not the size of the arguments.
     pub title: Field<Option<OsString>>,
     /// The file it executes. The kernel's ` (deleted)` mark is taken off when
     /// the file's device and inode show that it is a mark; see
@@ -104,7 +105,7 @@ pub struct Details {
     pub exe: Field<PathBuf>,
     /// The executed file is no longer at its path.
     pub is_exe_deleted: bool,
-    /// Its current directory.
+    /// Its current directory, without the kernel's ` (deleted)` mark.
     pub cwd: Field<PathBuf>,
     /// Its effective user.
     pub uid: Field<u32>,

@@ -115,6 +115,17 @@ fn a_text_of_another_form_is_no_stamp() {
 }
 
 #[test]
+fn this_platform_is_the_one_that_this_program_was_built_for() {
+    let expected = match std::env::consts::OS {
+        "linux" => Some(Platform::Linux),
+        "macos" => Some(Platform::Darwin),
+        "windows" => Some(Platform::Windows),
+        _ => None,
+    };
+    assert_eq!(Platform::current(), expected);
+}
+
+#[test]
 fn hosts_are_the_same_by_their_first_label_in_any_case() {
     let host = |name: &str| HostName(name.to_owned());
     assert!(host("box.local").is_same_host("BOX"));

@@ -114,10 +114,10 @@ fn the_title_of_a_perl_process_is_told() {
     let Some(perl) = find_program("perl") else {
         return skip("there is no perl");
     };
-    let script = "$| = 1; $0 = 'Kimi Code'; print \"ready\\n\"; <STDIN>";
+    let script = "$| = 1; $0 = 'An Agent'; print \"ready\\n\"; <STDIN>";
     let perl = Running::ready(Command::new(perl).args(["-e", script]));
     let details = details(&perl);
-    assert_eq!(details.title, Ok(Some("Kimi Code".into())));
+    assert_eq!(details.title, Ok(Some("An Agent".into())));
 }
 
 #[test]

@@ -81,8 +81,8 @@ fn a_recorded_process_tells_what_it_was_told() {
         environment,
         Ok(vec![("HOME".to_owned(), OsString::from("/home/dev"))])
     );
-    let titled = node(1).title("kimi").details;
-    assert_eq!(titled.title, Ok(Some("kimi".into())));
+    let titled = node(1).title("an agent").details;
+    assert_eq!(titled.title, Ok(Some("an agent".into())));
 }
 
 #[test]

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn one_text_followed_by_nuls_or_blanks_is_a_title() {
-        check(b"kimi\0\0\0\0\0", None, &["kimi"], Some("kimi"));
+        check(b"agent\0\0\0\0\0", None, &["agent"], Some("agent"));
         check(b"a title\0\0\0", Some(10), &["a title"], Some("a title"));
         check(b"a title    \0", None, &["a title"], Some("a title"));
         check(b"a title    ", None, &["a title"], Some("a title"));
