@@ -92,6 +92,10 @@ impl Commands for SystemCommands {
                 reason: reason.to_string(),
             },
         };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is what Machine::commands leads to"
+        )]
         let mut child = Command::new(program)
             .args(args)
             .stdin(Stdio::null())

@@ -61,7 +61,7 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
     let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
-    let needs_panes = processes.iter().any(|process| may_be_in_a_pane(process));
+    let needs_panes = processes.iter().any(may_be_in_a_pane);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
         let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);

@@ -240,7 +240,7 @@ impl AgentProcess {
     /// can't be read.
     #[must_use]
     pub fn may_use(&self, home: &Home) -> bool {
-        self.homes.is_empty() || self.homes.iter().any(|its| *its == home.root)
+        self.homes.is_empty() || self.homes.contains(&home.root)
     }
 }
 

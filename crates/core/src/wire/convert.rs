@@ -94,19 +94,7 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
         turn: None,
         usage: None,
         pane: session.pane.as_ref().map(pane),
-        files: WireFiles {
-            transcript: told
-                .transcript
-                .as_deref()
-                .or(sketch.transcript.as_deref())
-                .map(text),
-            record: session
-                .evidence
-                .iter()
-                .find(|judged| judged.evidence.kind == EvidenceKind::Record)
-                .and_then(|judged| judged.evidence.path.as_deref())
-                .map(text),
-        },
+        files: files(session),
         endpoint: sketch.endpoint.clone().filter(|_| is_live),
         home: (!session.is_default_home).then(|| text(&session.key.home)),
         dismissed: false,
@@ -118,6 +106,22 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
             .map(|invocation| command(invocation, work_dir)),
         resume: resume(session).map(|invocation| command(invocation, work_dir)),
         evidence: session.evidence.iter().map(evidence).collect(),
+    }
+}
+
+fn files(session: &Session) -> WireFiles {
+    let described = session.description.transcript.as_deref();
+    let record = session
+        .evidence
+        .iter()
+        .find(|judged| judged.evidence.kind == EvidenceKind::Record);
+    WireFiles {
+        transcript: described
+            .or(session.sketch.transcript.as_deref())
+            .map(text),
+        record: record
+            .and_then(|judged| judged.evidence.path.as_deref())
+            .map(text),
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, Mode};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
 use tempfile::TempDir;
 use whosup_core::command::{CommandError, CommandOutput, Commands, SystemCommands};
@@ -178,6 +178,18 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Ends the waiters that outlive their pane: the FIFO gets a writer, so that
+    /// they can open it, and find nothing in it.
+    fn let_waiters_go(&self) {
+        let fifo = self.directory().join("fifo");
+        if fifo.exists() {
+            let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            rustix::fs::open(&fifo, flags, Mode::empty()).ok();
+        }
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         if self.is_stopped {
@@ -189,6 +201,7 @@ impl Drop for Server {
         if let Some(mut child) = self.foreground.take() {
             child.wait().ok();
         }
+        self.let_waiters_go();
     }
 }
 
