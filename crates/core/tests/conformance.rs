@@ -1,5 +1,11 @@
 //! Walks the table of agents and names whatever an adapter lacks.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test makes its own world, and fails where that fails"
+)]
+
 mod world;
 
 use std::collections::BTreeSet;

@@ -245,5 +245,6 @@ pub(super) fn is_folder_of(folder: &Path, directory: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 #[path = "projects_tests.rs"]
 mod tests;

@@ -150,5 +150,6 @@ fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Optio
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 #[path = "registry_tests.rs"]
 mod tests;

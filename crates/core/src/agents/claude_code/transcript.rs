@@ -357,5 +357,6 @@ fn keep(kept: &mut Option<String>, told: Option<&str>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 #[path = "transcript_tests.rs"]
 mod tests;
