@@ -320,6 +320,9 @@ pub struct Sketch {
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
+    /// There is something to resume: false only where it is known that nothing
+    /// was ever said in it.
+    pub is_resumable: bool,
     /// It runs without a person at a terminal; `None` if that isn't told.
     pub is_headless: Option<bool>,
     /// It is a session that the agent started without a real id yet, or one
@@ -352,6 +355,7 @@ impl Sketch {
             pairing: PairingRule::Never,
             named_by: None,
             is_orphan_when_stale: false,
+            is_resumable: true,
             is_headless: None,
             is_provisional: false,
             title: None,

@@ -83,6 +83,7 @@ impl Draft {
         mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
         mine.transcript = mine.transcript.take().or_else(|| other.transcript.clone());
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
+        mine.is_resumable &= other.is_resumable;
         mine.is_headless = mine.is_headless.or(other.is_headless);
         mine.named_by = mine.named_by.or(other.named_by);
         mine.is_provisional &= other.is_provisional;

@@ -126,9 +126,10 @@ fn files(session: &Session) -> WireFiles {
 }
 
 /// A session is resumed only when it is not live and may not be: a second
-/// process on a live session corrupts it.
+/// process on a live session corrupts it. Nor is one in which nothing was said.
 fn resume(session: &Session) -> Option<Invocation> {
-    if session.liveness() != Liveness::Exited || session.sketch.parent.is_some() {
+    let sketch = &session.sketch;
+    if session.liveness() != Liveness::Exited || sketch.parent.is_some() || !sketch.is_resumable {
         return None;
     }
     agents::adapter(&session.key.agent)?.resume(&session.key, session.is_default_home)

@@ -97,11 +97,19 @@ impl<'a> Sessions<'a> {
 
     fn add_entry(&mut self, entry: &Entry) {
         let record = &entry.record;
-        let transcript = self
+        let found = self
             .projects
-            .find(&record.session, record.work_dir.as_deref())
-            .take(&mut self.problems);
-        let is_unsettled = record.is_silent_terminal() && transcript.is_none();
+            .find(&record.session, record.work_dir.as_deref());
+        let is_looked_for = found.problems.is_empty();
+        let transcript = found.take(&mut self.problems);
+        let has_words = match &transcript {
+            // What can't be read may say anything.
+            Some(path) => self
+                .read(path, read_opening)
+                .is_none_or(|one| !one.is_without_words),
+            None => !is_looked_for,
+        };
+        let is_unsettled = record.is_silent_terminal() && transcript.is_none() && is_looked_for;
         let process = self.process_of(record.pid);
         if is_unsettled && process.is_some_and(|process| continues_unnamed(&process.program())) {
             // It has not found yet what it continues: it serves nothing.
@@ -117,7 +125,10 @@ impl<'a> Sessions<'a> {
         self.claims.push(claim);
         let mut sketch = Sketch::new(self.key(&record.session));
         sketch.work_dir.clone_from(&record.work_dir);
-        sketch.is_orphan_when_stale = transcript.is_some();
+        // Nothing is lost with a session in which nothing was said, and the
+        // agent refuses to resume it.
+        sketch.is_orphan_when_stale = has_words;
+        sketch.is_resumable = has_words;
         sketch.transcript = transcript;
         sketch.published.clone_from(&record.published);
         if record.kind == Kind::Background && self.may_be_shown(&record.session) {
@@ -305,6 +316,7 @@ impl<'a> Sessions<'a> {
         sketch.work_dir = opening.work_dir;
         sketch.born_at_ms = opening.born_at_ms;
         sketch.is_provisional = opening.is_without_words;
+        sketch.is_resumable = !opening.is_without_words;
         sketch.transcript = Some(transcript);
         self.sketches.insert(session, sketch);
     }

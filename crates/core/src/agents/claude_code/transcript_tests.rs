@@ -353,7 +353,7 @@ fn a_transcript_in_which_nothing_was_said_is_told_from_a_broken_one() {
     let made = Made::new();
     let snapshot = json!({"type": "file-history-snapshot", "messageId": "x"});
     assert!(
-        made.write(lines(&[snapshot.clone()]))
+        made.write(lines(std::slice::from_ref(&snapshot)))
             .opening()
             .is_without_words
     );
