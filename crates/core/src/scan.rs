@@ -7,7 +7,7 @@ use whosup_process::{Absent, Pid};
 use whosup_sidecar::AgentId;
 
 use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
-use crate::claim::Placement;
+use crate::claim::{Claim, Placement, Trust};
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, merge};
 use crate::observe::Observer;
@@ -91,6 +91,7 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         found.claims.extend(scanned.claims);
         found.sketches.extend(scanned.sketches);
     }
+    problems.extend(found.claims.iter().filter_map(distrust));
     let homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
     let merged = judge_and_merge(machine, found, &homes, &processes, &panes);
     let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
@@ -100,6 +101,18 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         processes,
         snapshot,
     }
+}
+
+/// What is wrong with a claim that anybody could have written.
+fn distrust(claim: &Claim) -> Option<Problem> {
+    let Trust::Untrusted { because } = &claim.trust else {
+        return None;
+    };
+    Some(Problem {
+        agent: Some(claim.key.agent.clone()),
+        path: claim.evidence.path.clone(),
+        message: because.clone(),
+    })
 }
 
 fn is_wanted(scope: &Scope, adapter: &dyn Adapter) -> bool {
