@@ -165,11 +165,7 @@ def headless_run(stage):
                          HELD_SECONDS)
     truth = Truth(session=session, owner=process, directory=stage.app, headless=True)
     # An agent may publish no PID here; then the pairing is inferred.
-    sure, agent.confidences = agent.confidences, ("proven", "consistent", "inferred")
-    try:
-        expect.live(stage, truth)
-    finally:
-        agent.confidences = sure
+    expect.live(stage, truth, confidences=("proven", "consistent", "inferred"))
     stage.model.release(mark)
     started.wait(HELD_SECONDS)
     wait.until("the headless run ended", lambda: not processes.is_running(process), HELD_SECONDS)

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 
 import wait
 from whosup import pane_in, pid_in
@@ -38,7 +37,7 @@ def shown(look, session=None):
     return json.dumps({"rows": short, "unattributed": processes, "problems": look.problems[:ROWS_SHOWN]})
 
 
-def differences(look, truth, agent, directory_known=True):
+def differences(look, truth, agent, directory_known=True, confidences=None):
     """Returns in sentences what is wrong about the live row of this session; none if it is right."""
     row = look.live(truth.session)
     if row is None:
@@ -51,6 +50,9 @@ def differences(look, truth, agent, directory_known=True):
     wrong += _wrong_process(row, "owner", truth.owner)
     wrong += _wrong_process(row, "client", truth.client)
     wrong += _wrong_fields(row, truth, agent, directory_known)
+    sure = confidences or agent.confidences
+    if row.get("confidence") not in sure:
+        wrong.append(f"confidence is {row.get('confidence')!r}, not {' or '.join(sure)}")
     terminal = truth.client or truth.owner
     for other in look.live_of(terminal.pid):
         if other.get("session_id") != truth.session:
@@ -85,24 +87,25 @@ def _wrong_fields(row, truth, agent, directory_known):
     for name, value in wanted.items():
         if (row.get(name) or None) != (value or None):
             wrong.append(f"{name} is {row.get(name)!r}, not {value!r}")
-    if row.get("confidence") not in agent.confidences:
-        wrong.append(f"confidence is {row.get('confidence')!r}, not {' or '.join(agent.confidences)}")
     return wrong
 
 
-def live(stage, truth, directory_known=True):
-    """Fails unless whosup shows this session live, as it is. Returns its row."""
+def live(stage, truth, directory_known=True, confidences=None):
+    """Fails unless whosup shows this session live, as it is.
+
+    `directory_known` is false where nothing tells its directory yet;
+    `confidences` replaces the agent's own.
+    """
     seen = {}
 
     def is_right():
         seen["look"] = stage.look()
-        seen["wrong"] = differences(seen["look"], truth, stage.agent, directory_known)
+        seen["wrong"] = differences(seen["look"], truth, stage.agent, directory_known, confidences)
         return not seen["wrong"]
     try:
         wait.until("the right answer", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:
         raise Failed("; ".join(seen["wrong"]) + " | " + shown(seen["look"])) from None
-    return seen["look"].live(truth.session)
 
 
 def no_problems(stage):
@@ -204,18 +207,19 @@ class Watch:
         return self
 
     def __exit__(self, kind, *_):
-        if kind is None:
-            self._see_the_end()
-        self._stop.set()
-        self._thread.join()
+        try:
+            if kind is None:
+                self._see_the_end()
+        finally:
+            self._stop.set()
+            self._thread.join()
         if kind is None and self._error is not None:
             raise self._error
 
     def _see_the_end(self):
-        """Waits for one look that began after now."""
-        began, seen = time.time(), len(self.looks)
+        """Waits for one look that began after now: the next but one."""
+        seen = len(self.looks)
         wait.until("a last look", lambda: self._error or len(self.looks) > seen + 1, SETTLE_SECONDS * 3)
-        return began
 
     def never_two(self, process, sessions):
         """Fails if a look gave this process a session it never had, or two at once."""

@@ -5,6 +5,7 @@ it shares no code and no idea with it: it is a plain walk over /proc.
 """
 
 import os
+import select
 import signal
 from dataclasses import dataclass
 
@@ -20,8 +21,6 @@ class Process:
 
     pid: int
     parent: int
-    group: int
-    session: int
     tty: int
     state: str
     start: int
@@ -32,6 +31,7 @@ class Process:
 
     @property
     def is_running(self):
+        """Whether its leading thread runs; see the function of this name for all of it."""
         return self.state not in "ZX"
 
 
@@ -50,8 +50,6 @@ def read(pid):
     return Process(
         pid=pid,
         parent=int(rest[1]),
-        group=int(rest[2]),
-        session=int(rest[3]),
         tty=int(rest[4]),
         state=rest[0].decode(),
         start=int(rest[19]),
@@ -90,9 +88,26 @@ def descendants(pid):
 
 
 def is_running(process):
-    """Tells whether that very process (PID and start) still runs; a zombie does not."""
+    """Tells whether that very process (PID and start) still runs, or a thread of it does."""
     now = read(process.pid)
-    return now is not None and now.start == process.start and now.is_running
+    if now is None or now.start != process.start:
+        return False
+    # The leader is a zombie as soon as it has ended itself; its threads may take longer.
+    return now.is_running or not _has_exited(process.pid)
+
+
+def _has_exited(pid):
+    """Tells whether all threads of a process have ended: then its descriptor is readable."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(0))
+    finally:
+        os.close(descriptor)
 
 
 def environment_value(pid, name):

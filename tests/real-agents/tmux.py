@@ -108,10 +108,6 @@ class Pane:
     def shell_pid(self):
         return int(self.server.ask("display-message", "-p", "-t", self.id, "#{pane_pid}"))
 
-    @property
-    def title(self):
-        return self.server.ask("display-message", "-p", "-t", self.id, "#{pane_title}")
-
     def screen(self):
         """Returns the visible text."""
         return self.server.ask("capture-pane", "-p", "-t", self.id)

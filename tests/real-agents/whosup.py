@@ -6,8 +6,7 @@ The suite knows whosup by its command line and its JSON only.
 import json
 import os
 import subprocess
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LOOK_SECONDS = 30
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
@@ -21,12 +20,9 @@ class BadAnswer(Exception):
 class Look:
     """One answer of `whosup list --json`."""
 
-    taken: float
-    seconds: float
     sessions: list
     unattributed: list
     problems: list
-    raw: dict = field(default_factory=dict)
 
     def rows(self, session):
         """Returns the rows of one session id."""
@@ -58,10 +54,9 @@ def pane_in(row):
 class Whosup:
     """The binary, run in one world: its home and its tmux server."""
 
-    def __init__(self, binary, world, own_variables=None):
+    def __init__(self, binary, world):
         self.binary = binary
         self.variables = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        self.variables.update(own_variables or {})
         self.variables["HOME"] = world.home
         self.variables["TMUX"] = world.tmux.variable
         self.directory = world.root
@@ -78,14 +73,11 @@ class Whosup:
 
     def look(self, *options):
         """Returns the answer of `whosup list --json`."""
-        began = time.monotonic()
         done = self.run("list", "--json", *options)
-        seconds = time.monotonic() - began
         if done.returncode != 0:
             raise BadAnswer(f"whosup list exited with {done.returncode}: {done.stderr.strip()[-400:]}")
         try:
             answer = json.loads(done.stdout)
-            return Look(taken=time.time(), seconds=seconds, sessions=answer["sessions"],
-                        unattributed=answer["unattributed"], problems=answer["problems"], raw=answer)
+            return Look(sessions=answer["sessions"], unattributed=answer["unattributed"], problems=answer["problems"])
         except (ValueError, KeyError, TypeError) as error:
             raise BadAnswer(f"whosup list --json: {error!r} in {done.stdout[:200]!r}") from error

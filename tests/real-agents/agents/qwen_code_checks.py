@@ -31,4 +31,20 @@ def left_over_sidecar(stage):
     expect.live(stage, second.truth())
 
 
-CHECKS = (("launcher-killed", launcher_killed), ("left-over-sidecar", left_over_sidecar))
+def parents_outlive_it(stage):
+    """While the agent's parents, stopped, outlive it, its session is not theirs."""
+    run = stage.prompted()
+    parents = [one for one in processes.descendants(run.pane.shell_pid)
+               if one.pid != run.process.pid and "qwen" in " ".join(one.argv)]
+    for process in parents:
+        processes.send(process, signal.SIGSTOP)
+    try:
+        run.kill()
+        expect.not_live(stage, run.session, (run.process,))
+    finally:
+        for process in parents:
+            processes.send(process, signal.SIGCONT)
+
+
+CHECKS = (("launcher-killed", launcher_killed), ("left-over-sidecar", left_over_sidecar),
+          ("parents-outlive-it", parents_outlive_it))
