@@ -31,20 +31,18 @@ def left_over_sidecar(stage):
     expect.live(stage, second.truth())
 
 
-def parents_outlive_it(stage):
-    """While the agent's parents, stopped, outlive it, its session is not theirs."""
+def parent_outlives_it(stage):
+    """While the agent's parent, which looks just like it, outlives it, its session is not the parent's."""
     run = stage.prompted()
-    parents = [one for one in processes.descendants(run.pane.shell_pid)
-               if one.pid != run.process.pid and "qwen" in " ".join(one.argv)]
-    for process in parents:
-        processes.send(process, signal.SIGSTOP)
+    parent = processes.read(run.process.parent)
+    # Not the launcher: the shell would notice, and take the terminal back.
+    processes.send(parent, signal.SIGSTOP)
     try:
-        run.kill()
+        run.quit()
         expect.not_live(stage, run.session, (run.process,))
     finally:
-        for process in parents:
-            processes.send(process, signal.SIGCONT)
+        processes.send(parent, signal.SIGCONT)
 
 
 CHECKS = (("launcher-killed", launcher_killed), ("left-over-sidecar", left_over_sidecar),
-          ("parents-outlive-it", parents_outlive_it))
+          ("parent-outlives-it", parent_outlives_it))
