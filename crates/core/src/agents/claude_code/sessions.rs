@@ -17,7 +17,7 @@ use super::transcript::{read_last_record_at_ms, read_opening};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, Trust,
+    Subject,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptError;
@@ -117,12 +117,7 @@ impl<'a> Sessions<'a> {
         }
         self.registered.push((record.pid, record.stamp.clone()));
         self.claimed.insert(record.session.clone());
-        let claim = self.claim(entry);
-        if let Trust::Untrusted { because } = &claim.trust {
-            let problem = Problem::at(&AGENT, &entry.path, because);
-            self.problems.push(problem);
-        }
-        self.claims.push(claim);
+        self.claims.push(self.claim(entry));
         let mut sketch = Sketch::new(self.key(&record.session));
         sketch.work_dir.clone_from(&record.work_dir);
         // Nothing is lost with a session in which nothing was said, and the
