@@ -4,7 +4,10 @@
 //! What is not unique both ways stays unpaired and is shown as ambiguous with
 //! its candidates. "The newest file in the directory" is never a reason.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use whosup_process::Pid;
 
 /// How much older than its process a session may look and still be its own, in
 /// milliseconds: both are dated by this host's clock, so only for rounding.
@@ -13,6 +16,8 @@ const BIRTH_SLACK_MS: i64 = 250;
 /// A process that looks for its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeker {
+    /// Its id.
+    pub pid: Pid,
     /// The directory it works in.
     pub work_dir: Option<PathBuf>,
     /// When it began, in milliseconds since 1970.
@@ -44,6 +49,9 @@ pub struct Candidate {
     pub title: Option<String>,
     /// Some process serves it for certain (a held lock).
     pub is_held: bool,
+    /// The processes that may serve it, where that is told more closely than by
+    /// directories and dates: then only these fit.
+    pub possible_owners: Option<BTreeSet<Pid>>,
 }
 
 impl Seeker {
@@ -316,8 +324,9 @@ impl Pool<'_> {
             .collect()
     }
 
-    /// The session may be this process's: same directory, and it was born or
-    /// got records after the process began, or it is held by somebody.
+    /// The session may be this process's: that is told; or it is the same
+    /// directory, and it was born or got records after the process began; or
+    /// its arguments name it.
     fn is_fit(&self, seeker: usize, candidate: usize) -> bool {
         let (Some(seeker), Some(candidate)) =
             (self.seekers.get(seeker), self.candidates.get(candidate))
@@ -326,6 +335,9 @@ impl Pool<'_> {
         };
         if !seeker.may_use(candidate) {
             return false;
+        }
+        if let Some(possible) = &candidate.possible_owners {
+            return possible.contains(&seeker.pid);
         }
         let is_named = seeker
             .named

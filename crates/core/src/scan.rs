@@ -16,6 +16,7 @@ use crate::problem::{Found, PROBLEMS_MAX, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
+use crate::verdict::Liveness;
 
 /// What one scan looks for.
 #[derive(Debug, Clone)]
@@ -236,6 +237,14 @@ fn finish(
             && let Some(process) = session.terminal_process()
         {
             session.sketch.work_dir = machine.table().details(process).cwd.clone().ok();
+        }
+        // A title tells of now, which the last records of a transcript may not.
+        if session.sketch.published.is_none()
+            && session.liveness() == Liveness::Live
+            && let Some(pane) = &session.pane
+            && let Some(adapter) = agents::adapter(&session.key.agent)
+        {
+            session.sketch.published = adapter.phase_in_title(&pane.title);
         }
     }
     for one in &mut unattributed {

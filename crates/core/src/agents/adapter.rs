@@ -1,5 +1,6 @@
 //! What each agent's file tells the line.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,6 +54,13 @@ pub trait Adapter: Send + Sync {
     /// be another than its own.
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         let _ = program;
+        None
+    }
+
+    /// What the title that a process has given to its terminal says of the phase
+    /// of the session that it shows; `None` if it says nothing.
+    fn phase_in_title(&self, title: &str) -> Option<Published> {
+        let _ = title;
         None
     }
 
@@ -317,6 +325,10 @@ pub struct Sketch {
     /// A process whose arguments lead to it though they do not name it: they
     /// name the session that this one was forked from.
     pub named_by: Option<Pid>,
+    /// The processes that may be its owner, where the agent's files tell that
+    /// more closely than directories and dates do. Which of them it is, pairing
+    /// has to find out.
+    pub possible_owners: Option<BTreeSet<Pid>>,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
@@ -354,6 +366,7 @@ impl Sketch {
             published: None,
             pairing: PairingRule::Never,
             named_by: None,
+            possible_owners: None,
             is_orphan_when_stale: false,
             is_resumable: true,
             is_headless: None,

@@ -86,6 +86,10 @@ impl Draft {
         mine.is_resumable &= other.is_resumable;
         mine.is_headless = mine.is_headless.or(other.is_headless);
         mine.named_by = mine.named_by.or(other.named_by);
+        mine.possible_owners = match (mine.possible_owners.take(), &other.possible_owners) {
+            (Some(mine), Some(others)) => Some(&mine & others),
+            (mine, others) => mine.or_else(|| others.clone()),
+        };
         mine.is_provisional &= other.is_provisional;
         mine.title = mine.title.take().or_else(|| other.title.clone());
         mine.agent_version = mine

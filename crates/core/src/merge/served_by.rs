@@ -143,6 +143,7 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
         last_record_at_ms: sketch.last_record_at_ms,
         title: sketch.title.clone(),
         is_held: draft.live_claims().next().is_some(),
+        possible_owners: sketch.possible_owners.clone(),
     }
 }
 
@@ -155,6 +156,7 @@ fn seeker(process: &AgentProcess, parts: &Parts) -> Seeker {
         sketch.named_by == Some(process.process.pid) && sketch.key.agent == process.agent
     });
     Seeker {
+        pid: process.process.pid,
         work_dir: work_dir.map(|dir| real_path(dir, parts)),
         began_at_ms: process.process.began_at_ms.clone().ok(),
         named: adapter

@@ -2,12 +2,15 @@
 
 use proptest::prelude::*;
 
+use whosup_process::Pid;
+
 use super::{Candidate, PairedBy, Pairs, Seeker, pair};
 
 const T: i64 = 1_795_800_000_000;
 
 fn seeker(began_s: i64) -> Seeker {
     Seeker {
+        pid: Pid::new(4711).unwrap(),
         work_dir: Some("/w/a".into()),
         began_at_ms: Some(T + began_s * 1_000),
         named: None,
@@ -26,6 +29,7 @@ fn session(id: &str, born_s: i64) -> Candidate {
         last_record_at_ms: None,
         title: None,
         is_held: false,
+        possible_owners: None,
     }
 }
 
@@ -186,6 +190,26 @@ fn a_held_session_of_no_known_directory_may_be_anywhere() {
     elsewhere.work_dir = Some("/w/b".into());
     let result = check_pairs(&[launched(0), elsewhere], &[unknown], &[]);
     assert_eq!(result.open, [(0, vec![0]), (1, vec![0])]);
+}
+
+#[test]
+fn what_is_told_of_a_sessions_owner_outweighs_dates() {
+    let process = |pid: i64, began_s| Seeker {
+        pid: Pid::new(pid).unwrap(),
+        ..launched(began_s)
+    };
+    let told = |id: &str, born_s, pids: &[i64]| Candidate {
+        possible_owners: Some(pids.iter().map(|pid| Pid::new(*pid).unwrap()).collect()),
+        ..session(id, born_s)
+    };
+    let two = [process(1, 0), process(2, 1)];
+    // By their dates both sessions fit both processes.
+    let pairs = [(0, 0, Elimination), (1, 1, Elimination)];
+    check_pairs(&two, &[told("a", 5, &[1]), told("b", 6, &[1, 2])], &pairs);
+    check_pairs(&two, &[told("a", 5, &[1]), session("b", 6)], &pairs);
+    // Nobody's, though a process is beside it.
+    let result = check_pairs(&[process(1, 0)], &[told("a", 5, &[])], &[]);
+    assert_eq!(result.open, [(0, vec![])]);
 }
 
 fn any_seeker() -> impl Strategy<Value = Seeker> {
