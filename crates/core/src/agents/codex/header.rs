@@ -18,10 +18,11 @@ use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 
 use super::record::time_ms;
 
-/// How much of a rollout is read for what comes before the instructions, in bytes.
-const BEGINNING_BYTES: usize = 8 << 10;
 /// How long a header may be, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
+/// How much of a rollout is read in one go after another, in bytes, until its
+/// header has told enough. What comes before the instructions is in the first.
+const STEPS: &[usize] = &[8 << 10, 64 << 10, HEADER_BYTES_MAX];
 
 /// What the header of a rollout tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,21 +98,20 @@ impl Header {
     /// told nothing yet.
     pub(super) fn read(path: &Path, part: Part) -> Result<Self, HeaderError> {
         let file = OpenFile::open(path, Links::Follow)?;
-        let mut bytes_max = match part {
-            Part::Beginning => BEGINNING_BYTES,
-            Part::Whole => HEADER_BYTES_MAX,
-        };
-        loop {
-            let mut bytes = vec![0; bytes_max];
-            let count = file.read_at(&mut bytes, 0)?;
-            bytes.truncate(count);
-            let header = Self::parse(&bytes)?;
-            let is_all = bytes_max == HEADER_BYTES_MAX || count < bytes_max;
-            if is_all || header.has_beginning() {
-                return Ok(header);
+        let mut bytes = Vec::new();
+        let mut header = Self::default();
+        for step in STEPS {
+            let before = bytes.len();
+            bytes.resize(*step, 0);
+            let count = file.read_at(&mut bytes[before..], before as u64)?;
+            bytes.truncate(before.saturating_add(count));
+            let is_all = bytes.len() < *step || bytes[before..].contains(&b'\n');
+            header = Self::parse(&bytes)?;
+            if is_all || (part == Part::Beginning && header.has_beginning()) {
+                break;
             }
-            bytes_max = HEADER_BYTES_MAX;
         }
+        Ok(header)
     }
 
     /// Parses the beginning of a rollout, as far as it goes.
