@@ -60,6 +60,9 @@ fn process_key(process: &Process) -> ProcessKey {
 pub fn merge(parts: Parts) -> Merged {
     let mut drafts = draft::group(&parts);
     supersede(&mut drafts);
+    for draft in drafts.values_mut() {
+        draft.take_known_client();
+    }
     let unattributed = served_by::pair_processes(&mut drafts, &parts);
     served_by::question_the_dead(&mut drafts, &parts, &unattributed);
     follow_parents(&mut drafts);
@@ -141,12 +144,12 @@ fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
 
 /// Processes that a session is already known of.
 fn attributed(drafts: &BTreeMap<SessionKey, Draft>) -> HashSet<ProcessKey> {
-    drafts
+    let owners = drafts
         .values()
         .flat_map(Draft::live_claims)
-        .filter_map(|claim| claim.process.as_ref())
-        .map(process_key)
-        .collect()
+        .filter_map(|claim| claim.process.as_ref());
+    let clients = drafts.values().filter_map(|draft| draft.client.as_ref());
+    owners.chain(clients).map(process_key).collect()
 }
 
 /// May come to run a session, or show one.

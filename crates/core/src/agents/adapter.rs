@@ -8,7 +8,8 @@ use std::sync::Arc;
 use whosup_process::{Details, Pid, Process};
 use whosup_sidecar::{AgentId, SessionId};
 
-use crate::claim::{Claim, SessionKey};
+use super::hooks::Hooks;
+use crate::claim::{Claim, Evidence, SessionKey};
 use crate::machine::{Environment, Machine};
 use crate::phase::{Phase, WaitingFor};
 use crate::problem::Found;
@@ -23,6 +24,11 @@ const COMM_BYTES_MAX: usize = 15;
 pub trait Adapter: Send + Sync {
     /// What is fixed about the agent.
     fn profile(&self) -> &'static Profile;
+
+    /// How its hooks talk and where they are set; `None` for an agent that has none.
+    fn hooks(&self) -> Option<&'static Hooks> {
+        None
+    }
 
     /// The homes (configuration roots) that a program of this agent uses when
     /// started with `environment`: ours, or one of its processes'. Empty
@@ -329,6 +335,9 @@ pub struct Sketch {
     /// more closely than directories and dates do. Which of them it is, pairing
     /// has to find out.
     pub possible_owners: Option<BTreeSet<Pid>>,
+    /// The process that shows it, where that is known for certain (it started
+    /// the one that serves it).
+    pub client: Option<KnownClient>,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
@@ -350,6 +359,9 @@ pub struct Sketch {
     pub started_at_ms: Option<i64>,
     /// When the session ended, where somebody recorded that.
     pub ended_at_ms: Option<i64>,
+    /// How it is resumed, as the claim's file says. Counts only for an agent
+    /// without an adapter, and is shown, never run: anybody may have written it.
+    pub resume: Option<Invocation>,
 }
 
 impl Sketch {
@@ -367,6 +379,7 @@ impl Sketch {
             pairing: PairingRule::Never,
             named_by: None,
             possible_owners: None,
+            client: None,
             is_orphan_when_stale: false,
             is_resumable: true,
             is_headless: None,
@@ -376,8 +389,19 @@ impl Sketch {
             endpoint: None,
             started_at_ms: None,
             ended_at_ms: None,
+            resume: None,
         }
     }
+}
+
+/// The process that shows a session which another process serves, known for
+/// certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownClient {
+    /// The process.
+    pub process: Process,
+    /// How that is known.
+    pub evidence: Evidence,
 }
 
 /// How a session is paired with processes that claim nothing.

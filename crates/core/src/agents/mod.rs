@@ -5,6 +5,7 @@ mod bad_lines;
 pub mod claude_code;
 pub mod codex;
 mod folder;
+mod hooks;
 pub mod kimi_cli;
 pub mod qwen_code;
 mod title;
@@ -12,10 +13,11 @@ mod title;
 use whosup_sidecar::AgentId;
 
 pub use adapter::{
-    Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, Look, Message,
-    MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
+    Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, KnownClient, Look,
+    Message, MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
+pub use hooks::{Hooks, SettingsForm};
 
 /// Every agent that has an adapter, in the order of `whosup agents`.
 pub const AGENTS: &[&dyn Adapter] = &[

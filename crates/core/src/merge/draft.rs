@@ -90,6 +90,7 @@ impl Draft {
             (Some(mine), Some(others)) => Some(&mine & others),
             (mine, others) => mine.or_else(|| others.clone()),
         };
+        mine.client = mine.client.take().or_else(|| other.client.clone());
         mine.is_provisional &= other.is_provisional;
         mine.title = mine.title.take().or_else(|| other.title.clone());
         mine.agent_version = mine
@@ -99,6 +100,7 @@ impl Draft {
         mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
         mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
+        mine.resume = mine.resume.take().or_else(|| other.resume.clone());
         if mine.pairing == crate::agents::PairingRule::Never {
             mine.pairing = other.pairing;
         }
@@ -160,10 +162,32 @@ impl Draft {
 
     /// Its owner serves many, or has no terminal: somebody else may show it.
     pub(super) fn may_have_client(&self) -> bool {
-        self.live_claims().next().is_some_and(|claim| {
+        let may_be_shown = self.live_claims().next().is_some_and(|claim| {
             claim.claim.serving == Serving::Many
                 || claim.process.as_ref().is_some_and(|owner| owner.tty.is_none())
-        })
+        });
+        may_be_shown && self.client.is_none()
+    }
+
+    /// While it is live, the client that is known for certain shows it.
+    pub(super) fn take_known_client(&mut self) {
+        let verdict = self.verdict();
+        let Some(client) = self.sketch.client.take() else {
+            return;
+        };
+        let owner = self.claims.first().and_then(|claim| claim.process.as_ref());
+        let is_owner = owner.map(process_key) == Some(process_key(&client.process));
+        if !is_live(verdict) || client.process.is_exited || is_owner {
+            return;
+        }
+        self.extra.push(JudgedEvidence {
+            evidence: client.evidence,
+            verdict,
+            at_ms: None,
+            pid: Some(client.process.pid),
+            serving: Serving::One,
+        });
+        self.client = Some(client.process);
     }
 
     /// When it was said that `process` serves this session.

@@ -7,7 +7,7 @@ use whosup_process::{Pid, Process, RecordedProcess};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::{Merged, Parts, merge};
-use crate::agents::{AgentProcess, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, KnownClient, PairingRule, Role, Sketch};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
     Subject, Trust,
@@ -330,6 +330,65 @@ fn a_session_in_a_terminal_of_its_own_gets_no_client() {
     let merged = merge(parts);
     assert!(session(&merged, "a").client.is_none());
     assert_eq!(merged.unattributed.len(), 1);
+}
+
+/// Process 8 serves the session, and is a child of process 7, in a terminal.
+fn shown_by_parent(verdict: Verdict, client: RecordedProcess) -> Parts {
+    let mut parts = parts(vec![claim("a", 8, 1, verdict)]);
+    let mut shown = sketch("a");
+    shown.client = Some(KnownClient {
+        process: client.process,
+        evidence: Evidence {
+            kind: EvidenceKind::Lock,
+            path: None,
+            says: "client: process 7 started it".to_owned(),
+        },
+    });
+    parts.sketches = vec![shown];
+    parts.processes = vec![agent_process(7, Role::Client), agent_process(8, Role::Host)];
+    parts
+}
+
+#[test]
+fn a_client_that_is_known_for_certain_shows_the_session_while_that_is_live() {
+    let client = || RecordedProcess::new(7, 1_000, T).tty(136, 3);
+    let merged = merge(shown_by_parent(LIVE, client()));
+    let shown = session(&merged, "a");
+    assert_eq!(shown.verdict, LIVE);
+    assert_eq!(owner_of(&merged, "a"), Some(8));
+    assert_eq!(shown.client.as_ref().unwrap().pid.get(), 7);
+    assert_eq!(shown.terminal_process().unwrap().pid.get(), 7);
+    assert!(!shown.is_detached());
+    assert_eq!(shown.evidence.len(), 2);
+    // It has a session, so it looks for none.
+    assert!(merged.unattributed.is_empty());
+}
+
+#[test]
+fn the_client_of_a_session_that_is_gone_is_a_process_without_a_session() {
+    let merged = merge(shown_by_parent(GONE, RecordedProcess::new(7, 1_000, T)));
+    let gone = session(&merged, "a");
+    assert_eq!(gone.verdict, GONE);
+    assert!(gone.client.is_none());
+    assert_eq!(merged.unattributed.len(), 1);
+    assert_eq!(merged.unattributed[0].process.process.pid.get(), 7);
+}
+
+#[test]
+fn a_client_that_has_exited_or_is_the_owner_is_none() {
+    let mut zombie = RecordedProcess::new(7, 1_000, T);
+    zombie.process.is_exited = true;
+    assert!(
+        session(&merge(shown_by_parent(LIVE, zombie)), "a")
+            .client
+            .is_none()
+    );
+    let owner = RecordedProcess::new(8, 1_000, T);
+    assert!(
+        session(&merge(shown_by_parent(LIVE, owner)), "a")
+            .client
+            .is_none()
+    );
 }
 
 fn any_claim() -> impl Strategy<Value = JudgedClaim> {

@@ -132,7 +132,10 @@ fn resume(session: &Session) -> Option<Invocation> {
     if session.liveness() != Liveness::Exited || sketch.parent.is_some() || !sketch.is_resumable {
         return None;
     }
-    agents::adapter(&session.key.agent)?.resume(&session.key, session.is_default_home)
+    match agents::adapter(&session.key.agent) {
+        Some(adapter) => adapter.resume(&session.key, session.is_default_home),
+        None => sketch.resume.clone(),
+    }
 }
 
 fn process(machine: &Machine, process: &Process) -> WireProcess {
