@@ -14,12 +14,16 @@ mod world;
 )]
 mod disk;
 
-use std::io::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, bail};
 use clap::{Parser, ValueEnum};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use measure::{Times, answer, run};
 use world::World;
@@ -68,6 +72,11 @@ fn main() -> anyhow::Result<ExitCode> {
     if arguments.rounds == 0 {
         bail!("cannot measure without rounds");
     }
+    // What was made is removed before it ends.
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
+    }
     let mut out = std::io::stdout();
     let counts = [arguments.few, arguments.many];
     writeln!(
@@ -75,7 +84,7 @@ fn main() -> anyhow::Result<ExitCode> {
         "making homes with {} and {} dead sessions",
         counts[0], counts[1]
     )?;
-    let mut world = World::make(counts, arguments.live)?;
+    let mut world = World::make(counts, arguments.live, is_interrupted)?;
 
     let mut answers = Vec::new();
     for home in 0..counts.len() {
@@ -100,12 +109,17 @@ fn main() -> anyhow::Result<ExitCode> {
             times.add(run(&whosup, &world)?);
         }
     }
+    report(&mut out, counts, &times)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(out: &mut impl Write, counts: [usize; 2], times: &[Times; 2]) -> std::io::Result<()> {
     writeln!(
         out,
         "\n{:>12}  {:>10}  {:>14}  {:>10}",
         "dead", "median", "slowest tenth", "CPU"
     )?;
-    for (count, times) in counts.iter().zip(&times) {
+    for (count, times) in counts.iter().zip(times) {
         writeln!(
             out,
             "{count:>12}  {:>7.1} ms  {:>11.1} ms  {:>7.1} ms",
@@ -114,7 +128,7 @@ fn main() -> anyhow::Result<ExitCode> {
             times.cpu_ms()
         )?;
     }
-    let [few, many] = &times;
+    let [few, many] = times;
     let ratio = many.median_ms() / few.median_ms();
     let verdict = if ratio <= RATIO_MAX {
         "within"
@@ -125,6 +139,5 @@ fn main() -> anyhow::Result<ExitCode> {
         out,
         "\nratio {ratio:.2} of the medians, {:.2} of the CPU times: {verdict} the goal of {RATIO_MAX}",
         many.cpu_ms() / few.cpu_ms()
-    )?;
-    Ok(ExitCode::SUCCESS)
+    )
 }

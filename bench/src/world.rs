@@ -5,9 +5,11 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use serde_json::json;
 use tempfile::TempDir;
 use whosup_process::{Pid, Process, system_backend};
@@ -38,11 +40,16 @@ pub(crate) struct World {
     shown: Option<usize>,
     processes: Vec<Child>,
     live: HashSet<String>,
+    is_interrupted: Arc<AtomicBool>,
 }
 
 impl World {
     /// Makes both sizes, and starts the processes.
-    pub(crate) fn make(counts: [usize; 2], place: Place) -> anyhow::Result<Self> {
+    pub(crate) fn make(
+        counts: [usize; 2],
+        place: Place,
+        is_interrupted: Arc<AtomicBool>,
+    ) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("whosup-bench-").tempdir()?;
         let root = directory.path().canonicalize()?;
         let mut world = Self {
@@ -51,12 +58,13 @@ impl World {
             shown: None,
             processes: Vec::new(),
             live: HashSet::new(),
+            is_interrupted,
         };
         fs::create_dir(world.home())?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let now_ms = i64::try_from(now.as_millis())?;
         for (size, count) in counts.into_iter().enumerate() {
-            world.write_dead(size, count, now_ms);
+            world.write_dead(size, count, now_ms)?;
         }
         for number in 0..2 * LIVE_PER_AGENT {
             world.start(number, place)?;
@@ -86,6 +94,7 @@ impl World {
 
     /// Puts one size in place.
     pub(crate) fn show(&mut self, size: usize) -> anyhow::Result<()> {
+        self.go_on()?;
         if self.shown == Some(size) {
             return Ok(());
         }
@@ -111,12 +120,13 @@ impl World {
 
     /// Half of them are Claude Code's, with a transcript; half are qwen-code's,
     /// with a transcript and the sidecar that stays behind.
-    fn write_dead(&self, size: usize, count: usize, now_ms: i64) {
+    fn write_dead(&self, size: usize, count: usize, now_ms: i64) -> anyhow::Result<()> {
         let homes = AGENT_HOMES.map(|name| self.agent_home(size, name));
         let born_at_ms = now_ms - LONG_AGO_MS;
         let host = system_backend().scope().host;
         let host = host.map(|host| host.0).unwrap_or_default();
         for number in 0..count {
+            self.go_on()?;
             let [claude_code, qwen_code] = &homes;
             let is_claude_code = number.is_multiple_of(2);
             let session = Session {
@@ -140,6 +150,15 @@ impl World {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Fails once a signal has come.
+    fn go_on(&self) -> anyhow::Result<()> {
+        if self.is_interrupted.load(Ordering::Relaxed) {
+            bail!("interrupted");
+        }
+        Ok(())
     }
 
     /// Starts a process that poses as an agent, and writes its session into
