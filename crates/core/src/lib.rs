@@ -21,6 +21,7 @@ pub mod agents;
 pub mod claim;
 pub mod command;
 pub mod explain;
+pub mod hook_event;
 pub mod machine;
 pub mod merge;
 pub mod mounts;

@@ -1,5 +1,7 @@
 //! What a session is doing: about the conversation, never about the process.
 
+use crate::hook_event::{EventKind, StartSource};
+
 /// What hooks, the agent or its transcript last told of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
@@ -76,5 +78,47 @@ impl WaitingFor {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Computes the phase after an event.
+///
+/// Pure and total: every pair has an answer, since hooks arrive late, twice and
+/// out of order. Only a start or a new turn leaves [`Phase::Ended`]. What only
+/// tells that somebody is there changes nothing. `docs/phase.md` draws it.
+#[must_use]
+pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
+    match (phase, event) {
+        (_, EventKind::SessionEnded) => Phase::Ended,
+        (_, EventKind::TurnStarted) => Phase::Working,
+        (Phase::Ended, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
+        // A compaction starts no session: one that has ended has ended.
+        (Phase::Ended, EventKind::SessionStarted(StartSource::Compact)) => Phase::Ended,
+        (Phase::Ended, EventKind::SessionStarted(_)) => Phase::Starting,
+        // Something was said in it before.
+        (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
+        // A second start, or one that comes late, moves nothing back.
+        (same, EventKind::SessionStarted(_)) => same,
+        // Whatever else comes after the end comes late.
+        (
+            Phase::Ended,
+            EventKind::ToolStarted
+            | EventKind::ToolEnded
+            | EventKind::InputRequested(_)
+            | EventKind::TurnEnded,
+        ) => Phase::Ended,
+        (_, EventKind::ToolStarted) => Phase::Working,
+        // A tool that ends after its turn does not begin another one.
+        (Phase::Idle, EventKind::ToolEnded) => Phase::Idle,
+        (_, EventKind::ToolEnded) => Phase::Working,
+        (_, EventKind::InputRequested(_)) => Phase::Waiting,
+        (_, EventKind::TurnEnded) => Phase::Idle,
+        (
+            same,
+            EventKind::Compacted
+            | EventKind::SubAgentStarted
+            | EventKind::SubAgentEnded
+            | EventKind::Heartbeat,
+        ) => same,
     }
 }

@@ -28,6 +28,7 @@
 //! - Versions before 2.1 or so have no `sessions` folder: there a session is
 //!   found by its transcript and a process in its directory.
 
+mod hooks;
 mod line;
 mod messages;
 mod processes;
@@ -43,8 +44,8 @@ use std::path::PathBuf;
 use whosup_sidecar::AgentId;
 
 use crate::agents::{
-    Adapter, AgentScan, Depth, Description, Home, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, Depth, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Program, Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -83,6 +84,10 @@ pub struct ClaudeCode;
 impl Adapter for ClaudeCode {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

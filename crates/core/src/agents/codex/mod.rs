@@ -25,6 +25,7 @@ mod claims;
 mod describe;
 mod header;
 mod hints;
+mod hooks;
 mod locks;
 mod process;
 mod record;
@@ -42,6 +43,7 @@ use std::path::PathBuf;
 
 use whosup_sidecar::AgentId;
 
+use super::Hooks;
 use super::adapter::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
     Sketch, WatchPath,
@@ -74,6 +76,10 @@ pub struct Codex;
 impl Adapter for Codex {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

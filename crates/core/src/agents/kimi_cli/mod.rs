@@ -19,6 +19,7 @@
 //! was started for another directory (`--work-dir`) can't be paired.
 
 mod history;
+mod hooks;
 mod log;
 mod process;
 mod session;
@@ -34,8 +35,8 @@ use whosup_sidecar::{AgentId, StrictObject};
 use self::session::Reading;
 use crate::agents::title::one_line;
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -74,6 +75,10 @@ impl Adapter for KimiCli {
         &PROFILE
     }
 
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let default = || Some(environment.home()?.join(DEFAULT_HOME));
         let home = environment.directory(HOME_VARIABLE).or_else(default);
@@ -82,6 +87,10 @@ impl Adapter for KimiCli {
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
+    }
+
+    fn resumes_from_anywhere(&self) -> bool {
+        false
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {

@@ -19,6 +19,7 @@
 
 mod fit;
 mod home;
+mod hooks;
 mod process;
 mod project;
 mod reading;
@@ -36,8 +37,8 @@ use self::home::{DEFAULT_HOME, HOME_VARIABLE, RUNTIME_VARIABLE};
 use self::project::Projects;
 use self::reading::Reading;
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -69,12 +70,20 @@ impl Adapter for QwenCode {
         &PROFILE
     }
 
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         home::homes(environment)
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
+    }
+
+    fn resumes_from_anywhere(&self) -> bool {
+        false
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {

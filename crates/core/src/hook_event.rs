@@ -1,0 +1,242 @@
+//! What an agent's hooks tell, in the words that all agents share.
+//!
+//! Each agent's own `hooks.rs` maps its payloads to these.
+
+use std::path::PathBuf;
+
+use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
+
+use crate::phase::WaitingFor;
+
+/// How long a payload may be, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+
+/// One event of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookEvent {
+    /// The session.
+    pub session: SessionId,
+    /// What happened.
+    pub kind: EventKind,
+    /// Where the session works.
+    pub work_dir: Option<PathBuf>,
+    /// Its transcript, which need not exist yet.
+    pub transcript: Option<PathBuf>,
+    /// What a person said, where a turn started.
+    pub prompt: Option<String>,
+    /// Why the session ended, in the agent's own word.
+    pub reason: Option<String>,
+    /// The sub-agent that it is about.
+    pub sub_agent: Option<String>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum EventKind {
+    /// A process began to serve the session.
+    SessionStarted(StartSource),
+    /// A person or a program prompted.
+    TurnStarted,
+    /// A tool began to run.
+    ToolStarted,
+    /// A tool has run, or failed.
+    ToolEnded,
+    /// The agent stopped until a person answers.
+    InputRequested(WaitingFor),
+    /// The agent has ended its turn.
+    TurnEnded,
+    /// The conversation was made shorter.
+    Compacted,
+    /// The session ended.
+    SessionEnded,
+    /// A sub-agent began.
+    SubAgentStarted,
+    /// A sub-agent has ended.
+    SubAgentEnded,
+    /// The agent is there; nothing else is told.
+    Heartbeat,
+}
+
+/// What a session started from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StartSource {
+    /// Nothing: a new session.
+    Startup,
+    /// An earlier conversation, which goes on.
+    Resume,
+    /// The session that the process served until now.
+    Clear,
+    /// A compaction, in the middle of the session.
+    Compact,
+    /// Something else, or it isn't told.
+    Other,
+}
+
+impl StartSource {
+    /// Every source.
+    pub const ALL: [Self; 5] = [
+        Self::Startup,
+        Self::Resume,
+        Self::Clear,
+        Self::Compact,
+        Self::Other,
+    ];
+
+    /// The name used in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Resume => "resume",
+            Self::Clear => "clear",
+            Self::Compact => "compact",
+            Self::Other => "other",
+        }
+    }
+
+    /// Finds a source by its name; a name that isn't known is [`StartSource::Other`].
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|source| source.name() == name);
+        found.unwrap_or(Self::Other)
+    }
+}
+
+impl EventKind {
+    /// Every kind.
+    pub const ALL: [Self; 18] = [
+        Self::SessionStarted(StartSource::Startup),
+        Self::SessionStarted(StartSource::Resume),
+        Self::SessionStarted(StartSource::Clear),
+        Self::SessionStarted(StartSource::Compact),
+        Self::SessionStarted(StartSource::Other),
+        Self::TurnStarted,
+        Self::ToolStarted,
+        Self::ToolEnded,
+        Self::InputRequested(WaitingFor::Permission),
+        Self::InputRequested(WaitingFor::Question),
+        Self::InputRequested(WaitingFor::Auth),
+        Self::InputRequested(WaitingFor::Prompt),
+        Self::TurnEnded,
+        Self::Compacted,
+        Self::SessionEnded,
+        Self::SubAgentStarted,
+        Self::SubAgentEnded,
+        Self::Heartbeat,
+    ];
+
+    /// The name used in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionStarted(StartSource::Startup) => "session-started:startup",
+            Self::SessionStarted(StartSource::Resume) => "session-started:resume",
+            Self::SessionStarted(StartSource::Clear) => "session-started:clear",
+            Self::SessionStarted(StartSource::Compact) => "session-started:compact",
+            Self::SessionStarted(StartSource::Other) => "session-started:other",
+            Self::TurnStarted => "turn-started",
+            Self::ToolStarted => "tool-started",
+            Self::ToolEnded => "tool-ended",
+            Self::InputRequested(WaitingFor::Permission) => "input-requested:permission",
+            Self::InputRequested(WaitingFor::Question) => "input-requested:question",
+            Self::InputRequested(WaitingFor::Auth) => "input-requested:auth",
+            Self::InputRequested(WaitingFor::Prompt) => "input-requested:prompt",
+            Self::TurnEnded => "turn-ended",
+            Self::Compacted => "compacted",
+            Self::SessionEnded => "session-ended",
+            Self::SubAgentStarted => "sub-agent-started",
+            Self::SubAgentEnded => "sub-agent-ended",
+            Self::Heartbeat => "heartbeat",
+        }
+    }
+
+    /// Finds a kind by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Why a payload tells nothing.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HookError {
+    /// It is no JSON object.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// A field is missing or wrong.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// Its session id can't be one.
+    #[error("`session_id` is no session id: {0}")]
+    SessionId(#[from] SessionIdError),
+}
+
+/// A payload of the form that most agents share: a JSON object with
+/// `hook_event_name`, `session_id`, `cwd` and `transcript_path`.
+#[derive(Debug)]
+pub struct HookPayload<'a> {
+    object: &'a StrictObject<'a>,
+}
+
+impl<'a> HookPayload<'a> {
+    /// Reads a payload out of its object.
+    #[must_use]
+    pub const fn new(object: &'a StrictObject<'a>) -> Self {
+        Self { object }
+    }
+
+    /// The agent's name of the event.
+    ///
+    /// # Errors
+    ///
+    /// [`HookError`] if it has none.
+    pub fn name(&self) -> Result<&'a str, HookError> {
+        Ok(self.object.string("hook_event_name")?)
+    }
+
+    /// A text that may be there.
+    ///
+    /// # Errors
+    ///
+    /// [`HookError`] if it is there and no text.
+    pub fn text(&self, key: &str) -> Result<Option<&'a str>, HookError> {
+        Ok(self.object.opt_string(key)?)
+    }
+
+    /// The event that this payload is about. Empty texts are none.
+    ///
+    /// # Errors
+    ///
+    /// [`HookError`] if a field is missing or wrong.
+    pub fn event(&self, kind: EventKind) -> Result<HookEvent, HookError> {
+        let text = |key| -> Result<Option<&str>, HookError> {
+            Ok(self.text(key)?.filter(|text| !text.is_empty()))
+        };
+        let only_if = |wanted: bool, key| if wanted { text(key) } else { Ok(None) };
+        let is_about_sub_agent =
+            matches!(kind, EventKind::SubAgentStarted | EventKind::SubAgentEnded);
+        Ok(HookEvent {
+            session: SessionId::parse(self.object.string("session_id")?)?,
+            kind,
+            work_dir: text("cwd")?.map(PathBuf::from),
+            transcript: text("transcript_path")?.map(PathBuf::from),
+            prompt: only_if(kind == EventKind::TurnStarted, "prompt")?.map(str::to_owned),
+            reason: only_if(kind == EventKind::SessionEnded, "reason")?.map(str::to_owned),
+            sub_agent: only_if(is_about_sub_agent, "agent_id")?.map(str::to_owned),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventKind;
+
+    #[test]
+    fn every_kind_is_found_by_its_name() {
+        for kind in EventKind::ALL {
+            assert_eq!(EventKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(EventKind::from_name("session-started"), None);
+    }
+}

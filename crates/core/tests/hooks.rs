@@ -1,0 +1,132 @@
+//! What real hooks said, and what it means.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test reads its samples, and fails where that fails"
+)]
+
+use std::path::Path;
+
+use whosup_core::agents::AGENTS;
+use whosup_core::hook_event::{EventKind, HookError, HookEvent};
+
+fn parse(agent: &str, payload: &str) -> Result<HookEvent, HookError> {
+    let adapter = AGENTS.iter().find(|one| one.profile().id == agent).unwrap();
+    adapter.hooks().unwrap().parse(payload.as_bytes())
+}
+
+/// The samples of one agent: each line is what the event means, a tab, and what
+/// the hook read.
+#[track_caller]
+fn check_samples(agent: &str) -> Vec<HookEvent> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hooks/{agent}.tsv"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut events = Vec::new();
+    for line in text.lines() {
+        let (meaning, payload) = line.split_once('\t').unwrap();
+        let event = parse(agent, payload).unwrap_or_else(|error| panic!("{payload}: {error}"));
+        assert_eq!(event.kind.name(), meaning, "{payload}");
+        events.push(event);
+    }
+    assert!(events.len() > 5, "only {} samples of {agent}", events.len());
+    events
+}
+
+#[test]
+fn claude_codes_hooks_mean_what_the_samples_say() {
+    let events = check_samples("claude-code");
+    let prompts: Vec<_> = events
+        .iter()
+        .filter_map(|event| event.prompt.as_deref())
+        .collect();
+    assert_eq!(prompts, ["hello one"]);
+    let ends: Vec<_> = events
+        .iter()
+        .filter_map(|event| event.reason.as_deref())
+        .collect();
+    assert_eq!(ends, ["clear", "prompt_input_exit"]);
+    let sub_agents: Vec<_> = events
+        .iter()
+        .filter_map(|event| event.sub_agent.as_deref())
+        .collect();
+    assert_eq!(sub_agents, ["a4a0da5550e2d1dd1", "a4a0da5550e2d1dd1"]);
+    assert!(events.iter().all(|event| event.transcript.is_some()));
+}
+
+#[test]
+fn codexs_hooks_mean_what_the_samples_say() {
+    let events = check_samples("codex");
+    assert!(events.iter().all(|event| event.work_dir.is_some()));
+}
+
+#[test]
+fn qwen_codes_hooks_mean_what_the_samples_say() {
+    let events = check_samples("qwen-code");
+    let prompts: Vec<_> = events
+        .iter()
+        .filter(|event| event.kind == EventKind::TurnStarted)
+        .map(|event| event.prompt.as_deref())
+        .collect();
+    // The second one follows a tool's result and has no prompt of a person's.
+    assert_eq!(prompts, [Some("hello"), None]);
+}
+
+#[test]
+fn kimi_clis_hooks_mean_what_the_samples_say() {
+    let events = check_samples("kimi-cli");
+    assert!(events.iter().all(|event| event.transcript.is_none()));
+}
+
+#[test]
+fn an_event_that_is_not_known_only_shows_that_the_agent_is_there() {
+    for adapter in AGENTS {
+        let Some(hooks) = adapter.hooks() else {
+            continue;
+        };
+        let payload = br#"{"hook_event_name":"SomethingNew","session_id":"s1"}"#;
+        let event = hooks.parse(payload).unwrap();
+        assert_eq!(event.kind, EventKind::Heartbeat, "{}", adapter.profile().id);
+    }
+}
+
+#[test]
+fn every_event_that_is_asked_for_means_something() {
+    for adapter in AGENTS {
+        let Some(hooks) = adapter.hooks() else {
+            continue;
+        };
+        for name in hooks.events.iter().filter(|name| **name != "Notification") {
+            let payload = format!(r#"{{"hook_event_name":"{name}","session_id":"s1"}}"#);
+            let event = hooks.parse(payload.as_bytes()).unwrap();
+            assert_ne!(
+                event.kind,
+                EventKind::Heartbeat,
+                "{}: {name}",
+                adapter.profile().id
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_no_event_is_refused_by_name() {
+    for (payload, named) in [
+        ("", "empty"),
+        ("[]", "object"),
+        (r#"{"session_id":"s1"}"#, "hook_event_name"),
+        (r#"{"hook_event_name":"Stop"}"#, "session_id"),
+        (
+            r#"{"hook_event_name":"Stop","session_id":"../../x"}"#,
+            "session_id",
+        ),
+        (r#"{"hook_event_name":"Stop","session_id":7}"#, "session_id"),
+        (
+            r#"{"hook_event_name":"Stop","session_id":"s1","cwd":false}"#,
+            "cwd",
+        ),
+    ] {
+        let error = parse("claude-code", payload).unwrap_err().to_string();
+        assert!(error.contains(named), "{payload}: {error}");
+    }
+}
