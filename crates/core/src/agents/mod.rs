@@ -4,7 +4,9 @@ mod adapter;
 mod bad_lines;
 pub mod claude_code;
 pub mod codex;
+pub mod copilot;
 mod folder;
+mod held;
 mod hooks;
 pub mod kimi_cli;
 pub mod qwen_code;
@@ -25,6 +27,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &codex::Codex,
     &qwen_code::QwenCode,
     &kimi_cli::KimiCli,
+    &copilot::Copilot,
 ];
 
 /// Finds the adapter of an agent.

@@ -1,0 +1,474 @@
+//! What locks, logs and the list of open sessions claim.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{FileFacts, Links, facts};
+
+use super::events::Last;
+use super::scan::Scanning;
+use super::session::{InUse, SessionDir};
+use super::{AGENT, process};
+use crate::agents::bad_lines::BadLines;
+use crate::agents::{AgentProcess, AgentScan, PairingRule, Published, Role, Sketch};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+};
+use crate::phase::Phase;
+use crate::problem::{Found, Problem};
+use crate::transcript::TranscriptFile;
+use crate::trust::trust_of;
+
+/// Which session a process shows, and which others it has loaded.
+///
+/// Several may be open in one terminal; all of them are served, and one is in
+/// front.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    /// The one in front.
+    current: Option<SessionId>,
+    /// Loaded, of no use, and never used: what is left of a resumption that the
+    /// person went back from (copilot-cli#3086), or of a session that nobody
+    /// has said anything in.
+    unused: BTreeSet<SessionId>,
+}
+
+impl Scanning<'_> {
+    /// Makes claims and sketches of what was found.
+    pub(super) fn finish(mut self) -> Found<AgentScan> {
+        let lasts = self.read_lasts();
+        let shown: BTreeMap<Pid, Shown> = self
+            .servers()
+            .map(|server| (server.process.pid, self.shown_by(server, &lasts)))
+            .collect();
+        let mut found = AgentScan::default();
+        for session in self.sessions.values() {
+            let mut claims = self.claims_of_locks(session, &lasts, &shown);
+            claims.extend(self.claims_of_logs(session, &shown));
+            if claims.is_empty() {
+                claims.extend(self.claim_of_open(session));
+            }
+            found.claims.extend(claims);
+        }
+        for session in self.sessions.values() {
+            found
+                .sketches
+                .push(self.sketch(session, lasts.get(&session.id), &shown));
+        }
+        let mut problems = Vec::new();
+        for claim in &found.claims {
+            if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path)
+            {
+                problems.push(Problem::at(&AGENT, path, because));
+            }
+        }
+        problems.extend(self.problems);
+        Found { found, problems }
+    }
+
+    /// The last events of every session that something was claimed of. Problems
+    /// with them are told when the session is described.
+    fn read_lasts(&mut self) -> BTreeMap<SessionId, Last> {
+        let named: BTreeSet<&SessionId> = self
+            .logs
+            .values()
+            .flat_map(|(_, log)| log.foreground.iter().map(|(id, _)| id))
+            .collect();
+        let is_of_interest = |session: &&SessionDir| {
+            session.has_events
+                && (!session.locks.is_empty()
+                    || self.open.contains_key(&session.id)
+                    || named.contains(&session.id))
+        };
+        let read = |session: &SessionDir| {
+            let file = TranscriptFile::open(&session.events()).ok()?;
+            let last = Last::read(&file, &mut BadLines::default()).ok()?;
+            Some((session.id.clone(), last))
+        };
+        self.sessions
+            .values()
+            .filter(is_of_interest)
+            .filter_map(read)
+            .collect()
+    }
+
+    /// What its log says is in front; else the one session that it holds; else
+    /// the one of them in which something happened last.
+    fn shown_by(&self, server: &AgentProcess, lasts: &BTreeMap<SessionId, Last>) -> Shown {
+        let pid = server.process.pid;
+        let loaded: Vec<&SessionDir> = self
+            .sessions
+            .values()
+            .filter(|session| session.locks.iter().any(|lock| self.is_by(lock, server)))
+            .collect();
+        let in_log = self
+            .logs
+            .get(&pid)
+            .and_then(|(_, log)| log.foreground.as_ref());
+        let latest = || {
+            let dated = loaded.iter().map(|session| {
+                let last = lasts.get(&session.id).and_then(|last| last.at_ms);
+                (
+                    session.has_events,
+                    last.max(session.workspace.created_at_ms),
+                    &session.id,
+                )
+            });
+            dated.max().map(|(_, _, id)| id)
+        };
+        let current = in_log
+            .map(|(id, _)| id)
+            .filter(|id| self.sessions.contains_key(*id))
+            .or_else(latest)
+            .cloned();
+        let unused = loaded
+            .iter()
+            .filter(|session| !session.has_events && Some(&session.id) != current.as_ref())
+            .map(|session| session.id.clone())
+            .collect();
+        Shown { current, unused }
+    }
+
+    /// A process holds a lock, or (of an early version) has its PID in the name
+    /// of one.
+    fn is_by(&self, lock: &InUse, server: &AgentProcess) -> bool {
+        let pid = server.process.pid;
+        self.holders_of(lock).contains(&pid) || (!lock.is_hold && lock.pid == pid)
+    }
+
+    fn claims_of_locks(
+        &self,
+        session: &SessionDir,
+        lasts: &BTreeMap<SessionId, Last>,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for lock in &session.locks {
+            let is_phantom = |shown: &Shown| shown.unused.contains(&session.id);
+            if !lock.is_hold && shown.get(&lock.pid).is_some_and(is_phantom) {
+                // Its process uses another session: this lock says nothing.
+                continue;
+            }
+            let claim = |subject, exclusivity, serving, says: String| Claim {
+                modified_at_ms: lock.facts.modified_ms,
+                exclusivity,
+                serving,
+                ..self.claim(
+                    &session.id,
+                    subject,
+                    &lock.path,
+                    &lock.facts,
+                    EvidenceKind::Lock,
+                    says,
+                )
+            };
+            let holders = self.holders_of(lock);
+            for pid in holders {
+                let held = claim(
+                    Subject::Holder(*pid),
+                    Exclusivity::Exclusive,
+                    serving(session, shown.get(pid)),
+                    format!("held by process {pid}"),
+                );
+                claims.push(Claim {
+                    dated_at_ms: self.used_at_ms(session, lasts, shown.get(pid)),
+                    ..held
+                });
+            }
+            if holders.is_empty() {
+                let exclusivity = self.exclusivity();
+                claims.push(if lock.is_hold {
+                    let held = self.held.get(&lock.file());
+                    let is_everyone_asked = held.is_some_and(|held| held.is_everyone_asked);
+                    let says = if is_everyone_asked {
+                        "nobody holds it"
+                    } else {
+                        "nobody was found to hold it, and not everybody could be asked"
+                    };
+                    let subject = Subject::LockFree { is_everyone_asked };
+                    claim(subject, exclusivity, Serving::One, says.to_owned())
+                } else {
+                    let says = format!("pid {}, and nothing that could be held", lock.pid);
+                    let subject = Subject::Process(lock.pid);
+                    let mut bare = claim(subject, exclusivity, Serving::One, says);
+                    bare.evidence.kind = EvidenceKind::LockFile;
+                    bare
+                });
+            }
+        }
+        claims
+    }
+
+    /// Before its first prompt a resumed session has no lock, so a stale one
+    /// says nothing while there is a process that no session is known of.
+    fn exclusivity(&self) -> Exclusivity {
+        let mut servers = self.servers();
+        if servers.all(|server| self.is_connected(server.process.pid)) {
+            Exclusivity::Exclusive
+        } else {
+            Exclusivity::Shared
+        }
+    }
+
+    /// When a session was used last. The one in front of a process counts as
+    /// used after all others of that process.
+    fn used_at_ms(
+        &self,
+        session: &SessionDir,
+        lasts: &BTreeMap<SessionId, Last>,
+        shown: Option<&Shown>,
+    ) -> Option<i64> {
+        let used = |session: &SessionDir| {
+            let last = lasts.get(&session.id).and_then(|last| last.at_ms);
+            last.max(session.workspace.created_at_ms)
+        };
+        let shown = shown.filter(|shown| shown.current.as_ref() == Some(&session.id));
+        let others = shown.into_iter().flat_map(|shown| &shown.unused);
+        let others = others.filter_map(|id| used(self.sessions.get(id)?));
+        others
+            .map(|at_ms| at_ms.saturating_add(1))
+            .max()
+            .max(used(session))
+    }
+
+    /// What the log of a process says of a session that it has no lock of: that
+    /// it is in front, or open beside that.
+    fn claims_of_logs(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for (pid, (path, log)) in &self.logs {
+            let is_held = session
+                .locks
+                .iter()
+                .any(|lock| self.holders_of(lock).contains(pid));
+            if is_held {
+                continue;
+            }
+            let Ok(facts) = facts(path, Links::Refuse) else {
+                continue;
+            };
+            let claim = |dated_at_ms, serving, says: String| {
+                let subject = Subject::Process(*pid);
+                Claim {
+                    dated_at_ms,
+                    modified_at_ms: facts.modified_ms,
+                    exclusivity: Exclusivity::Shared,
+                    serving,
+                    ..self.claim(
+                        &session.id,
+                        subject,
+                        path,
+                        &facts,
+                        EvidenceKind::Registry,
+                        says,
+                    )
+                }
+            };
+            match &log.foreground {
+                Some((id, at_ms)) if *id == session.id => claims.push(claim(
+                    *at_ms,
+                    serving(session, shown.get(pid)),
+                    format!("process {pid} registered it as its foreground session"),
+                )),
+                _ => {
+                    if let Some(opened_at_ms) = self.opened_by(session, *pid) {
+                        claims.push(claim(
+                            Some(opened_at_ms),
+                            Serving::Many,
+                            format!("process {pid} has opened it beside another one"),
+                        ));
+                    }
+                }
+            }
+        }
+        claims
+    }
+
+    /// When a process has opened a session that it has not closed since.
+    fn opened_by(&self, session: &SessionDir, pid: Pid) -> Option<i64> {
+        let (_, log) = self.logs.get(&pid)?;
+        let opened_at_ms = self.open.get(&session.id)?.opened_at_ms?;
+        let server = self.servers().find(|server| server.process.pid == pid)?;
+        let began_at_ms = *server.process.began_at_ms.as_ref().ok()?;
+        let is_by_another = session
+            .locks
+            .iter()
+            .any(|lock| !self.holders_of(lock).is_empty());
+        (log.opened.contains(&session.id) && opened_at_ms >= began_at_ms && !is_by_another)
+            .then_some(opened_at_ms)
+    }
+
+    /// It was open in a terminal and never closed, and no process has a lock of it.
+    fn claim_of_open(&self, session: &SessionDir) -> Option<Claim> {
+        self.open.get(&session.id)?;
+        let facts = self.open_facts.as_ref()?;
+        let is_everyone_asked = self.look.machine.table().processes().is_ok();
+        let subject = Subject::LockFree { is_everyone_asked };
+        let says = "it was open and not closed, and nobody has a lock of it".to_owned();
+        let kind = EvidenceKind::LockFile;
+        Some(Claim {
+            exclusivity: Exclusivity::Shared,
+            ..self.claim(&session.id, subject, &self.open_path, facts, kind, says)
+        })
+    }
+
+    fn claim(
+        &self,
+        session: &SessionId,
+        subject: Subject,
+        path: &Path,
+        facts: &FileFacts,
+        kind: EvidenceKind,
+        says: String,
+    ) -> Claim {
+        Claim {
+            key: self.key(session),
+            subject,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: None,
+            modified_at_ms: None,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: trust_of(facts, self.home, self.look.machine),
+            placement: self.look.machine.mounts().placement_of(path),
+            evidence: Evidence {
+                kind,
+                path: Some(path.to_owned()),
+                says,
+            },
+        }
+    }
+
+    fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    fn sketch(
+        &self,
+        session: &SessionDir,
+        last: Option<&Last>,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> Sketch {
+        let servers: Vec<&AgentProcess> = self
+            .servers()
+            .filter(|server| self.serves(server, session, shown))
+            .collect();
+        let workspace = &session.workspace;
+        let is_headless = |server: &&AgentProcess| process::is_headless(&server.program());
+        let is_phantom = shown
+            .values()
+            .any(|shown| shown.unused.contains(&session.id));
+        let version = servers.iter().find_map(|server| {
+            let (_, log) = self.logs.get(&server.process.pid)?;
+            log.version.clone()
+        });
+        Sketch {
+            work_dir: last
+                .and_then(|last| last.work_dir.clone())
+                .or_else(|| workspace.work_dir.clone()),
+            born_at_ms: workspace.created_at_ms,
+            last_record_at_ms: last.and_then(|last| last.at_ms),
+            transcript: session.has_events.then(|| session.events()),
+            published: self.published(session, last, &servers),
+            pairing: PairingRule::Owner,
+            possible_owners: Some(self.possible_owners(session, shown)),
+            is_orphan_when_stale: true,
+            is_resumable: session.has_events,
+            is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
+            is_provisional: is_phantom,
+            title: workspace.name.clone(),
+            agent_version: version,
+            started_at_ms: workspace.created_at_ms,
+            ..Sketch::new(self.key(&session.id))
+        }
+    }
+
+    fn serves(
+        &self,
+        server: &AgentProcess,
+        session: &SessionDir,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> bool {
+        let pid = server.process.pid;
+        let is_shown = shown
+            .get(&pid)
+            .is_some_and(|shown| shown.current.as_ref() == Some(&session.id));
+        is_shown
+            || session
+                .locks
+                .iter()
+                .any(|lock| self.holders_of(lock).contains(&pid))
+    }
+
+    /// A process that nothing else connects with a session may serve the one
+    /// that its arguments name; or, of an early version, one whose lock names it.
+    fn possible_owners(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> BTreeSet<Pid> {
+        let may_serve = |server: &&AgentProcess| {
+            let shown = shown.get(&server.process.pid);
+            let is_phantom = shown.is_some_and(|shown| shown.unused.contains(&session.id));
+            let named = process::session_named_by(&server.program());
+            let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
+            let has_bare_lock = |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid;
+            server.role == Role::Session
+                && !is_phantom
+                && (is_named || session.locks.iter().any(has_bare_lock))
+                && !self.is_connected(server.process.pid)
+        };
+        let servers = self.servers().filter(may_serve);
+        servers.map(|server| server.process.pid).collect()
+    }
+
+    /// Where the last events say what a session is doing, they are told when it
+    /// is described. Only what they can't say is told here.
+    fn published(
+        &self,
+        session: &SessionDir,
+        last: Option<&Last>,
+        servers: &[&AgentProcess],
+    ) -> Option<Published> {
+        let said = |phase, word: &str, at_ms| {
+            Some(Published {
+                phase: Some(phase),
+                waiting_for: None,
+                word: word.to_owned(),
+                at_ms,
+            })
+        };
+        let phase = last.and_then(|last| last.phase);
+        if servers.is_empty() && phase == Some(Phase::Ended) {
+            return said(Phase::Ended, "session.shutdown", last?.at_ms);
+        }
+        // The list keeps what a killed process was doing, so it is of use only
+        // for a session that is served.
+        let open = self.open.get(&session.id).filter(|_| !servers.is_empty())?;
+        match (phase, open.is_working?) {
+            (None, true) if session.has_events => {
+                said(Phase::Working, "working", open.refreshed_at_ms)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is in front of a process and what nobody has used in it are steps of
+/// one terminal; whatever else it has loaded it serves beside that.
+fn serving(session: &SessionDir, shown: Option<&Shown>) -> Serving {
+    let is_step = shown.is_none_or(|shown| {
+        shown.current.as_ref() == Some(&session.id) || shown.unused.contains(&session.id)
+    });
+    if is_step { Serving::One } else { Serving::Many }
+}
+
+/// Where a session's events are, by its sketch.
+pub(super) fn directory_of(sketch: &Sketch) -> PathBuf {
+    let sessions = sketch.key.home.join("session-state");
+    sessions.join(sketch.key.session.as_str())
+}

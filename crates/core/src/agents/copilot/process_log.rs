@@ -1,0 +1,259 @@
+//! A process's own log: `logs/process-MS-PID.log`.
+//!
+//! The process has it open for writing. Among much else it says which session
+//! its terminal shows:
+//!
+//! ```text
+//! 2026-11-27T23:21:52.772Z [INFO] Workspace initialized: ID (checkpoints: 0)
+//! 2026-11-27T23:21:52.821Z [INFO] Starting Copilot CLI: 1.0.102
+//! 2026-11-27T23:21:52.837Z [INFO] Registering foreground session: ID
+//! 2026-11-27T23:23:43.944Z [INFO] Unregistering foreground session: ID
+//! ```
+//!
+//! That is all that tells, before its first prompt, which session a process has
+//! taken up. Several sessions may be open in one process, one of them in the
+//! foreground. Seen in Copilot CLI 1.0.102, 2026-11. Other levels of detail
+//! may leave these lines out: then nothing is known.
+
+use jiff::Timestamp;
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+use crate::transcript::{HeadBounds, Line, TailBounds, TranscriptError, TranscriptFile};
+
+/// How much of a log's beginning is read.
+const HEAD_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 512 * 1024,
+    lines_max: 4_000,
+};
+/// How far back from its end it is read.
+const TAIL_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+/// How many sessions of one process are remembered.
+const OPENED_MAX: usize = 1_000;
+
+/// What a log says of its process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ProcessLog {
+    /// The session that its terminal shows, and since when.
+    pub(super) foreground: Option<(SessionId, Option<i64>)>,
+    /// Sessions that it has opened, as far as the log was read.
+    pub(super) opened: Vec<SessionId>,
+    /// The version of Copilot.
+    pub(super) version: Option<String>,
+}
+
+/// Something that a line of a log says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Event {
+    Opened(SessionId),
+    Started(String),
+    Registered(SessionId, Option<i64>),
+    Unregistered(SessionId),
+}
+
+impl ProcessLog {
+    /// Reads head and tail. Where the two do not meet and the tail says
+    /// nothing of a change, the foreground is not known: it may have changed in
+    /// between.
+    pub(super) fn read(file: &TranscriptFile) -> Result<Self, TranscriptError> {
+        let mut log = Self::default();
+        let head = file.head(HEAD_BOUNDS)?;
+        let mut in_foreground = None;
+        for event in head.lines.iter().filter_map(event_on) {
+            log.add(&event);
+            in_foreground = after(&event, in_foreground);
+        }
+        let head_end = head.lines.last().map_or(0, |line| line.end);
+        let is_whole = head_end >= file.facts().len;
+        if is_whole {
+            log.foreground = in_foreground;
+            return Ok(log);
+        }
+        let mut lines = file.backwards(TAIL_BOUNDS)?;
+        let mut last_change = None;
+        let mut meets_head = false;
+        for line in lines.by_ref() {
+            let line = line?;
+            if line.offset < head_end {
+                meets_head = true;
+                break;
+            }
+            let Some(event) = event_on(&line) else {
+                continue;
+            };
+            log.add(&event);
+            if last_change.is_none() && is_change(&event) {
+                last_change = Some(event);
+            }
+        }
+        log.foreground = match last_change {
+            Some(event) => after(&event, None),
+            None if meets_head => in_foreground,
+            None => None,
+        };
+        Ok(log)
+    }
+
+    fn add(&mut self, event: &Event) {
+        match event {
+            Event::Opened(id) | Event::Registered(id, _) => {
+                if self.opened.len() < OPENED_MAX && !self.opened.contains(id) {
+                    self.opened.push(id.clone());
+                }
+            }
+            Event::Started(version) => self.version = Some(version.clone()),
+            Event::Unregistered(_) => {}
+        }
+    }
+}
+
+const fn is_change(event: &Event) -> bool {
+    matches!(event, Event::Registered(..) | Event::Unregistered(_))
+}
+
+fn after(
+    event: &Event,
+    before: Option<(SessionId, Option<i64>)>,
+) -> Option<(SessionId, Option<i64>)> {
+    match event {
+        Event::Registered(id, at_ms) => Some((id.clone(), *at_ms)),
+        Event::Unregistered(id) => before.filter(|(shown, _)| shown != id),
+        Event::Opened(_) | Event::Started(_) => before,
+    }
+}
+
+fn event_on(line: &Line) -> Option<Event> {
+    if line.is_torn {
+        return None;
+    }
+    let text = std::str::from_utf8(line.bytes()).ok()?;
+    let (date, rest) = text.split_once(' ')?;
+    let said = rest.strip_prefix("[INFO] ")?;
+    let at_ms = || {
+        let at: Timestamp = date.parse().ok()?;
+        Some(at.as_millisecond())
+    };
+    let id_after = |prefix: &str| {
+        let word = said.strip_prefix(prefix)?.split_whitespace().next()?;
+        SessionId::parse(word).ok()
+    };
+    if let Some(id) = id_after("Registering foreground session: ") {
+        return Some(Event::Registered(id, at_ms()));
+    }
+    if let Some(id) = id_after("Unregistering foreground session: ") {
+        return Some(Event::Unregistered(id));
+    }
+    if let Some(id) = id_after("Workspace initialized: ") {
+        return Some(Event::Opened(id));
+    }
+    let version = said.strip_prefix("Starting Copilot CLI: ")?.trim();
+    Some(Event::Started(version.to_owned()))
+}
+
+/// The process that a log's file name names, and when it began to log, in
+/// milliseconds since 1970.
+pub(super) fn process_in(name: &str) -> Option<(Pid, i64)> {
+    let stem = name.strip_prefix("process-")?.strip_suffix(".log")?;
+    let (began, pid) = stem.split_once('-')?;
+    let began: i64 = began.parse().ok()?;
+    let pid: i64 = pid.parse().ok()?;
+    Some((Pid::new(pid).ok()?, began))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const A: &str = "aad07f38-3e3e-4ead-962e-2a290c169afe";
+    const B: &str = "88b57f2f-c588-4cb0-b946-a3092a113b07";
+
+    fn line(what: &str) -> String {
+        format!("2026-11-27T21:00:00.000Z [INFO] {what}\n")
+    }
+
+    fn registering(id: &str) -> String {
+        line(&format!("Registering foreground session: {id}"))
+    }
+
+    fn unregistering(id: &str) -> String {
+        line(&format!("Unregistering foreground session: {id}"))
+    }
+
+    fn read(lines: &[String]) -> ProcessLog {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("process-1-2.log");
+        std::fs::write(&path, lines.concat()).expect("a file");
+        let file = TranscriptFile::open(&path).expect("a log");
+        ProcessLog::read(&file).expect("a log")
+    }
+
+    fn shown(log: &ProcessLog) -> Option<&str> {
+        log.foreground.as_ref().map(|(id, _)| id.as_str())
+    }
+
+    #[test]
+    fn the_session_registered_last_is_shown() {
+        let start = [
+            line(&format!("Workspace initialized: {A} (checkpoints: 0)")),
+            line("Starting Copilot CLI: 1.0.102"),
+            registering(A),
+        ];
+        let log = read(&start);
+        assert_eq!(log.foreground.as_ref().unwrap().1, Some(1_795_813_200_000));
+        assert_eq!(shown(&log), Some(A));
+        assert_eq!(log.version.as_deref(), Some("1.0.102"));
+        let changed = [start.concat(), unregistering(A), registering(B)];
+        let log = read(&changed);
+        assert_eq!(shown(&log), Some(B));
+        let opened: Vec<&str> = log.opened.iter().map(SessionId::as_str).collect();
+        assert_eq!(opened, [A, B]);
+        assert_eq!(shown(&read(&[start.concat(), unregistering(A)])), None);
+    }
+
+    #[test]
+    fn a_change_is_found_at_the_end_of_a_long_log() {
+        let noise = line(&"x".repeat(200)).repeat(20_000);
+        let log = read(&[
+            registering(A),
+            noise.clone(),
+            unregistering(A),
+            registering(B),
+        ]);
+        assert_eq!(shown(&log), Some(B));
+        // Between what was read of both ends it may have changed.
+        assert_eq!(shown(&read(&[registering(A), noise])), None);
+        let less = line(&"x".repeat(200)).repeat(5_000);
+        assert_eq!(shown(&read(&[registering(A), less])), Some(A));
+    }
+
+    #[test]
+    fn what_a_prompt_says_is_no_event() {
+        for text in [
+            format!("2026-11-27T21:00:00.000Z [DEBUG] Registering foreground session: {A}\n"),
+            format!("Registering foreground session: {A}\n"),
+            line(&format!("prompt: Registering foreground session: {A}")),
+            line("Registering foreground session: ../../x"),
+            "\u{0}\n".to_owned(),
+        ] {
+            assert_eq!(read(&[text]), ProcessLog::default());
+        }
+    }
+
+    #[test]
+    fn a_logs_name_names_its_process() {
+        let pid = Pid::new(12_756).unwrap();
+        let name = "process-1795821712691-12756.log";
+        assert_eq!(process_in(name), Some((pid, 1_795_821_712_691)));
+        for other in [
+            ".copilot-log.lock",
+            "process-1-0.log",
+            "process-x-7.log",
+            "process-7.log",
+        ] {
+            assert_eq!(process_in(other), None);
+        }
+    }
+}
