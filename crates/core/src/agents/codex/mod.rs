@@ -45,17 +45,22 @@ use whosup_sidecar::AgentId;
 
 use super::Hooks;
 use super::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Published,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
+use crate::phase::Phase;
 use crate::problem::Found;
 
 /// Names that its processes have; those of release binaries are cut.
 const COMMS: &[&str] = &["codex", "codex-x86_64-un", "codex-aarch64-u"];
 
 const ID: &str = "codex";
+
+/// How the title of its terminal begins while it waits for a person:
+/// `[ ! ] Action Required | NAME | DIRECTORY`. Nothing else says so.
+const TITLE_OF_WAITING: &str = "[ ! ] Action Required";
 
 const PROFILE: Profile = Profile {
     id: ID,
@@ -98,6 +103,15 @@ impl Adapter for Codex {
 
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         process::named_work_dir(program)
+    }
+
+    fn phase_in_title(&self, title: &str) -> Option<Published> {
+        title.starts_with(TITLE_OF_WAITING).then(|| Published {
+            phase: Some(Phase::Waiting),
+            waiting_for: None,
+            word: "Action Required".to_owned(),
+            at_ms: None,
+        })
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
