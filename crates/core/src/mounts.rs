@@ -1,10 +1,14 @@
 //! What is mounted where, and so whom a file may come from.
 
+use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::claim::Placement;
 
+/// How many directories are kept in mind.
+const DIRECTORIES_MAX: usize = 10_000;
 /// How many mounts are read.
 const MOUNTS_MAX: usize = 20_000;
 /// How much of the mount table is read, in bytes.
@@ -25,10 +29,12 @@ const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tm
 
 /// What is mounted where, as `/proc/self/mountinfo` tells it
 /// (proc_pid_mountinfo(5)).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Mounts {
     /// In the order of mounting; `None` if the table could not be read.
     mounts: Option<Vec<Mount>>,
+    /// Where directories really are, looked up once each.
+    real: Mutex<HashMap<PathBuf, PathBuf>>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,6 +57,7 @@ impl Mounts {
             .and_then(|file| file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text));
         Self {
             mounts: read.ok().map(|_| parse_mounts(&text)),
+            real: Mutex::default(),
         }
     }
 
@@ -59,6 +66,7 @@ impl Mounts {
     pub fn parse(text: &[u8]) -> Self {
         Self {
             mounts: Some(parse_mounts(text)),
+            real: Mutex::default(),
         }
     }
 
@@ -87,21 +95,41 @@ impl Mounts {
             .is_none_or(|mount| !MODELESS_TYPES.contains(&mount.kind.as_str()))
     }
 
+    /// Where a directory really is. Asked for every file in it, and looked up once.
+    fn real_directory(&self, directory: &Path) -> PathBuf {
+        let mut real = self.real.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = real.get(directory) {
+            return known.clone();
+        }
+        let found = real_directory(directory);
+        if real.len() < DIRECTORIES_MAX {
+            real.insert(directory.to_owned(), found.clone());
+        }
+        found
+    }
+
     /// The mount that `path` lies on: the deepest mount point above it, and of
     /// several at one place the last.
     fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        // What isn't there lies where the nearest directory above it is.
-        let resolved = path.ancestors().find_map(|ancestor| {
-            let rest = path.strip_prefix(ancestor).ok()?;
-            Some(ancestor.canonicalize().ok()?.join(rest))
-        });
-        let path = resolved.as_deref().unwrap_or(path);
-        self.mounts
-            .as_ref()?
+        let mounts = self.mounts.as_ref()?;
+        let path = match (path.parent(), path.file_name()) {
+            (Some(directory), Some(name)) => self.real_directory(directory).join(name),
+            _ => path.to_owned(),
+        };
+        mounts
             .iter()
             .filter(|mount| path.starts_with(&mount.at))
             .max_by_key(|mount| mount.at.components().count())
     }
+}
+
+fn real_directory(directory: &Path) -> PathBuf {
+    // What isn't there lies where the nearest directory above it is.
+    let resolved = directory.ancestors().find_map(|ancestor| {
+        let rest = directory.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(rest))
+    });
+    resolved.unwrap_or_else(|| directory.to_owned())
 }
 
 fn parse_mounts(text: &[u8]) -> Vec<Mount> {

@@ -21,6 +21,7 @@ pub struct Observer<'a> {
     /// that was said.
     claims_of: HashMap<Pid, Vec<(&'a Claim, Option<i64>)>>,
     probes: HashMap<Pid, Result<Option<Process>, ProbeError>>,
+    threads: HashMap<Pid, Result<bool, ProbeError>>,
 }
 
 /// A claim with its verdict and the process that the verdict is about.
@@ -55,6 +56,7 @@ impl<'a> Observer<'a> {
             init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
             claims_of,
             probes: HashMap::new(),
+            threads: HashMap::new(),
         }
     }
 
@@ -103,7 +105,11 @@ impl<'a> Observer<'a> {
             Err(_) => Err(LookFailure::Failed),
         };
         if matches!(observed.at_pid, Ok(None)) {
-            match table.backend().is_thread(pid) {
+            let is_thread = self
+                .threads
+                .entry(pid)
+                .or_insert_with(|| table.backend().is_thread(pid));
+            match *is_thread {
                 Ok(is_thread) => observed.is_thread = is_thread,
                 Err(_) => observed.at_pid = Err(LookFailure::Failed),
             }

@@ -24,6 +24,8 @@ pub struct Seeker {
     pub began_at_ms: Option<i64>,
     /// The session that its arguments name: an id or the beginning of one.
     pub named: Option<String>,
+    /// That session may lie in any directory.
+    pub names_any_directory: bool,
     /// The agent's homes that it may use; empty if that isn't known.
     pub homes: Vec<PathBuf>,
     /// The title that its terminal shows.
@@ -47,6 +49,9 @@ pub struct Candidate {
     pub last_record_at_ms: Option<i64>,
     /// The name that a terminal may show for it.
     pub title: Option<String>,
+    /// A process came into being with it. Of several such sessions one at most
+    /// is a process's; whose the others were, nobody can say.
+    pub is_first_of_a_process: bool,
     /// Some process serves it for certain (a held lock).
     pub is_held: bool,
     /// The processes that may serve it, where that is told more closely than by
@@ -57,6 +62,20 @@ pub struct Candidate {
 impl Seeker {
     fn may_use(&self, candidate: &Candidate) -> bool {
         self.homes.is_empty() || self.homes.contains(&candidate.home)
+    }
+
+    /// Its arguments name this session, and it can be the one that they mean.
+    fn names(&self, candidate: &Candidate) -> bool {
+        let is_named = self
+            .named
+            .as_deref()
+            .is_some_and(|named| candidate.id.starts_with(named));
+        let may_serve = candidate
+            .possible_owners
+            .as_ref()
+            .is_none_or(|possible| possible.contains(&self.pid));
+        let is_found_here = self.names_any_directory || self.may_work_beside(candidate);
+        is_named && may_serve && is_found_here && self.may_use(candidate)
     }
 
     /// Same directory; or the session is served for certain and nothing on disk
@@ -159,28 +178,21 @@ impl Pool<'_> {
     /// The arguments name it, unless a younger session can only be this
     /// process's: then it has moved on.
     fn by_arguments(&self, seeker: usize, fits: &[usize]) -> Option<Choice> {
-        let named = self.seekers.get(seeker)?.named.as_deref()?;
-        let mut named_ones = self.free().filter(|at| {
-            self.candidates
-                .get(*at)
-                .is_some_and(|candidate| candidate.id.starts_with(named))
-        });
+        let its = self.seekers.get(seeker)?;
+        let mut named_ones = self
+            .free()
+            .filter(|at| self.candidates.get(*at).is_some_and(|one| its.names(one)));
         let (Some(candidate), None) = (named_ones.next(), named_ones.next()) else {
             return None;
         };
+        let wanted = self.candidates.get(candidate)?;
         let is_wanted_by_another = self.seekers.iter().enumerate().any(|(other, wanting)| {
-            other != seeker
-                && self.is_free_seeker(other)
-                && wanting.named.as_deref().is_some_and(|named| {
-                    self.candidates
-                        .get(candidate)
-                        .is_some_and(|candidate| candidate.id.starts_with(named))
-                })
+            other != seeker && self.is_free_seeker(other) && wanting.names(wanted)
         });
         if is_wanted_by_another {
             return None;
         }
-        let began = self.seekers.get(seeker)?.began_at_ms?;
+        let began = its.began_at_ms?;
         // Born after this process, and no other process can explain it.
         let moved_on = fits.iter().copied().filter(|at| {
             *at != candidate
@@ -234,7 +246,12 @@ impl Pool<'_> {
         // has gone from one to the next, and is now in the youngest.
         let are_all_its_own =
             fits.len() > 1 && fits.iter().all(|at| self.seekers_of(*at).len() == 1);
-        if !are_all_its_own {
+        let is_first = |at: &usize| {
+            self.candidates
+                .get(*at)
+                .is_some_and(|candidate| candidate.is_first_of_a_process)
+        };
+        if !are_all_its_own || fits.iter().filter(|at| is_first(at)).count() > 1 {
             return None;
         }
         let current = self.youngest(fits)?;
@@ -339,17 +356,13 @@ impl Pool<'_> {
         if let Some(possible) = &candidate.possible_owners {
             return possible.contains(&seeker.pid);
         }
-        let is_named = seeker
-            .named
-            .as_deref()
-            .is_some_and(|named| candidate.id.starts_with(named));
         let is_since = |at: Option<i64>| {
             at.zip(seeker.began_at_ms)
                 .is_some_and(|(at, began)| at >= began.saturating_sub(BIRTH_SLACK_MS))
         };
         let is_of_its_time =
             is_since(candidate.born_at_ms) || is_since(candidate.last_record_at_ms);
-        is_named || (seeker.may_work_beside(candidate) && is_of_its_time)
+        seeker.names(candidate) || (seeker.may_work_beside(candidate) && is_of_its_time)
     }
 
     /// Held sessions that no rule has placed and that may be in the directory

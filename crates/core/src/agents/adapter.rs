@@ -35,6 +35,13 @@ pub trait Adapter: Send + Sync {
     /// variables count as unset.
     fn homes(&self, environment: &Environment) -> Vec<PathBuf>;
 
+    /// The homes that a process with these arguments uses, where they name one:
+    /// they win over its environment.
+    fn homes_named_by(&self, program: &Program<'_>, environment: &Environment) -> Vec<PathBuf> {
+        let _ = program;
+        self.homes(environment)
+    }
+
     /// Tells whether one of its processes may have this name in the process
     /// table, so that the process is worth a closer look: it is among
     /// [`Profile::comms`], cut as the kernel cuts it.
@@ -68,6 +75,12 @@ pub trait Adapter: Send + Sync {
     fn phase_in_title(&self, title: &str) -> Option<Published> {
         let _ = title;
         None
+    }
+
+    /// Its arguments may name a session of any directory. Otherwise one of
+    /// another directory is not found by the agent, and so not served.
+    fn resumes_from_anywhere(&self) -> bool {
+        true
     }
 
     /// Reads the claims of one home.
@@ -335,6 +348,11 @@ pub struct Sketch {
     /// more closely than directories and dates do. Which of them it is, pairing
     /// has to find out.
     pub possible_owners: Option<BTreeSet<Pid>>,
+    /// A process came into being with it: nobody went over to it from another
+    /// session. Of several such sessions one at most is a process's.
+    pub is_first_of_a_process: bool,
+    /// What a terminal shows that is in it, where that is not its title.
+    pub terminal_title: Option<String>,
     /// The process that shows it, where that is known for certain (it started
     /// the one that serves it).
     pub client: Option<KnownClient>,
@@ -359,6 +377,9 @@ pub struct Sketch {
     pub started_at_ms: Option<i64>,
     /// When the session ended, where somebody recorded that.
     pub ended_at_ms: Option<i64>,
+    /// What describing it would tell, where the scan came to know that on the
+    /// way: one read of a database tells of every session in it.
+    pub described: Option<Description>,
     /// How it is resumed, as the claim's file says. Counts only for an agent
     /// without an adapter, and is shown, never run: anybody may have written it.
     pub resume: Option<Invocation>,
@@ -379,6 +400,8 @@ impl Sketch {
             pairing: PairingRule::Never,
             named_by: None,
             possible_owners: None,
+            is_first_of_a_process: false,
+            terminal_title: None,
             client: None,
             is_orphan_when_stale: false,
             is_resumable: true,
@@ -389,6 +412,7 @@ impl Sketch {
             endpoint: None,
             started_at_ms: None,
             ended_at_ms: None,
+            described: None,
             resume: None,
         }
     }

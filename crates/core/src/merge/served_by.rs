@@ -141,7 +141,8 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
         work_dir: sketch.work_dir.as_deref().map(|dir| real_path(dir, parts)),
         born_at_ms: sketch.born_at_ms,
         last_record_at_ms: sketch.last_record_at_ms,
-        title: sketch.title.clone(),
+        title: sketch.terminal_title.clone().or_else(|| sketch.title.clone()),
+        is_first_of_a_process: sketch.is_first_of_a_process,
         is_held: draft.live_claims().next().is_some(),
         possible_owners: sketch.possible_owners.clone(),
     }
@@ -163,6 +164,7 @@ fn seeker(process: &AgentProcess, parts: &Parts) -> Seeker {
             .and_then(|adapter| adapter.session_named_by(&program))
             .or_else(|| Some(forked?.key.session.as_str()))
             .map(str::to_owned),
+        names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
         homes: process.homes.clone(),
         terminal_title: parts.terminal_titles.get(&process.process.pid).cloned(),
         has_session: adapter.is_some_and(|adapter| adapter.profile().has_session_at_launch),

@@ -14,6 +14,7 @@ fn seeker(began_s: i64) -> Seeker {
         work_dir: Some("/w/a".into()),
         began_at_ms: Some(T + began_s * 1_000),
         named: None,
+        names_any_directory: false,
         homes: Vec::new(),
         terminal_title: None,
         has_session: false,
@@ -28,6 +29,7 @@ fn session(id: &str, born_s: i64) -> Candidate {
         born_at_ms: Some(T + born_s * 1_000),
         last_record_at_ms: None,
         title: None,
+        is_first_of_a_process: false,
         is_held: false,
         possible_owners: None,
     }
@@ -134,6 +136,20 @@ fn arguments_name_a_session_by_id_or_by_its_beginning() {
     let ambiguous = [session("a1b2", 0), session("a1c3", 0)];
     let result = check_pairs(&[named], &ambiguous, &[]);
     assert_eq!(result.open, [(0, vec![0, 1])]);
+}
+
+#[test]
+fn arguments_mean_a_session_of_the_processs_own_home_and_directory() {
+    let mut named = seeker(3_600);
+    named.named = Some("a".to_owned());
+    named.homes = vec!["/other".into()];
+    check_pairs(&[named.clone()], &[session("a", 0)], &[]);
+    named.homes = vec!["/h".into()];
+    let mut elsewhere = session("a", 0);
+    elsewhere.work_dir = Some("/w/b".into());
+    check_pairs(&[named.clone()], &[elsewhere.clone()], &[]);
+    named.names_any_directory = true;
+    check_pairs(&[named], &[elsewhere], &[(0, 0, Arguments)]);
 }
 
 #[test]
@@ -264,4 +280,17 @@ proptest! {
         let sessions: Vec<_> = sessions.into_iter().rev().collect();
         prop_assert_eq!(forward, by_id(&seekers, &sessions));
     }
+}
+
+#[test]
+fn of_several_sessions_that_processes_began_with_none_is_taken_for_a_clear() {
+    let first = |id: &str, born_s: i64| Candidate {
+        is_first_of_a_process: true,
+        ..session(id, born_s)
+    };
+    let went_on = [first("a", 1), session("b", 60)];
+    check_pairs(&[seeker(0)], &went_on, &[(0, 1, Elimination)]);
+    let of_somebody_else = [first("a", 1), first("b", 60)];
+    let result = check_pairs(&[seeker(0)], &of_somebody_else, &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
 }

@@ -287,8 +287,8 @@ fn id(session: &SessionSpec, number: usize, now_ms: i64) -> String {
     }
 }
 
-/// The session that a process is told to take up: one of its agent and home,
-/// and, where the agent looks no further, of its directory.
+/// The session that a process is told to take up: any of its agent's, whether
+/// it can be found from there or not.
 fn named_by_arguments<'a>(
     spec: &Spec,
     process: &ProcessSpec,
@@ -298,12 +298,7 @@ fn named_by_arguments<'a>(
         .sessions
         .iter()
         .zip(ids)
-        .filter(|(session, _)| {
-            let is_any_directory = matches!(session.agent, Agent::ClaudeCode | Agent::Codex);
-            session.agent == process.agent
-                && session.home == process.home
-                && (is_any_directory || session.directory == process.directory)
-        })
+        .filter(|(session, _)| session.agent == process.agent)
         .map(|(_, id)| id)
         .collect();
     let index = process.names.filter(|_| !its.is_empty())?;
