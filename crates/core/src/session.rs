@@ -157,6 +157,7 @@ impl Session {
         let has_own_terminal = !self.is_owner_shared
             && self.owner.as_ref().is_some_and(|owner| owner.tty.is_some());
         self.liveness() == Liveness::Live
+            && self.sketch.parent.is_none()
             && self.owner.is_some()
             && self.client.is_none()
             && !self.is_client_ambiguous
