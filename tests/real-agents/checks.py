@@ -9,6 +9,7 @@ import hashlib
 import os
 import signal
 import stat
+import time
 from dataclasses import dataclass
 
 import expect
@@ -23,6 +24,7 @@ HASHED_BYTES_MAX = 8 * 1024 * 1024
 QUIET_SECONDS = 1.5
 QUIET_WITHIN_SECONDS = 40
 UNCHANGED_TRIES = 4
+APART_SECONDS = 1.0
 PROJECTS = ("app", "other")
 
 
@@ -214,8 +216,12 @@ def two_in_one_directory(stage):
 
 
 def two_launched(stage):
-    """Two launched one after the other in one directory are each shown with their process and pane."""
-    one, two = stage.open(), stage.open()
+    """Two launched a second apart in one directory are each shown with their process and pane."""
+    one = stage.open()
+    # Where dates alone tell them apart, launches at one moment may be ambiguous.
+    ready = time.monotonic()
+    wait.until("a second between the launches", lambda: time.monotonic() > ready + APART_SECONDS, HELD_SECONDS)
+    two = stage.open()
     known = stage.agent.tells_directory_at_launch
     expect.live(stage, one.truth(), known)
     expect.live(stage, two.truth(), known)
