@@ -1,0 +1,384 @@
+//! One home of Vibe: its leases and sessions, and what they claim.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use whosup_process::{Pid, Process};
+use whosup_sidecar::SessionId;
+
+use super::lease::{Lease, Leases, is_session, read as read_leases};
+use super::process::{is_headless, resumed, takes_up};
+use super::storage::roots;
+use super::store::{Meta, of_newest, read_meta, sessions_in};
+use super::{AGENT, Vibe};
+use crate::agents::folder::names_in;
+use crate::agents::{
+    Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
+};
+use crate::claim::{
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    Subject, Trust,
+};
+use crate::problem::{Found, Problem};
+use crate::trust::trust_of;
+
+/// How many sessions of a home are read.
+const SESSIONS_MAX: usize = 100_000;
+/// How long a session may last that is only begun to be left for another one,
+/// in milliseconds: two seconds were seen on a quiet machine, fifteen on a busy one.
+const PASSING_MS_MAX: i64 = 20_000;
+/// How long after its start a server opens its first session, in milliseconds.
+const START_MS_MAX: i64 = 60_000;
+
+/// Reads the claims and sketches of one home.
+pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+    let mut problems = Vec::new();
+    let mut scanning = Scanning {
+        look,
+        home,
+        found: AgentScan::default(),
+        sketches: BTreeMap::new(),
+    };
+    for storage in roots(&home.root, &mut problems) {
+        let leases = read_leases(look, &storage, &mut problems);
+        for lease in &leases.leases {
+            scanning.add_lease(&storage, &leases, lease, &mut problems);
+        }
+        for (id, path) in &leases.unreadable {
+            if let Some(id) = id {
+                scanning.add_unreadable(&storage, id, path, &mut problems);
+            }
+        }
+        if *look.depth == Depth::All {
+            scanning.add_all(&storage, &leases, &mut problems);
+        }
+    }
+    let Scanning {
+        mut found,
+        sketches,
+        ..
+    } = scanning;
+    found.sketches = sketches.into_values().collect();
+    for claim in &found.claims {
+        if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path) {
+            problems.push(Problem::at(&AGENT, path, because));
+        }
+    }
+    problems.sort();
+    problems.dedup();
+    Found { found, problems }
+}
+
+struct Scanning<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    found: AgentScan,
+    sketches: BTreeMap<SessionId, Sketch>,
+}
+
+/// The server that holds a lease, and the interface that started it.
+#[derive(Clone, Copy)]
+struct Chain<'a> {
+    server: &'a Process,
+    interface: Option<&'a AgentProcess>,
+}
+
+impl<'a> Scanning<'a> {
+    fn add_lease(
+        &mut self,
+        storage: &Path,
+        leases: &Leases,
+        lease: &Lease,
+        problems: &mut Vec<Problem>,
+    ) {
+        let directory = sessions_in(storage).join(lease.id.as_str());
+        let chain = lease.held.by.iter().find_map(|pid| self.chain_of(*pid));
+        let is_stored = directory.is_dir();
+        if self.sketches.contains_key(&lease.id)
+            || is_taken_to_tidy_up(leases, lease)
+            || (!is_stored && chain.is_some_and(|chain| self.is_passing(lease, chain)))
+        {
+            return;
+        }
+        let mut sketch = self.sketch(&lease.id, is_stored.then_some(&directory), problems);
+        let told_at_ms = lease.told.map(|told| told.acquired_at_ms);
+        sketch.born_at_ms = sketch.born_at_ms.or(told_at_ms);
+        sketch.is_orphan_when_stale = true;
+        let interface = chain.and_then(|chain| chain.interface);
+        sketch.is_headless = interface.map(|interface| is_headless(&interface.program()));
+        if sketch.parent.is_none()
+            && let (Some(chain), Some(interface)) = (chain, interface)
+            && interface.role == Role::Client
+        {
+            sketch.client = Some(client(lease, chain.server, interface));
+        }
+        let claims = self.claims_of(lease, &sketch);
+        self.found.claims.extend(claims);
+        self.sketches.insert(lease.id.clone(), sketch);
+    }
+
+    /// A session whose lease can't be looked at: somebody may hold it.
+    fn add_unreadable(
+        &mut self,
+        storage: &Path,
+        id: &SessionId,
+        path: &Path,
+        problems: &mut Vec<Problem>,
+    ) {
+        let directory = sessions_in(storage).join(id.as_str());
+        let directory = Some(&directory).filter(|directory| directory.is_dir());
+        let sketch = self.sketch(id, directory, problems);
+        let claim = self.unknown_claim(id, path);
+        self.found.claims.push(claim);
+        self.sketches.insert(id.clone(), sketch);
+    }
+
+    /// Every session that is stored, also without a lease.
+    fn add_all(&mut self, storage: &Path, leases: &Leases, problems: &mut Vec<Problem>) {
+        let root = sessions_in(storage);
+        let names = match names_in(&root, SESSIONS_MAX) {
+            Ok(names) => names,
+            Err(error) => {
+                let message = format!("cannot list this directory: {error}");
+                problems.push(Problem::at(&AGENT, &root, message));
+                return;
+            }
+        };
+        if names.is_cut {
+            let message = format!("more than {SESSIONS_MAX} sessions: the rest is left out");
+            problems.push(Problem::at(&AGENT, &root, message));
+        }
+        for name in names.texts().filter(|name| is_session(name)) {
+            let directory = root.join(name);
+            let Ok(id) = SessionId::parse(name) else {
+                continue;
+            };
+            if self.sketches.contains_key(&id) || !directory.is_dir() {
+                continue;
+            }
+            let all = leases.unreadable.iter().find(|(one, _)| one.is_none());
+            match all {
+                Some((_, path)) => self.add_unreadable(storage, &id, path, problems),
+                None => {
+                    let sketch = self.sketch(&id, Some(&directory), problems);
+                    self.sketches.insert(id, sketch);
+                }
+            }
+        }
+    }
+
+    fn sketch(
+        &self,
+        id: &SessionId,
+        directory: Option<&PathBuf>,
+        problems: &mut Vec<Problem>,
+    ) -> Sketch {
+        let mut sketch = Sketch::new(self.key(id));
+        let Some(directory) = directory else {
+            // Nobody has said anything in it: once it is left, it never was.
+            sketch.is_provisional = true;
+            sketch.is_resumable = false;
+            return sketch;
+        };
+        sketch.transcript = Some(directory.clone());
+        let meta = match read_meta(directory, id.as_str()) {
+            Ok(meta) => meta.unwrap_or_default(),
+            Err((path, message)) => {
+                problems.push(Problem::at(&AGENT, &path, message));
+                Meta::default()
+            }
+        };
+        sketch.parent = meta
+            .parent
+            .as_deref()
+            .filter(|parent| *parent != id.as_str() && is_sub_agent(directory, problems))
+            .and_then(|parent| SessionId::parse(parent).ok());
+        sketch.work_dir = meta.work_dir;
+        sketch.born_at_ms = meta.started_at_ms;
+        sketch.started_at_ms = meta.started_at_ms;
+        sketch.last_record_at_ms = meta.last_at_ms;
+        sketch.title = meta.title;
+        sketch
+    }
+
+    fn claims_of(&self, lease: &Lease, sketch: &Sketch) -> Vec<Claim> {
+        let held = &lease.held;
+        if lease.is_only_looked_at(self.look) {
+            let by: Vec<String> = held.by.iter().map(ToString::to_string).collect();
+            let says = format!(
+                "process {} has it locked, and the lease names another one",
+                by.join(", ")
+            );
+            let subject = Subject::LockFree {
+                is_everyone_asked: false,
+            };
+            return vec![self.claim(lease, subject, Serving::One, says)];
+        }
+        if held.by.is_empty() {
+            let is_everyone_asked = held.is_everyone_asked;
+            let says = if is_everyone_asked {
+                "nobody holds it"
+            } else {
+                "nobody was found to hold it, and not everybody could be asked"
+            };
+            let subject = Subject::LockFree { is_everyone_asked };
+            return vec![self.claim(lease, subject, Serving::One, says.to_owned())];
+        }
+        let claim = |pid: &Pid| {
+            // An interface shows one session at a time; an editor that started
+            // the server itself may have several.
+            let has_interface = self
+                .chain_of(*pid)
+                .is_some_and(|chain| chain.interface.is_some());
+            let serving = if has_interface && sketch.parent.is_none() {
+                Serving::One
+            } else {
+                Serving::Many
+            };
+            let says = format!("held by process {pid}");
+            self.claim(lease, Subject::Holder(*pid), serving, says)
+        };
+        held.by.iter().map(claim).collect()
+    }
+
+    fn claim(&self, lease: &Lease, subject: Subject, serving: Serving, says: String) -> Claim {
+        let machine = self.look.machine;
+        let latest = machine.now_ms().saturating_add(CLOCK_SLACK_MS);
+        Claim {
+            subject,
+            dated_at_ms: lease.acquired_at_ms().filter(|at| *at <= latest),
+            modified_at_ms: lease.facts.modified_ms,
+            serving,
+            trust: trust_of(&lease.facts, self.home, machine),
+            evidence: Evidence {
+                kind: EvidenceKind::Lock,
+                path: Some(lease.path.clone()),
+                says,
+            },
+            ..self.unknown_claim(&lease.id, &lease.path)
+        }
+    }
+
+    /// Says that a lease, or all of them, can't be looked at.
+    fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
+        Claim {
+            key: self.key(id),
+            subject: Subject::LockFree {
+                is_everyone_asked: false,
+            },
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: None,
+            modified_at_ms: None,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: Trust::Trusted,
+            placement: self.look.machine.mounts().placement_of(path),
+            evidence: Evidence {
+                kind: EvidenceKind::Lock,
+                path: Some(path.to_owned()),
+                says: "it can't be looked at".to_owned(),
+            },
+        }
+    }
+
+    fn key(&self, id: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: id.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    /// A server that is Vibe's, and its parent if that is an interface.
+    fn chain_of(&self, pid: Pid) -> Option<Chain<'a>> {
+        let table = self.look.machine.table();
+        let server = table.seen(pid)?;
+        let program = Program {
+            process: server,
+            details: &table.details(server),
+        };
+        if Vibe.recognize(&program) != Some(Role::Host) {
+            return None;
+        }
+        let interface = self.look.processes.iter().find(|its| {
+            Some(its.process.pid) == server.ppid
+                && matches!(its.role, Role::Client | Role::Launcher)
+        });
+        Some(Chain { server, interface })
+    }
+
+    /// Tells whether a session without a word in it is only the one that a
+    /// server begins before it takes up the one that it was told to.
+    fn is_passing(&self, lease: &Lease, chain: Chain<'_>) -> bool {
+        let Some(interface) = chain.interface else {
+            return false;
+        };
+        let program = interface.program();
+        let is_named = resumed(&program).is_some_and(|named| lease.id.as_str().starts_with(named));
+        let within = |from: Option<i64>, to: Option<i64>, max: i64| {
+            from.zip(to)
+                .is_some_and(|(from, to)| to.saturating_sub(from) < max)
+        };
+        let acquired = lease.acquired_at_ms();
+        let began = chain.server.began_at_ms.as_ref().ok().copied();
+        takes_up(&program)
+            && !is_named
+            && within(began, acquired, START_MS_MAX)
+            && within(acquired, Some(self.look.machine.now_ms()), PASSING_MS_MAX)
+    }
+}
+
+/// Tells whether its holder has taken a lease only in order to tidy up: it
+/// tidies up just now, and had another session open before it began to.
+fn is_taken_to_tidy_up(leases: &Leases, lease: &Lease) -> bool {
+    let Some(cleanup) = leases.cleanup else {
+        return false;
+    };
+    let is_before = |lease: &Lease| {
+        lease
+            .acquired_at_ms()
+            .is_none_or(|acquired| acquired < cleanup.acquired_at_ms)
+    };
+    let is_its = |lease: &Lease| lease.held.by.contains(&cleanup.pid);
+    let has_another = leases
+        .leases
+        .iter()
+        .any(|other| other.id != lease.id && is_its(other) && is_before(other));
+    is_its(lease) && !is_before(lease) && has_another
+}
+
+fn client(lease: &Lease, server: &Process, interface: &AgentProcess) -> KnownClient {
+    KnownClient {
+        process: interface.process.clone(),
+        evidence: Evidence {
+            kind: EvidenceKind::Lock,
+            path: Some(lease.path.clone()),
+            says: format!(
+                "client: process {} started process {}, which holds it",
+                interface.process.pid, server.pid
+            ),
+        },
+    }
+}
+
+/// Tells whether a session that has a parent runs below it. A fork has one too.
+fn is_sub_agent(directory: &Path, problems: &mut Vec<Problem>) -> bool {
+    match of_newest(directory, super::store::Generation::kind) {
+        Ok(kind) => kind.flatten().as_deref() == Some("subagent"),
+        Err((path, message)) => {
+            problems.push(Problem::at(&AGENT, &path, message));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests make their own files and processes"
+)]
+#[path = "scan_tests.rs"]
+mod tests;
