@@ -167,6 +167,10 @@ pub enum EvidenceKind {
     Record,
     /// Elimination among the processes and sessions of one directory.
     Pairing,
+    /// A line of the agent's log that names the process.
+    Log,
+    /// A row of the agent's database that names the process.
+    Database,
     /// The transcript on disk, which names no process.
     Transcript,
     /// The parent session of a sub-agent.
@@ -187,6 +191,8 @@ impl EvidenceKind {
             Self::Title => "title",
             Self::Record => "record",
             Self::Pairing => "pairing",
+            Self::Log => "log",
+            Self::Database => "database",
             Self::Transcript => "transcript",
             Self::Parent => "parent",
         }

@@ -70,7 +70,7 @@ pub fn find_agent_processes(
             )));
             break;
         }
-        let homes = homes_of(machine, adapter, process);
+        let homes = homes_of(machine, adapter, &program);
         found.push(AgentProcess {
             agent: agents::id_of(adapter),
             process: process.clone(),
@@ -94,14 +94,14 @@ fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
         || adapters.iter().any(|adapter| adapter.may_be_called(comm))
 }
 
-/// The homes that a process uses by its own environment; empty if that can't
-/// be read.
-fn homes_of(machine: &Machine, adapter: &dyn Adapter, process: &Process) -> Vec<PathBuf> {
+/// The homes that a process uses by its own arguments and environment; empty
+/// if that can't be read.
+fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Vec<PathBuf> {
     let names = adapter.profile().home_variables;
     machine
-        .environment_of(process, names)
+        .environment_of(program.process, names)
         .filter(|environment| environment.home().is_some())
-        .map(|environment| adapter.homes(&environment))
+        .map(|environment| adapter.homes_named_by(program, &environment))
         .unwrap_or_default()
 }
 

@@ -210,6 +210,14 @@ pub(crate) fn text(row: &Row<'_>, column: usize) -> Option<String> {
     }
 }
 
+/// The whole number in a column; `None` for NULL and every other type.
+pub(crate) fn integer(row: &Row<'_>, column: usize) -> Option<i64> {
+    match row.get_ref(column) {
+        Ok(ValueRef::Integer(number)) => Some(number),
+        _ => None,
+    }
+}
+
 /// The committed pages of a database; `None` if it changed meanwhile.
 fn read_image(path: &Path) -> Result<Option<Vec<u8>>, SqliteError> {
     let wal_path = beside(path, "-wal");

@@ -4,7 +4,7 @@
 use whosup_process::{Absent, PidScope, Platform, Process, View};
 
 use super::{Confidence, ExitedBecause, LiveBecause, UnknownBecause, Verdict};
-use crate::claim::{CLOCK_SLACK_MS, Claim, Placement, Subject, Trust};
+use crate::claim::{CLOCK_SLACK_MS, Claim, EvidenceKind, Placement, Subject, Trust};
 
 /// What can be seen from here, and when.
 #[derive(Debug, Clone)]
@@ -296,7 +296,7 @@ impl Judging<'_> {
                     Some(_) => LiveBecause::StartStamp,
                     None => LiveBecause::StartedBeforeClaim,
                 };
-                return Some(Verdict::Live(because, Confidence::Consistent));
+                return Some(Verdict::Live(because, self.at_best_consistent()));
             }
             (Some(_), Some(_)) => return Some(Verdict::Unknown(UnknownBecause::Ambiguous)),
             (None, _) => {}
@@ -394,7 +394,7 @@ impl Judging<'_> {
         match self.is_older_than_claim(&seen.process) {
             None => Verdict::Unknown(UnknownBecause::ProbeFailed),
             Some(true) if seen.recognition.may_be_the_agent() => {
-                Verdict::Live(LiveBecause::StartedBeforeClaim, Confidence::Consistent)
+                Verdict::Live(LiveBecause::StartedBeforeClaim, self.at_best_consistent())
             }
             Some(true) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
             Some(false)
@@ -404,6 +404,15 @@ impl Judging<'_> {
                 Verdict::Exited(ExitedBecause::PidReused)
             }
             Some(false) => Verdict::Unknown(UnknownBecause::YoungerThanClaim),
+        }
+    }
+
+    /// How sure it is that a claimed process is the right one by its dates: no
+    /// surer than the claim is of the process.
+    const fn at_best_consistent(&self) -> Confidence {
+        match self.claim.evidence.kind {
+            EvidenceKind::Pairing => Confidence::Inferred,
+            _ => Confidence::Consistent,
         }
     }
 

@@ -161,6 +161,17 @@ fn replace_agent(world: &mut World, recognition: Recognition, ticks: u64, began_
 }
 
 #[test]
+fn a_pid_that_was_found_by_elimination_is_inferred() {
+    let inferred = Verdict::Live(LiveBecause::StartedBeforeClaim, Confidence::Inferred);
+    check(inferred, &dated(), |world| {
+        world.claim.evidence.kind = EvidenceKind::Pairing;
+    });
+    check(BY_DATE, &dated(), |world| {
+        world.claim.evidence.kind = EvidenceKind::Log;
+    });
+}
+
+#[test]
 fn a_foreign_proc_settles_nothing() {
     for is_proc_ours in [Ok(false), Err(Absent::PermissionDenied)] {
         for subject in [Subject::Released, world().claim.subject] {

@@ -76,8 +76,12 @@ fn make_fifo(path: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
+/// The end of the name of a file that a database is made from.
+const DATABASE_SOURCE: &str = ".db.sql";
+
 /// Copies a home tree, with the temporary home in place of the mark in every
 /// file. Files get mode 0600 and directories 0700, whatever the checkout has.
+/// Of `NAME.db.sql` the database `NAME.db` is made.
 pub fn copy_tree(from: &Path, to: &Path, home: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -89,11 +93,48 @@ pub fn copy_tree(from: &Path, to: &Path, home: &Path) {
             fs::set_permissions(&target, fs::Permissions::from_mode(0o700)).unwrap();
         } else if file_type.is_symlink() {
             symlink(fs::read_link(entry.path()).unwrap(), &target).unwrap();
+        } else if target.to_str().unwrap().ends_with(DATABASE_SOURCE) {
+            let sql = String::from_utf8(fs::read(entry.path()).unwrap()).unwrap();
+            make_database(&target.with_extension(""), &expand(&sql, home));
         } else {
             fs::write(&target, expand_bytes(fs::read(entry.path()).unwrap(), home)).unwrap();
             fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
         }
     }
+}
+
+/// Makes a database as a program leaves it that is still using it: in WAL mode,
+/// with all that was written in the WAL.
+#[cfg(feature = "sqlite")]
+fn make_database(path: &Path, sql: &str) {
+    use rusqlite::config::DbConfig;
+
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection
+        .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+        .unwrap();
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .unwrap();
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    assert!(beside("-wal").exists(), "{} has no WAL", path.display());
+    for file in [path.to_owned(), beside("-wal"), beside("-shm")] {
+        if file.exists() {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+}
+
+/// This build can't make one, and can't read one either.
+#[cfg(not(feature = "sqlite"))]
+fn make_database(path: &Path, sql: &str) {
+    fs::write(path, sql).unwrap();
 }
 
 fn expand_bytes(bytes: Vec<u8>, home: &Path) -> Vec<u8> {
