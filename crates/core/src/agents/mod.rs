@@ -9,6 +9,8 @@ mod folder;
 mod held;
 mod hooks;
 pub mod kimi_cli;
+pub mod kimi_code;
+pub mod pi;
 pub mod qwen_code;
 mod title;
 
@@ -27,6 +29,8 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &codex::Codex,
     &qwen_code::QwenCode,
     &kimi_cli::KimiCli,
+    &kimi_code::KimiCode,
+    &pi::Pi,
     &copilot::Copilot,
 ];
 

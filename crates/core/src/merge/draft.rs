@@ -91,6 +91,11 @@ impl Draft {
             (mine, others) => mine.or_else(|| others.clone()),
         };
         mine.client = mine.client.take().or_else(|| other.client.clone());
+        mine.is_first_of_a_process |= other.is_first_of_a_process;
+        mine.terminal_title = mine
+            .terminal_title
+            .take()
+            .or_else(|| other.terminal_title.clone());
         mine.is_provisional &= other.is_provisional;
         mine.title = mine.title.take().or_else(|| other.title.clone());
         mine.agent_version = mine

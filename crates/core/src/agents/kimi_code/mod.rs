@@ -1,0 +1,189 @@
+//! Kimi Code, the successor of kimi-cli that is written in TypeScript.
+//!
+//! What it leaves, below its home (`KIMI_CODE_HOME`, `~/.kimi-code`). Seen in
+//! Kimi Code 2.1.0, 2026-11.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `sessions/wd_SLUG_HASH/session_UUID/state.json` | with the first prompt, and by `/new` at once | directory, birth, title |
+//! | `…/agents/main/wire.jsonl` | with it | the conversation |
+//!
+//! Nothing of this names a process, and nothing is removed at the end; the
+//! arguments of the process are blanked, its environment stays. A process that
+//! nobody has prompted yet has no session, and one that has taken up an old
+//! session leaves no sign of it before the next prompt. So a session is paired
+//! with a process by its directory and dates, and by the title that the
+//! terminal shows: the session's, cut. Two traps are in that:
+//!
+//! - `/new` makes the new session at once, and the terminal shows the title of
+//!   the left one until the next prompt. While a younger session of that
+//!   directory has had no prompt, the titles of older ones prove nothing.
+//! - A run with `--prompt` makes a session that has no title, and is gone soon.
+//!   It is not taken for the `/new` of a terminal's process beside it.
+
+mod process;
+mod session;
+mod state;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+use self::session::Reading;
+use crate::agents::title::one_line;
+use crate::agents::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::claim::SessionKey;
+use crate::machine::{Environment, Machine};
+use crate::phase::Phase;
+use crate::problem::{Found, Problem};
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("kimi-code");
+
+/// The variable that moves the home.
+const HOME_VARIABLE: &str = "KIMI_CODE_HOME";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".kimi-code";
+
+/// The adapter for Kimi Code.
+#[derive(Debug, Clone, Copy)]
+pub struct KimiCode;
+
+static PROFILE: Profile = Profile {
+    id: "kimi-code",
+    name: "Kimi Code",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "elimination by directory and dates; the terminal's title",
+    checked_against: "2.1.0, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    publishes_pid: false,
+};
+
+impl Adapter for KimiCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let default = || Some(environment.home()?.join(DEFAULT_HOME));
+        let home = environment.directory(HOME_VARIABLE).or_else(default);
+        home.into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut reading = Reading::new(look, home);
+        reading.walk();
+        reading.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(directory) = session_directory(sketch) else {
+            return Found::default();
+        };
+        let mut found = Description::default();
+        let mut problems = Vec::new();
+        let path = directory.join(state::FILE);
+        match state::read(&path) {
+            Ok(Some(state)) => {
+                found.title = state.title.as_deref().and_then(one_line);
+                found.is_title_a_prompt = found.title.is_some() && state.is_title_a_prompt;
+                found.started_at_ms = state.created_at_ms;
+                found.work_dir = state.work_dir;
+            }
+            Ok(None) => {}
+            Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
+        }
+        let path = directory.join(session::WIRE);
+        match TranscriptFile::open(&path).and_then(|file| wire::read(&file)) {
+            Ok(told) => {
+                problems.extend(told.problem.map(|text| Problem::at(&AGENT, &path, text)));
+                if found.title.is_none() {
+                    found.title = told.prompt;
+                    found.is_title_a_prompt = found.title.is_some();
+                }
+                found.model = told.model;
+                found.started_at_ms = found.started_at_ms.or(told.created_at_ms);
+                found.last_activity_at_ms = told.last_at_ms;
+                found.phase = told.phase;
+                found.waiting_for = told.waiting_for;
+                found.transcript = Some(path);
+            }
+            // Before its first prompt it waits for that.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
+                found.phase = Some(Phase::Idle);
+            }
+            Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let read = TranscriptFile::open(path).and_then(|file| wire::messages(&file, messages_max));
+        let (found, problem) = match read {
+            Ok((messages, problem)) => (messages, problem),
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
+            Err(error) => (Vec::new(), Some(error.reason())),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
+        let environment = if is_default_home {
+            Vec::new()
+        } else {
+            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
+        };
+        let argv = ["kimi", "--session", key.session.as_str()];
+        Some(Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment,
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![WatchPath {
+            path: home.root.join("sessions"),
+            is_recursive: true,
+        }]
+    }
+}
+
+/// The directory of a session: above its transcript, or, before there is one,
+/// by where it works.
+fn session_directory(sketch: &Sketch) -> Option<PathBuf> {
+    if let Some(transcript) = &sketch.transcript {
+        let depth = Path::new(session::WIRE).components().count();
+        return transcript.ancestors().nth(depth).map(Path::to_owned);
+    }
+    let folder = session::folder_of(sketch.work_dir.as_deref()?)?;
+    let sessions = sketch.key.home.join("sessions");
+    Some(sessions.join(folder).join(sketch.key.session.as_str()))
+}

@@ -1,0 +1,109 @@
+//! A session's `state.json`.
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::{FieldError, StrictObject};
+
+/// Its name in a session's directory.
+pub(super) const FILE: &str = "state.json";
+
+/// How long it may be: it has the whole last prompt.
+const STATE_BYTES_MAX: u64 = 16 << 20;
+/// The word for a title that is the first prompt, until a better one is found.
+const TITLE_IS_A_PROMPT: &str = "replaceable";
+
+/// What it says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct State {
+    /// The session, if it is named.
+    pub(super) id: Option<String>,
+    pub(super) work_dir: Option<PathBuf>,
+    pub(super) created_at_ms: Option<i64>,
+    /// Its title, as it is.
+    pub(super) title: Option<String>,
+    /// Nobody gave the title: it is the first prompt.
+    pub(super) is_title_a_prompt: bool,
+}
+
+/// Reads it; `None` if there is none.
+///
+/// # Errors
+///
+/// Why it can't be read.
+pub(super) fn read(path: &Path) -> Result<Option<State>, String> {
+    let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
+        Ok(file) => file,
+        Err(ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.reason()),
+    };
+    let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
+    parse(&object).map(Some).map_err(|error| error.to_string())
+}
+
+fn parse(object: &StrictObject<'_>) -> Result<State, FieldError> {
+    let is_blank = |text: &&str| text.trim().is_empty();
+    let title = object.opt_string("title")?.filter(|title| !is_blank(title));
+    let kind = object.opt_string("titleKind")?;
+    Ok(State {
+        id: object.opt_string("id")?.map(str::to_owned),
+        work_dir: object.opt_string("cwd")?.map(PathBuf::from),
+        created_at_ms: object.opt_integer("createdAt")?.filter(|at| *at > 0),
+        title: title.map(str::to_owned),
+        is_title_a_prompt: kind == Some(TITLE_IS_A_PROMPT),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, right: Result<State, &str>) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(FILE);
+        std::fs::write(&path, text).expect("a file");
+        let state = read(&path).map(|state| state.expect("a state"));
+        assert_eq!(state, right.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_state_is_read() {
+        let right = State {
+            id: Some("session_1".to_owned()),
+            work_dir: Some(PathBuf::from("/home/dev/app")),
+            created_at_ms: Some(1_795_813_270_966),
+            title: Some("fix it".to_owned()),
+            is_title_a_prompt: true,
+        };
+        check(
+            r#"{"id":"session_1","version":2,"cwd":"/home/dev/app","createdAt":1795813270966,
+                "title":"fix it","titleKind":"replaceable","isCustomTitle":false,"new":[1]}"#,
+            Ok(right.clone()),
+        );
+        check(
+            r#"{"id":"session_1","cwd":"/home/dev/app","createdAt":1795813270966,"title":"fix it","titleKind":"custom"}"#,
+            Ok(State {
+                is_title_a_prompt: false,
+                ..right
+            }),
+        );
+    }
+
+    #[test]
+    fn before_the_first_prompt_there_is_no_title() {
+        check(r#"{"title":" "}"#, Ok(State::default()));
+        check("{}", Ok(State::default()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        check(
+            r#"{"createdAt":"2026"}"#,
+            Err("`createdAt` is not an integer: found the string `2026`"),
+        );
+        let none = read(Path::new("/nonexistent/state.json"));
+        assert_eq!(none, Ok(None));
+    }
+}

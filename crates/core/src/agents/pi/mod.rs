@@ -1,0 +1,156 @@
+//! pi, the coding agent of the pi-mono packages.
+//!
+//! What it leaves, below its directory (`PI_CODING_AGENT_DIR`, `~/.pi/agent`).
+//! Seen in pi 0.73.1, 2026-11.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `sessions/--PATH--/DATE_UUID.jsonl` | at the first reply | the conversation; its first line has id, directory and birth |
+//! | `settings.json`, also `.pi/` in a project | by a person | where the sessions lie (`sessionDir`) |
+//!
+//! Nothing of this names a process, and nothing is removed at the end; the
+//! arguments of the process are blanked, its environment stays. Before the
+//! first reply there is no file, and a process that has taken up an old session
+//! leaves no sign of it before the next prompt. But the birth in the first line
+//! is when the process was launched, or told `/new`. So a session that was born
+//! just after a process began is that process's; others are paired by directory
+//! and dates. A session that had its only prompt at its birth was made by a run
+//! with `--print`, and is not taken for the `/new` of a terminal's process.
+//!
+//! A session of a process that has gone, and that a person prompted, looks the
+//! same as one that `/new` made in a process that is still there.
+
+mod process;
+mod session;
+mod session_dir;
+mod transcript;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+use self::session::Reading;
+use crate::agents::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::claim::SessionKey;
+use crate::machine::{Environment, Machine};
+use crate::problem::{Found, Problem};
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("pi");
+
+/// The variable that moves its directory.
+const HOME_VARIABLE: &str = "PI_CODING_AGENT_DIR";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".pi/agent";
+
+/// The adapter for pi.
+#[derive(Debug, Clone, Copy)]
+pub struct Pi;
+
+static PROFILE: Profile = Profile {
+    id: "pi",
+    name: "pi",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE, session_dir::VARIABLE],
+    detection: "birth just after the process began; elimination by directory and dates",
+    checked_against: "0.73.1, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    publishes_pid: false,
+};
+
+impl Adapter for Pi {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let default = || Some(environment.home()?.join(DEFAULT_HOME));
+        let home = environment.directory(HOME_VARIABLE).or_else(default);
+        home.into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut reading = Reading::new(look, home);
+        reading.walk();
+        reading.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        match TranscriptFile::open(path).and_then(|file| transcript::read(&file)) {
+            Ok((mut found, problem)) => {
+                found.transcript = Some(path.to_owned());
+                let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+                Found {
+                    found,
+                    problems: problems.into_iter().collect(),
+                }
+            }
+            // A session that has only been named has no file yet, or none any more.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => Found::default(),
+            Err(error) => Found {
+                found: Description::default(),
+                problems: vec![Problem::at(&AGENT, path, error.reason())],
+            },
+        }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let read =
+            TranscriptFile::open(path).and_then(|file| transcript::messages(&file, messages_max));
+        let (found, problem) = match read {
+            Ok((messages, problem)) => (messages, problem),
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
+            Err(error) => (Vec::new(), Some(error.reason())),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
+        let environment = if is_default_home {
+            Vec::new()
+        } else {
+            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
+        };
+        let argv = ["pi", "--session", key.session.as_str()];
+        Some(Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment,
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![WatchPath {
+            path: home.root.join("sessions"),
+            is_recursive: true,
+        }]
+    }
+}

@@ -1,0 +1,260 @@
+//! The sessions of one home, each a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::ReadFileError;
+
+use super::session_dir::{folder_of, moved_to};
+use super::transcript::{self, Outline};
+use super::{AGENT, process};
+use crate::agents::folder::{Names, names_in};
+use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::problem::{Found, Problem};
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// How many folders are looked at.
+const FOLDERS_MAX: usize = 100_000;
+/// How many sessions of one folder are looked at.
+const SESSIONS_MAX: usize = 100_000;
+/// How long after its start a process has made its session: 0.5 s where the
+/// machine had nothing else to do, 3.5 s where it had much.
+const LAUNCH_MS_MAX: i64 = 5_000;
+/// How much older than its process a session may look, for rounding.
+const LAUNCH_SLACK_MS: i64 = 250;
+/// How a session's file ends.
+const SUFFIX: &str = ".jsonl";
+
+/// One home's scan while it grows.
+pub(super) struct Reading<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    sessions: BTreeMap<SessionId, Told>,
+    problems: Vec<Problem>,
+}
+
+/// One session, as its file tells.
+struct Told {
+    path: PathBuf,
+    work_dir: Option<PathBuf>,
+    outline: Outline,
+}
+
+impl Told {
+    const fn born_at_ms(&self) -> Option<i64> {
+        self.outline.header.born_at_ms
+    }
+}
+
+impl<'a> Reading<'a> {
+    pub(super) const fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        Self {
+            look,
+            home,
+            sessions: BTreeMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Reads what the processes lead to, or everything.
+    pub(super) fn walk(&mut self) {
+        let sessions = self.home.root.join("sessions");
+        let work_dirs = self
+            .seekers()
+            .filter_map(|seeker| folder_of(seeker.work_dir()?));
+        let mut folders: BTreeSet<PathBuf> =
+            work_dirs.map(|folder| sessions.join(folder)).collect();
+        if *self.look.depth == Depth::All {
+            let names = self.names(&sessions, FOLDERS_MAX);
+            folders.extend(names.names.iter().map(|name| sessions.join(name)));
+        }
+        folders.extend(moved_to(self.look, self.home));
+        for folder in &folders {
+            self.read_folder(folder);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Found<AgentScan> {
+        let launched = self.launched();
+        let sessions = std::mem::take(&mut self.sessions);
+        let mut sketches = Vec::new();
+        for (id, told) in &sessions {
+            let is_wanted = *self.look.depth == Depth::All
+                || self.seekers().any(|seeker| fits(seeker, id, told));
+            if is_wanted {
+                let owner = launched.get(id).copied();
+                sketches.push(self.sketch(id, told, owner));
+            }
+        }
+        Found {
+            found: AgentScan {
+                claims: Vec::new(),
+                sketches,
+            },
+            problems: self.problems,
+        }
+    }
+
+    /// The processes that may serve a session.
+    fn seekers(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
+        let processes = self.look.processes_of(self.home);
+        processes.filter(|process| process.role == Role::Session)
+    }
+
+    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
+        self.problems.push(Problem::at(&AGENT, path, message));
+    }
+
+    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        match names_in(directory, entries_max) {
+            Ok(names) => {
+                if names.is_cut {
+                    let message = format!("it has more than {entries_max} entries");
+                    self.problem(directory, message);
+                }
+                names
+            }
+            Err(error) => {
+                self.problem(directory, error);
+                Names::default()
+            }
+        }
+    }
+
+    fn read_folder(&mut self, folder: &Path) {
+        let names = self.names(folder, SESSIONS_MAX);
+        for name in &names.names {
+            if name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()) {
+                self.read_session(&folder.join(name));
+            }
+        }
+    }
+
+    fn read_session(&mut self, path: &Path) {
+        let outline = match TranscriptFile::open(path).and_then(|file| transcript::outline(&file)) {
+            Ok(Some(outline)) => outline,
+            Ok(None) => {
+                self.problem(path, "its first line is not that of a session");
+                return;
+            }
+            // It was removed since the list was made.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return,
+            Err(error) => {
+                self.problem(path, error.reason());
+                return;
+            }
+        };
+        let id = match SessionId::parse(&outline.header.id) {
+            Ok(id) => id,
+            Err(error) => {
+                self.problem(path, error);
+                return;
+            }
+        };
+        let told = Told {
+            path: path.to_owned(),
+            work_dir: outline.header.work_dir.as_deref().map(PathBuf::from),
+            outline,
+        };
+        // Of two files with one id (somebody copied it), the one that went on.
+        let is_older = self
+            .sessions
+            .get(&id)
+            .is_some_and(|other| other.outline.last_at_ms > told.outline.last_at_ms);
+        if !is_older {
+            self.sessions.insert(id, told);
+        }
+    }
+
+    /// Whose launch each session was born at: one process had just begun, and
+    /// no other session was born then.
+    fn launched(&self) -> BTreeMap<SessionId, Pid> {
+        let mut born_at_launch_of: BTreeMap<Pid, Vec<&SessionId>> = BTreeMap::new();
+        for (id, told) in &self.sessions {
+            let mut launched = self.seekers().filter(|seeker| is_launch(seeker, told));
+            if let (Some(only), None) = (launched.next(), launched.next()) {
+                born_at_launch_of
+                    .entry(only.process.pid)
+                    .or_default()
+                    .push(id);
+            }
+        }
+        born_at_launch_of
+            .into_iter()
+            .filter_map(|(pid, ids)| match ids.as_slice() {
+                [only] => Some(((*only).clone(), pid)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn sketch(&mut self, id: &SessionId, told: &Told, launched: Option<Pid>) -> Sketch {
+        let mut sketch = Sketch::new(SessionKey {
+            agent: AGENT,
+            session: id.clone(),
+            home: self.home.root.clone(),
+        });
+        sketch.pairing = PairingRule::Owner;
+        sketch.work_dir.clone_from(&told.work_dir);
+        sketch.born_at_ms = told.born_at_ms();
+        sketch.last_record_at_ms = told.outline.last_at_ms;
+        sketch.transcript = Some(told.path.clone());
+        sketch.is_first_of_a_process = launched.is_some() || told.outline.is_prompted_at_birth;
+        let read = TranscriptFile::open(&told.path)
+            .and_then(|file| transcript::name_and_is_prompted_once(&file));
+        let (name, is_prompted_once) = read.unwrap_or_else(|error| {
+            self.problem(&told.path, error.reason());
+            (None, false)
+        });
+        sketch.terminal_title = name.and_then(|name| terminal_title(&name, told));
+        sketch.possible_owners = match launched {
+            Some(pid) => Some(BTreeSet::from([pid])),
+            None if told.outline.is_prompted_at_birth && is_prompted_once => {
+                let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
+                Some(launched.map(|seeker| seeker.process.pid).collect())
+            }
+            None => None,
+        };
+        sketch
+    }
+}
+
+/// What a terminal shows that is in a session with a name.
+fn terminal_title(name: &str, told: &Told) -> Option<String> {
+    let directory = told.work_dir.as_deref()?.file_name()?.to_str()?;
+    Some(format!("π - {name} - {directory}"))
+}
+
+/// The session was born when this process had just begun in its directory.
+fn is_launch(seeker: &AgentProcess, told: &Told) -> bool {
+    let (Ok(began), Some(born)) = (&seeker.process.began_at_ms, told.born_at_ms()) else {
+        return false;
+    };
+    let took_ms = born.saturating_sub(*began);
+    is_beside(seeker, told) && (-LAUNCH_SLACK_MS..=LAUNCH_MS_MAX).contains(&took_ms)
+}
+
+/// The session may be this process's: its arguments name it, or it was born or
+/// went on in its directory after the process began.
+fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
+    let named = process::session_named_by(&seeker.program());
+    let is_named = named.is_some_and(|named| id.as_str().starts_with(named));
+    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
+        let since = began.saturating_sub(CLOCK_SLACK_MS);
+        let dates = [told.born_at_ms(), told.outline.last_at_ms];
+        dates.into_iter().flatten().any(|at| at >= since)
+    });
+    is_named || (is_beside(seeker, told) && is_of_its_time)
+}
+
+/// Both work in one directory, which may have several names.
+fn is_beside(seeker: &AgentProcess, told: &Told) -> bool {
+    let (Some(its), Some(work_dir)) = (seeker.work_dir(), told.work_dir.as_deref()) else {
+        return false;
+    };
+    its == work_dir || work_dir.canonicalize().is_ok_and(|real| real == its)
+}

@@ -1,0 +1,74 @@
+//! Where the sessions of a home lie: below it, one folder for each directory;
+//! or all in the one directory that a variable or a setting names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_sidecar::file::{Links, read_regular};
+
+use super::{HOME_VARIABLE, Pi};
+use crate::agents::{Adapter as _, Home, Look};
+use crate::machine::Environment;
+
+/// The variable that moves the sessions.
+pub(super) const VARIABLE: &str = "PI_CODING_AGENT_SESSION_DIR";
+
+/// How long a settings file may be.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
+
+/// The name of a directory's folder below `sessions/`; `None` if its path is
+/// not UTF-8.
+pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
+    let path = work_dir.to_str()?;
+    let path = path.strip_prefix(['/', '\\']).unwrap_or(path);
+    Some(format!("--{}--", path.replace(['/', '\\', ':'], "-")))
+}
+
+/// The directories that have sessions of `home` besides its own folders.
+pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
+    let own = look.machine.environment();
+    let mut directories = BTreeSet::new();
+    if Pi.homes(own).contains(&home.root) {
+        directories.extend(own.directory(VARIABLE));
+        directories.extend(setting(&home.root.join("settings.json"), own));
+    }
+    for process in look.processes_of(home) {
+        let names = [HOME_VARIABLE, VARIABLE];
+        let Some(its) = look.machine.environment_of(&process.process, &names) else {
+            continue;
+        };
+        directories.extend(its.directory(VARIABLE));
+        directories.extend(setting(&home.root.join("settings.json"), &its));
+        if let Some(work_dir) = process.work_dir() {
+            directories.extend(setting(&work_dir.join(".pi").join("settings.json"), &its));
+        }
+    }
+    directories.remove(&home.root.join("sessions"));
+    directories
+}
+
+fn setting(path: &Path, environment: &Environment) -> Option<PathBuf> {
+    // Settings that can't be read are for pi to complain about.
+    let file = read_regular(path, SETTINGS_BYTES_MAX, Links::Follow).ok()?;
+    let settings: Value = serde_json::from_slice(&file.bytes).ok()?;
+    let value = settings.get("sessionDir")?.as_str()?;
+    if value.is_empty() {
+        return None;
+    }
+    environment.resolve(Path::new(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::folder_of;
+
+    #[test]
+    fn a_folder_has_the_path_with_hyphens() {
+        let folder = folder_of(Path::new("/home/dev/my_app.v1"));
+        assert_eq!(folder.as_deref(), Some("--home-dev-my_app.v1--"));
+        assert_eq!(folder_of(Path::new("/")).as_deref(), Some("----"));
+    }
+}

@@ -1,0 +1,267 @@
+//! The transcript of a session: a first line that names it, then one entry a
+//! line. An entry hangs from an earlier one, and all stay.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::agents::bad_lines::BadLines;
+use crate::agents::title::one_line;
+use crate::agents::{Description, Message, MessageRole};
+use crate::phase::Phase;
+use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+
+/// How much of the beginning is read for the first line and the first prompt.
+const HEAD_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1024 * 1024,
+    lines_max: 32,
+};
+/// How far back from the end is read for what was last.
+const LAST_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+/// How far back messages are looked for.
+const MESSAGES_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 * 1024 * 1024,
+};
+/// Entries that the list of sessions in another process may have written.
+const ASIDES: &[&str] = &["label", "session", "session_info"];
+/// How soon after its birth a session has its first prompt when that was in
+/// the arguments: 20 ms where this was seen.
+const PROMPT_AT_BIRTH_MS_MAX: i64 = 1_000;
+
+/// What the first line says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) id: String,
+    pub(super) work_dir: Option<String>,
+    pub(super) born_at_ms: Option<i64>,
+}
+
+/// What a scan needs to know of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outline {
+    pub(super) header: Header,
+    pub(super) last_at_ms: Option<i64>,
+    /// Its first prompt came with its birth: it was in the arguments.
+    pub(super) is_prompted_at_birth: bool,
+}
+
+/// Reads who and when; `None` if it has no first line of a session.
+pub(super) fn outline(file: &TranscriptFile) -> Result<Option<Outline>, TranscriptError> {
+    let head = file.head(HEAD_BOUNDS)?;
+    let mut records = head.lines.iter().flat_map(|line| line.json().values);
+    let Some(header) = records.next().and_then(|record| header_of(&record)) else {
+        return Ok(None);
+    };
+    let prompted = records
+        .find(|record| role(record) == Some("user"))
+        .and_then(|record| at_ms(&record));
+    let took_ms = prompted
+        .zip(header.born_at_ms)
+        .map(|(at, born)| at.saturating_sub(born));
+    let mut last_at_ms = None;
+    for line in file.backwards(LAST_BOUNDS)? {
+        let records = line?.json().values;
+        let mut its = records.iter().rev().filter(|record| !is_aside(record));
+        if let Some(at) = its.find_map(at_ms) {
+            last_at_ms = Some(at);
+            break;
+        }
+    }
+    Ok(Some(Outline {
+        header,
+        last_at_ms,
+        is_prompted_at_birth: took_ms
+            .is_some_and(|took_ms| (0..=PROMPT_AT_BIRTH_MS_MAX).contains(&took_ms)),
+    }))
+}
+
+/// Its name, and whether it has had one prompt only, as far back as is read.
+pub(super) fn name_and_is_prompted_once(
+    file: &TranscriptFile,
+) -> Result<(Option<String>, bool), TranscriptError> {
+    let mut name = None;
+    let mut prompts = 0_usize;
+    let mut has_header = false;
+    for line in file.backwards(LAST_BOUNDS)? {
+        for record in line?.json().values.iter().rev() {
+            match kind(record) {
+                Some("session_info") => name = name.or_else(|| Some(name_in(record))),
+                Some("session") => has_header = true,
+                _ => prompts += usize::from(role(record) == Some("user")),
+            }
+        }
+    }
+    Ok((name.flatten(), has_header && prompts == 1))
+}
+
+/// Reads head and tail.
+pub(super) fn read(
+    file: &TranscriptFile,
+) -> Result<(Description, Option<String>), TranscriptError> {
+    let mut bad_lines = BadLines::default();
+    let mut found = Description::default();
+    let mut name = None;
+    let mut last = None;
+    for line in file.backwards(LAST_BOUNDS)? {
+        for record in bad_lines.values(&line?).iter().rev() {
+            if !is_aside(record) {
+                found.last_activity_at_ms = found.last_activity_at_ms.or_else(|| at_ms(record));
+            }
+            if kind(record) == Some("session_info") {
+                name = name.or_else(|| Some(name_in(record)));
+            }
+            found.model = found.model.take().or_else(|| model_of(record));
+            last = last.or_else(|| phase_after(record));
+        }
+    }
+    found.phase = last.flatten();
+    let head = file.head(HEAD_BOUNDS)?;
+    for record in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
+        if let Some(header) = header_of(&record) {
+            found.work_dir = found.work_dir.or(header.work_dir.map(Into::into));
+            found.started_at_ms = found.started_at_ms.or(header.born_at_ms);
+        }
+        if found.title.is_none() && role(&record) == Some("user") {
+            found.title = text_of(&record).and_then(|text| one_line(&text));
+        }
+    }
+    found.is_title_a_prompt = found.title.is_some();
+    if let Some(name) = name.flatten().and_then(|name| one_line(&name)) {
+        found.title = Some(name);
+        found.is_title_a_prompt = false;
+    }
+    Ok((found, bad_lines.message()))
+}
+
+/// Reads the last messages, oldest first.
+pub(super) fn messages(
+    file: &TranscriptFile,
+    messages_max: usize,
+) -> Result<(Vec<Message>, Option<String>), TranscriptError> {
+    let mut bad_lines = BadLines::default();
+    let mut newest_first = Vec::new();
+    for line in file.backwards(MESSAGES_BOUNDS)? {
+        if newest_first.len() >= messages_max {
+            break;
+        }
+        for record in bad_lines.values(&line?).iter().rev() {
+            newest_first.extend(messages_of(record).into_iter().rev());
+        }
+    }
+    newest_first.truncate(messages_max);
+    newest_first.reverse();
+    Ok((newest_first, bad_lines.message()))
+}
+
+fn messages_of(record: &Value) -> Vec<Message> {
+    let at_ms = at_ms(record);
+    let message = |role, text: String| Message { role, at_ms, text };
+    let mut found = Vec::new();
+    match role(record) {
+        Some("user") => {
+            found.extend(text_of(record).map(|text| message(MessageRole::User, text)));
+        }
+        Some("assistant") => {
+            found.extend(text_of(record).map(|text| message(MessageRole::Assistant, text)));
+            let calls = parts(record)
+                .iter()
+                .filter(|part| is_part(part, "toolCall"));
+            let names = calls.filter_map(|call| call.get("name")?.as_str());
+            found.extend(names.map(|name| message(MessageRole::Tool, name.to_owned())));
+        }
+        _ => {}
+    }
+    found.retain(|message| !message.text.trim().is_empty());
+    found
+}
+
+/// What the session does when this message was its last one; `None` if the
+/// entry says nothing of that.
+fn phase_after(record: &Value) -> Option<Option<Phase>> {
+    match role(record)? {
+        "user" | "toolResult" => Some(Some(Phase::Working)),
+        "assistant" => Some(match record.pointer("/message/stopReason")?.as_str()? {
+            "toolUse" => Some(Phase::Working),
+            "stop" | "length" | "aborted" => Some(Phase::Idle),
+            // It may try again by itself.
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+fn model_of(record: &Value) -> Option<String> {
+    let model = match kind(record)? {
+        "model_change" => record.get("modelId")?,
+        "message" if role(record) == Some("assistant") => record.pointer("/message/model")?,
+        _ => return None,
+    };
+    model.as_str().map(str::to_owned)
+}
+
+fn header_of(record: &Value) -> Option<Header> {
+    if kind(record)? != "session" {
+        return None;
+    }
+    let cwd = record.get("cwd").and_then(Value::as_str);
+    Some(Header {
+        id: record.get("id")?.as_str()?.to_owned(),
+        work_dir: cwd.filter(|cwd| !cwd.is_empty()).map(str::to_owned),
+        born_at_ms: at_ms(record),
+    })
+}
+
+/// The name that a person gave; an empty one takes it back.
+fn name_in(record: &Value) -> Option<String> {
+    let name = record.get("name")?.as_str()?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn kind(record: &Value) -> Option<&str> {
+    record.get("type")?.as_str()
+}
+
+fn role(record: &Value) -> Option<&str> {
+    if kind(record)? != "message" {
+        return None;
+    }
+    record.pointer("/message/role")?.as_str()
+}
+
+fn is_aside(record: &Value) -> bool {
+    kind(record).is_none_or(|kind| ASIDES.contains(&kind))
+}
+
+fn at_ms(record: &Value) -> Option<i64> {
+    let at: Timestamp = record.get("timestamp")?.as_str()?.parse().ok()?;
+    Some(at.as_millisecond())
+}
+
+fn parts(record: &Value) -> &[Value] {
+    let content = record.pointer("/message/content");
+    content
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}
+
+fn is_part(part: &Value, kind: &str) -> bool {
+    part.get("type").and_then(Value::as_str) == Some(kind)
+}
+
+/// The text of a message: a string, or parts some of which are text.
+fn text_of(record: &Value) -> Option<String> {
+    if let Some(text) = record.pointer("/message/content")?.as_str() {
+        return Some(text.to_owned());
+    }
+    let texts = parts(record).iter().filter(|part| is_part(part, "text"));
+    let texts: Vec<&str> = texts
+        .filter_map(|part| part.get("text")?.as_str())
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+#[cfg(test)]
+#[path = "transcript_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! What the entries of a transcript tell.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
+
+use super::*;
+
+const HEADER: &str = r#"{"type":"session","version":3,"id":"01a2","timestamp":"2026-11-27T21:02:29.749Z","cwd":"/home/dev/app"}"#;
+const MODEL: &str = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"2026-11-27T21:02:29.806Z","provider":"p","modelId":"m-1"}"#;
+const PROMPT: &str = r#"{"type":"message","id":"b","parentId":"a","timestamp":"2026-11-27T21:03:11.145Z","message":{"role":"user","content":[{"type":"text","text":"fix\n it"}]}}"#;
+const CALL: &str = r#"{"type":"message","id":"c","parentId":"b","timestamp":"2026-11-27T21:03:11.743Z","message":{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"toolCall","id":"t","name":"bash"}],"model":"m-2","stopReason":"toolUse"}}"#;
+const RESULT: &str = r#"{"type":"message","id":"d","parentId":"c","timestamp":"2026-11-27T21:03:17.887Z","message":{"role":"toolResult","toolCallId":"t","content":[]}}"#;
+const REPLY: &str = r#"{"type":"message","id":"e","parentId":"d","timestamp":"2026-11-27T21:03:17.959Z","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"model":"m-2","stopReason":"stop"}}"#;
+const NAME: &str = r#"{"type":"session_info","id":"f","parentId":"e","timestamp":"2026-11-27T22:00:00Z","name":" the fix "}"#;
+const NO_NAME: &str = r#"{"type":"session_info","id":"g","parentId":"f","timestamp":"2026-11-27T22:00:01Z","name":""}"#;
+
+const BORN: i64 = 1_795_813_349_749;
+
+fn file_of(lines: &[&str]) -> (tempfile::TempDir, TranscriptFile) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("session.jsonl");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).expect("a file");
+    let file = TranscriptFile::open(&path).expect("a transcript");
+    (directory, file)
+}
+
+fn described(lines: &[&str]) -> Description {
+    let (_directory, file) = file_of(lines);
+    let (found, problem) = read(&file).expect("a transcript");
+    assert_eq!(problem, None);
+    found
+}
+
+#[test]
+fn head_and_tail_tell_what_a_session_is() {
+    let found = described(&[HEADER, MODEL, PROMPT, CALL, RESULT, REPLY]);
+    assert_eq!(found.title.as_deref(), Some("fix it"));
+    assert!(found.is_title_a_prompt);
+    assert_eq!(found.model.as_deref(), Some("m-2"));
+    assert_eq!(found.work_dir, Some("/home/dev/app".into()));
+    assert_eq!(found.started_at_ms, Some(BORN));
+    assert_eq!(found.last_activity_at_ms, Some(BORN + 48_210));
+    assert_eq!(found.phase, Some(Phase::Idle));
+}
+
+#[test]
+fn a_name_is_the_title_until_it_is_taken_back() {
+    let found = described(&[HEADER, PROMPT, REPLY, NAME]);
+    assert_eq!(found.title.as_deref(), Some("the fix"));
+    assert!(!found.is_title_a_prompt);
+    assert_eq!(found.last_activity_at_ms, Some(BORN + 48_210));
+    let found = described(&[HEADER, PROMPT, REPLY, NAME, NO_NAME]);
+    assert_eq!(found.title.as_deref(), Some("fix it"));
+}
+
+#[test]
+fn the_last_message_tells_the_phase() {
+    let check = |lines: &[&str], right: Option<Phase>| {
+        assert_eq!(described(lines).phase, right, "{lines:?}");
+    };
+    check(&[HEADER, PROMPT, CALL], Some(Phase::Working));
+    check(&[HEADER, PROMPT, CALL, RESULT], Some(Phase::Working));
+    check(&[HEADER, PROMPT, REPLY, NAME], Some(Phase::Idle));
+    check(&[HEADER, PROMPT, REPLY, PROMPT], Some(Phase::Working));
+    let failed = REPLY.replace("\"stop\"", "\"error\"");
+    check(&[HEADER, PROMPT, &failed], None);
+    check(&[HEADER, MODEL], None);
+}
+
+#[test]
+fn an_outline_has_the_first_line_and_the_last_date() {
+    let (_directory, file) = file_of(&[HEADER, MODEL, PROMPT, REPLY, NAME]);
+    let outline = outline(&file).expect("a file").expect("a session");
+    let right = Header {
+        id: "01a2".to_owned(),
+        work_dir: Some("/home/dev/app".to_owned()),
+        born_at_ms: Some(BORN),
+    };
+    assert_eq!(outline.header, right);
+    assert_eq!(outline.last_at_ms, Some(BORN + 48_210));
+    assert!(!outline.is_prompted_at_birth);
+}
+
+#[test]
+fn a_prompt_of_the_arguments_comes_with_the_birth() {
+    let at_once = PROMPT.replace("21:03:11.145", "21:02:29.769");
+    let (_directory, file) = file_of(&[HEADER, MODEL, &at_once, REPLY]);
+    let found = outline(&file).expect("a file").expect("a session");
+    assert!(found.is_prompted_at_birth);
+    assert_eq!(
+        name_and_is_prompted_once(&file).expect("a file"),
+        (None, true)
+    );
+    // What a fork copied is older than the fork.
+    let copied = PROMPT.replace("21:03:11.145", "20:00:00.000");
+    let (_directory, file) = file_of(&[HEADER, &copied, REPLY, PROMPT, REPLY, NAME]);
+    let found = outline(&file).expect("a file").expect("a session");
+    assert!(!found.is_prompted_at_birth);
+    let name = Some("the fix".to_owned());
+    assert_eq!(
+        name_and_is_prompted_once(&file).expect("a file"),
+        (name, false)
+    );
+}
+
+#[test]
+fn what_does_not_begin_as_a_session_is_none() {
+    for lines in [
+        &[PROMPT][..],
+        &["{}"],
+        &[r#"{"type":"session","id":7}"#],
+        &[""],
+        &[],
+    ] {
+        let (_directory, file) = file_of(lines);
+        assert_eq!(outline(&file).expect("a file"), None, "{lines:?}");
+    }
+}
+
+#[test]
+fn bad_lines_are_counted_and_the_rest_is_told() {
+    let fused = format!("{PROMPT}{REPLY}");
+    let (_directory, file) = file_of(&[HEADER, &fused, "{\"c\":"]);
+    let (found, problem) = read(&file).expect("a transcript");
+    assert_eq!(found.title.as_deref(), Some("fix it"));
+    assert_eq!(found.phase, Some(Phase::Idle));
+    assert!(problem.is_some());
+}
+
+#[test]
+fn the_last_messages_come_oldest_first() {
+    let (_directory, file) = file_of(&[HEADER, PROMPT, CALL, RESULT, REPLY]);
+    let (messages, problem) = messages(&file, 3).expect("messages");
+    let texts: Vec<&str> = messages
+        .iter()
+        .map(|message| message.text.as_str())
+        .collect();
+    assert_eq!(texts, ["I look.", "bash", "Done."]);
+    assert_eq!(problem, None);
+}
