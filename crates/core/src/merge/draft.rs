@@ -105,6 +105,7 @@ impl Draft {
         mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
         mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
+        mine.described = mine.described.take().or_else(|| other.described.clone());
         mine.resume = mine.resume.take().or_else(|| other.resume.clone());
         if mine.pairing == crate::agents::PairingRule::Never {
             mine.pairing = other.pairing;
