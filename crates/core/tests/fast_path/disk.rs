@@ -53,6 +53,13 @@ pub fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Files keep the time at which they were written.
+fn set_modified(path: &Path, at_ms: i64) {
+    let since_1970 = std::time::Duration::from_millis(at_ms.unsigned_abs());
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + since_1970).unwrap();
+}
+
 fn lines(path: &Path, records: &[Value]) {
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
     write(path, &text);
@@ -186,6 +193,7 @@ impl Session<'_> {
         let name = format!("{}.runtime.json", self.id);
         let path = self.qwen_code_chats().join(name);
         write(&path, &self.sidecar(claim, "qwen_version"));
+        set_modified(&path, claim.at_ms);
     }
 
     /// Where kimi-cli keeps the session.

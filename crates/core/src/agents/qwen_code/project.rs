@@ -18,6 +18,9 @@ use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, Depth, PairingRule, Role};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
+/// How much older than every process a sidecar must be to be passed over, in
+/// milliseconds: clocks are set.
+const BEGAN_SLACK_MS: i64 = 3_600_000;
 /// How many projects of a runtime directory are looked at.
 const PROJECTS_MAX: usize = 100_000;
 /// How many files of one project are looked at.
@@ -33,6 +36,8 @@ pub(super) struct Projects<'a, 'r> {
     runtimes: &'r [Runtime],
     /// The folders that were read as a whole.
     read: BTreeSet<PathBuf>,
+    /// Sidecars in these folders that were too old to be read.
+    passed_over: BTreeSet<PathBuf>,
 }
 
 /// The files of one project that are of interest.
@@ -48,6 +53,7 @@ impl<'a, 'r> Projects<'a, 'r> {
             reading,
             runtimes,
             read: BTreeSet::new(),
+            passed_over: BTreeSet::new(),
         }
     }
 
@@ -67,7 +73,7 @@ impl<'a, 'r> Projects<'a, 'r> {
     fn walk_all(&mut self) {
         for runtime in self.runtimes {
             for project in self.projects(runtime) {
-                let chats = self.read_all(runtime, &chats_of(&project));
+                let chats = self.read_all(runtime, &chats_of(&project), None);
                 for session in &chats.transcripts {
                     self.sketch_birth(runtime, &chats.directory, session);
                 }
@@ -89,10 +95,15 @@ impl<'a, 'r> Projects<'a, 'r> {
             .filter_map(AgentProcess::work_dir)
             .chain(registered)
             .collect();
+        // A process writes its sidecar after it began.
+        let began = look
+            .processes_of(home)
+            .map(|its| its.process.began_at_ms.clone().ok());
+        let oldest = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
         for runtime in self.runtimes {
             for work_dir in &work_dirs {
                 let chats = chats_of(&runtime.path.join("projects").join(encoded(work_dir)));
-                self.read_all(runtime, &chats);
+                self.read_all(runtime, &chats, oldest);
             }
         }
     }
@@ -106,9 +117,10 @@ impl<'a, 'r> Projects<'a, 'r> {
                     .join("projects")
                     .join(encoded(&record.work_dir));
                 let chats = chats_of(&project);
-                if !self.read.contains(&chats) {
-                    let name = format!("{}{}", record.session, sidecar::SUFFIX);
-                    sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
+                let name = format!("{}{}", record.session, sidecar::SUFFIX);
+                let path = chats.join(name);
+                if !self.read.contains(&chats) || self.passed_over.contains(&path) {
+                    sidecar::read(self.reading, &path, Keep::All(runtime));
                 }
                 let path = chats.join(format!("{}{TRANSCRIPT_SUFFIX}", record.session));
                 match facts(&path, Links::Follow) {
@@ -139,12 +151,16 @@ impl<'a, 'r> Projects<'a, 'r> {
         for runtime in self.runtimes {
             for project in self.projects(runtime) {
                 let chats = chats_of(&project);
-                if self.read.contains(&chats) {
-                    continue;
-                }
-                let chats = self.list(&chats);
-                for name in &chats.sidecars {
-                    let path = chats.directory.join(name);
+                let sidecars: Vec<PathBuf> = if self.read.contains(&chats) {
+                    let passed_over = self.passed_over.iter();
+                    let here = passed_over.filter(|path| path.parent() == Some(&chats));
+                    here.cloned().collect()
+                } else {
+                    let chats = self.list(&chats);
+                    let names = chats.sidecars.iter();
+                    names.map(|name| chats.directory.join(name)).collect()
+                };
+                for path in sidecars {
                     sidecar::read(self.reading, &path, Keep::Naming(runtime, &silent));
                 }
             }
@@ -178,6 +194,7 @@ impl<'a, 'r> Projects<'a, 'r> {
             for runtime in self.runtimes {
                 let chats = chats_of(&runtime.path.join("projects").join(&project));
                 let chats = self.list(&chats);
+                self.read_passed_over(runtime, &chats.directory);
                 for session in &chats.transcripts {
                     let path = transcript_path(&chats.directory, session);
                     if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
@@ -278,13 +295,26 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 
     /// Reads every sidecar of a folder, and notes the transcripts of sessions
-    /// that are known of.
-    fn read_all(&mut self, runtime: &Runtime, chats: &Path) -> Chats {
+    /// that are known of. With `since_ms`, sidecars that were last written
+    /// before are passed over: no process that is about now can have written
+    /// them, and if one did so after all (a clock that was set by more than
+    /// [`BEGAN_SLACK_MS`]), its record or the wider search leads to it.
+    fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
         self.read.insert(chats.directory.clone());
         for name in &chats.sidecars {
             let path = chats.directory.join(name);
-            sidecar::read(self.reading, &path, Keep::All(runtime));
+            let is_older = since_ms.is_some_and(|since_ms| {
+                let written = facts(&path, Links::Refuse).ok();
+                written
+                    .and_then(|facts| facts.modified_ms)
+                    .is_some_and(|modified| modified < since_ms)
+            });
+            if is_older {
+                self.passed_over.insert(path);
+            } else {
+                sidecar::read(self.reading, &path, Keep::All(runtime));
+            }
         }
         for session in &chats.transcripts {
             if self.reading.is_known(session) {
@@ -292,6 +322,19 @@ impl<'a, 'r> Projects<'a, 'r> {
             }
         }
         chats
+    }
+
+    /// Reads what was passed over in a folder after all: it may rule out that a
+    /// process serves a session.
+    fn read_passed_over(&mut self, runtime: &Runtime, chats: &Path) {
+        let sidecars = std::mem::take(&mut self.passed_over);
+        for path in sidecars {
+            if path.parent() == Some(chats) {
+                sidecar::read(self.reading, &path, Keep::All(runtime));
+            } else {
+                self.passed_over.insert(path);
+            }
+        }
     }
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
