@@ -312,7 +312,7 @@ fn a_shared_hosts_session_gets_the_client_that_fits_or_says_that_several_do() {
     assert_eq!(merged.unattributed.len(), 2);
     assert_eq!(
         merged.unattributed[0].candidates,
-        [open.key.session.clone()]
+        std::slice::from_ref(&open.key.session)
     );
 }
 
