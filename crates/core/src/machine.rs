@@ -48,6 +48,20 @@ impl Environment {
         }
     }
 
+    /// This program's own environment.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub fn here() -> Self {
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let cwd = std::env::current_dir().ok();
+        Self::new(home, cwd, variables)
+    }
+
     /// The value of a variable; an empty one counts as unset.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
@@ -120,18 +134,14 @@ impl Machine {
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place that reads the environment and the clock"
+        reason = "the one place that reads the clock"
     )]
     pub fn here() -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        let home = std::env::home_dir().filter(|home| home.is_absolute());
-        let cwd = std::env::current_dir().ok();
         let now = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .unwrap_or_default();
         Self::new(
-            Environment::new(home, cwd, variables),
+            Environment::here(),
             i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
             ProcessTable::look(whosup_process::system_backend()),
             Mounts::of_this_machine(),

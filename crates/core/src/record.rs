@@ -1,14 +1,23 @@
 //! Session records: what our own hooks wrote of a session, one file each at
-//! `$XDG_STATE_HOME/whosup/sessions/AGENT/ID.json`.
+//! `$XDG_STATE_HOME/whosup/sessions/AGENT/ID.json`, and beside it `ID.jsonl`, the
+//! event log. The log is the truth, the record its [`fold`](fn@fold).
 //!
 //! This module has the format and reads it; `schema/record.v1.schema.json`
 //! describes it. A record is one more source of claims: it names the owner with
 //! its whole identity, so a live one is proven.
 
+mod fold;
 mod format;
+mod heard;
+mod log;
+mod owner;
 mod source;
 
-pub use format::{
-    RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, RecordedOwner, SessionRecord, parse_record,
+pub use fold::{Folded, apply, fold};
+pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
+pub use heard::{EndCause, Heard, PROMPT_CHARS_MAX, PaneHint};
+pub use log::{LINE_BYTES_MAX, LogLine, LoggedEnd, LoggedEvent, parse_line, record_line};
+pub use owner::RecordedOwner;
+pub use source::{
+    LOG_BYTES_MAX, StoredRecord, read_records, records_root, records_root_of, scan_records,
 };
-pub use source::{records_root, scan_records};

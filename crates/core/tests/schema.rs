@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use whosup_core::phase::{Phase, WaitingFor};
-use whosup_core::record::{RecordedOwner, SessionRecord, parse_record};
+use whosup_core::record::{Heard, RecordedOwner, SessionRecord, parse_record};
 use whosup_core::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
@@ -203,6 +203,7 @@ fn a_written_record_is_valid_and_reads_as_it_was() {
             git_branch: None,
             transcript: None,
             parent: None,
+            heard: Heard::default(),
         };
         let written = record.to_json();
         check_valid(&validator, &written, "record");

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
 use whosup_sidecar::{AgentId, FieldError, JsonError, SessionId, StrictObject};
+
+use super::heard::{EndCause, Heard, PaneHint, parse_heard};
+use super::owner::{RecordedOwner, WrittenOwner, parse_owner};
 
 use crate::phase::{Phase, WaitingFor};
 
@@ -43,25 +45,8 @@ pub struct SessionRecord {
     pub transcript: Option<PathBuf>,
     /// The session that it is a sub-agent of.
     pub parent: Option<SessionId>,
-}
-
-/// The owner of a session, by its identity.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordedOwner {
-    /// Its PID.
-    pub pid: Pid,
-    /// When it began, raw.
-    pub stamp: Option<StartStamp>,
-    /// The host.
-    pub host: Option<String>,
-    /// The run of its kernel.
-    pub boot: Option<BootId>,
-    /// The PID namespace.
-    pub pid_namespace: Option<PidNamespace>,
-    /// The program.
-    pub executable: Option<PathBuf>,
-    /// It runs many sessions.
-    pub is_shared: bool,
+    /// What else hooks told.
+    pub heard: Heard,
 }
 
 /// Why a text is no session record.
@@ -98,7 +83,11 @@ pub enum RecordError {
 ///
 /// [`RecordError`] naming the field that is wrong.
 pub fn parse_record(bytes: &[u8]) -> Result<SessionRecord, RecordError> {
-    let object = StrictObject::parse(bytes)?;
+    record_of(&StrictObject::parse(bytes)?)
+}
+
+/// Reads a record out of its object.
+pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, RecordError> {
     let schema = object.integer("schema_version")?;
     if schema != RECORD_SCHEMA {
         return Err(RecordError::Schema { found: schema });
@@ -127,58 +116,15 @@ pub fn parse_record(bytes: &[u8]) -> Result<SessionRecord, RecordError> {
         phase,
         waiting_for,
         home: PathBuf::from(object.string("home")?),
-        owner: object.opt_object("owner")?.map(owner).transpose()?,
-        last_event_at_ms: time(&object, "last_event_at")?
+        owner: object.opt_object("owner")?.map(parse_owner).transpose()?,
+        last_event_at_ms: time(object, "last_event_at")?
             .ok_or_else(|| wrong("last_event_at", "time", "it is missing"))?,
-        started_at_ms: time(&object, "started_at")?,
-        ended_at_ms: time(&object, "ended_at")?,
+        started_at_ms: time(object, "started_at")?,
+        ended_at_ms: time(object, "ended_at")?,
         work_dir: object.opt_string("work_dir")?.map(PathBuf::from),
         git_branch: object.opt_string("git_branch")?.map(str::to_owned),
         transcript: object.opt_string("transcript")?.map(PathBuf::from),
-    })
-}
-
-fn owner(object: StrictObject<'_>) -> Result<RecordedOwner, RecordError> {
-    let stamp = match (
-        object.opt_string("start_stamp_kind")?,
-        object.opt_string("start_stamp")?,
-    ) {
-        (Some(kind), Some(text)) => {
-            let kind = StampKind::from_name(kind).ok_or_else(|| {
-                wrong(
-                    "start_stamp_kind",
-                    "kind of start stamp",
-                    format!("`{kind}`"),
-                )
-            })?;
-            let stamp = StartStamp::parse(kind, text)
-                .map_err(|error| wrong("start_stamp", "start stamp", error))?;
-            Some(stamp)
-        }
-        _ => None,
-    };
-    let boot = object
-        .opt_string("boot_id")?
-        .map(|text| {
-            BootId::parse(text).ok_or_else(|| wrong("boot_id", "boot id", format!("`{text}`")))
-        })
-        .transpose()?;
-    let pid_namespace = object
-        .opt_integer("pid_namespace")?
-        .map(|inode| {
-            u64::try_from(inode)
-                .map(PidNamespace)
-                .map_err(|error| wrong("pid_namespace", "PID namespace", error))
-        })
-        .transpose()?;
-    Ok(RecordedOwner {
-        pid: object.pid("pid")?,
-        stamp,
-        boot,
-        pid_namespace,
-        host: object.opt_string("hostname")?.map(str::to_owned),
-        executable: object.opt_string("executable")?.map(PathBuf::from),
-        is_shared: object.opt_bool("shared")?.unwrap_or(false),
+        heard: parse_heard(object)?,
     })
 }
 
@@ -186,7 +132,10 @@ fn session_id(key: &'static str, text: &str) -> Result<SessionId, RecordError> {
     SessionId::parse(text).map_err(|error| wrong(key, "session id", error))
 }
 
-fn time(object: &StrictObject<'_>, key: &'static str) -> Result<Option<i64>, RecordError> {
+pub(super) fn time(
+    object: &StrictObject<'_>,
+    key: &'static str,
+) -> Result<Option<i64>, RecordError> {
     object
         .opt_string(key)?
         .map(|text| {
@@ -197,7 +146,11 @@ fn time(object: &StrictObject<'_>, key: &'static str) -> Result<Option<i64>, Rec
         .transpose()
 }
 
-fn wrong(key: &'static str, expected: &'static str, reason: impl ToString) -> RecordError {
+pub(super) fn wrong(
+    key: &'static str,
+    expected: &'static str,
+    reason: impl ToString,
+) -> RecordError {
     RecordError::Value {
         key,
         expected,
@@ -222,18 +175,13 @@ struct Written<'a> {
     work_dir: Option<String>,
     git_branch: Option<&'a str>,
     transcript: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct WrittenOwner<'a> {
-    pid: i32,
-    start_stamp: Option<String>,
-    start_stamp_kind: Option<&'static str>,
-    hostname: Option<&'a str>,
-    boot_id: Option<&'a str>,
-    pid_namespace: Option<u64>,
-    executable: Option<String>,
-    shared: bool,
+    turns: u64,
+    last_prompt: Option<&'a str>,
+    phase_since: Option<String>,
+    end_cause: Option<&'static str>,
+    end_reason: Option<&'a str>,
+    pane: Option<&'a PaneHint>,
+    log_bytes: Option<u64>,
 }
 
 impl SessionRecord {
@@ -242,23 +190,13 @@ impl SessionRecord {
     pub fn to_json(&self) -> serde_json::Value {
         use crate::wire::timestamp;
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let owner = self.owner.as_ref().map(|owner| WrittenOwner {
-            pid: owner.pid.get(),
-            start_stamp: owner.stamp.as_ref().map(ToString::to_string),
-            start_stamp_kind: owner.stamp.as_ref().map(|stamp| stamp.kind().name()),
-            hostname: owner.host.as_deref(),
-            boot_id: owner.boot.as_ref().map(BootId::as_str),
-            pid_namespace: owner.pid_namespace.map(|namespace| namespace.0),
-            executable: owner.executable.as_ref().map(text),
-            shared: owner.is_shared,
-        });
         let written = Written {
             schema_version: RECORD_SCHEMA,
             agent: self.agent.as_str(),
             session_id: self.session.as_str(),
             parent_session_id: self.parent.as_ref().map(SessionId::as_str),
             home: text(&self.home),
-            owner,
+            owner: self.owner.as_ref().map(WrittenOwner::new),
             phase: self.phase.name(),
             waiting_for: self.waiting_for.map(WaitingFor::name),
             started_at: self.started_at_ms.and_then(timestamp),
@@ -267,6 +205,13 @@ impl SessionRecord {
             work_dir: self.work_dir.as_ref().map(text),
             git_branch: self.git_branch.as_deref(),
             transcript: self.transcript.as_ref().map(text),
+            turns: self.heard.turns,
+            last_prompt: self.heard.last_prompt.as_deref(),
+            phase_since: self.heard.phase_since_ms.and_then(timestamp),
+            end_cause: self.heard.end_cause.map(EndCause::name),
+            end_reason: self.heard.end_reason.as_deref(),
+            pane: self.heard.pane.as_ref(),
+            log_bytes: self.heard.log_bytes,
         };
         // Only text, numbers and nulls: this can't fail, and a failure would
         // show as null, which no reader takes for a record.
@@ -276,6 +221,8 @@ impl SessionRecord {
 
 #[cfg(test)]
 mod tests {
+    use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
+
     use super::*;
 
     fn record() -> SessionRecord {
@@ -301,7 +248,39 @@ mod tests {
             git_branch: Some("main".to_owned()),
             transcript: None,
             parent: None,
+            heard: Heard {
+                turns: 3,
+                last_prompt: Some("Fix the test".to_owned()),
+                phase_since_ms: Some(1_795_812_846_391),
+                end_cause: None,
+                end_reason: None,
+                pane: Some(PaneHint {
+                    tmux: "/run/tmux/default,900,0".to_owned(),
+                    pane: "%1".to_owned(),
+                }),
+                log_bytes: Some(1_234),
+            },
         }
+    }
+
+    #[test]
+    fn a_record_of_before_more_was_heard_is_read() {
+        let mut record = record();
+        let mut json = record.to_json();
+        let fields = json.as_object_mut().unwrap();
+        for key in [
+            "turns",
+            "last_prompt",
+            "phase_since",
+            "end_cause",
+            "end_reason",
+            "pane",
+            "log_bytes",
+        ] {
+            fields.remove(key).unwrap();
+        }
+        record.heard = Heard::default();
+        assert_eq!(parse_record(json.to_string().as_bytes()), Ok(record));
     }
 
     #[test]
@@ -313,6 +292,8 @@ mod tests {
         record.waiting_for = None;
         record.phase = Phase::Ended;
         record.ended_at_ms = Some(1_795_812_900_000);
+        record.heard.end_cause = Some(EndCause::PidReused);
+        record.heard.end_reason = Some("other".to_owned());
         let text = record.to_json().to_string();
         assert_eq!(parse_record(text.as_bytes()), Ok(record));
     }

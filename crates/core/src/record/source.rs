@@ -1,16 +1,17 @@
 //! Session records as a source of claims.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{FileFacts, Links, read_regular};
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::{RECORD_BYTES_MAX, RecordedOwner, SessionRecord, parse_record};
+use super::{RECORD_BYTES_MAX, SessionRecord, fold, parse_record};
 use crate::agents::{AgentScan, Depth, Home, Published, Sketch, names_in};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
 };
-use crate::machine::Machine;
+use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
@@ -19,18 +20,28 @@ use crate::trust::trust_of;
 const AGENTS_MAX: usize = 256;
 /// How many records of one agent are read.
 const RECORDS_MAX: usize = 100_000;
+/// How many files one session has: record, log and lock.
+const FILES_PER_SESSION: usize = 3;
+
+/// How long an event log may be, in bytes, that is read. Logs are shortened long
+/// before.
+pub const LOG_BYTES_MAX: u64 = 16 << 20;
 
 /// Where session records are.
 #[must_use]
 pub fn records_root(machine: &Machine) -> Option<PathBuf> {
-    let state = machine
-        .environment()
-        .xdg_directory("XDG_STATE_HOME", ".local/state")?;
+    records_root_of(machine.environment())
+}
+
+/// Where session records are in an environment.
+#[must_use]
+pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
+    let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state")?;
     Some(state.join("whosup/sessions"))
 }
 
-/// Reads every session record. At [`Depth::Live`] those of ended sessions are
-/// left out.
+/// Reads every session record as a source of claims. At [`Depth::Live`] those
+/// of ended sessions are left out.
 #[must_use]
 pub fn scan_records(
     machine: &Machine,
@@ -41,14 +52,31 @@ pub fn scan_records(
     let Some(root) = records_root(machine) else {
         return found;
     };
-    // The directory is ours; whoever owns it may write what is in it.
-    let facts = whosup_sidecar::file::facts(&root, Links::Follow);
-    let home = Home {
+    let home = home_of_records(&root);
+    let stored = read_records(&root, is_wanted).take(&mut found.problems);
+    for stored in stored {
+        if stored.record.phase != Phase::Ended || *depth == Depth::All {
+            add(&mut found.found, &stored, &home, machine);
+        }
+    }
+    found
+}
+
+/// The directory is ours; whoever owns it may write what is in it.
+fn home_of_records(root: &Path) -> Home {
+    let facts = whosup_sidecar::file::facts(root, Links::Follow);
+    Home {
         owner_uid: facts.ok().and_then(|facts| facts.uid),
         is_default: true,
-        root: root.clone(),
-    };
-    for name in list(&root, AGENTS_MAX, &mut found.problems) {
+        root: root.to_owned(),
+    }
+}
+
+/// Reads every session record below `root`.
+#[must_use]
+pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
+    let mut found: Found<Vec<StoredRecord>> = Found::default();
+    for name in list(root, AGENTS_MAX, &mut found.problems) {
         let Ok(agent) = AgentId::parse(&name) else {
             let message = "the name of this directory is no agent's";
             found.problems.push(problem(&root.join(&name), message));
@@ -58,15 +86,12 @@ pub fn scan_records(
             continue;
         }
         let directory = root.join(&name);
-        for name in list(&directory, RECORDS_MAX, &mut found.problems) {
-            if !name.ends_with(".json") {
-                continue;
-            }
-            let path = directory.join(&name);
-            match read_record(&path, &agent, &name) {
-                Ok((record, _)) if record.phase == Phase::Ended && *depth == Depth::Live => {}
-                Ok((record, facts)) => add(&mut found.found, record, &path, &facts, &home, machine),
-                Err(message) => found.problems.push(problem(&path, message)),
+        let names_max = FILES_PER_SESSION * RECORDS_MAX;
+        let names = list(&directory, names_max, &mut found.problems);
+        for stem in records_in(&names) {
+            match read_current(&directory, &agent, stem) {
+                Ok(stored) => found.found.push(stored),
+                Err((path, message)) => found.problems.push(problem(&path, message)),
             }
         }
     }
@@ -97,16 +122,81 @@ fn problem(path: &Path, message: impl ToString) -> Problem {
     }
 }
 
+/// The sessions that these files are of, each once: those with a record or a log.
+fn records_in(names: &[String]) -> BTreeSet<&str> {
+    let stems = names.iter().filter_map(|name| {
+        name.strip_suffix(".json")
+            .or_else(|| name.strip_suffix(".jsonl"))
+    });
+    stems.collect()
+}
+
+/// A record, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub struct StoredRecord {
+    /// The record, as it is by its log.
+    pub record: SessionRecord,
+    /// The record's file, or the log if that knows more.
+    pub path: PathBuf,
+    /// What the file system tells of it.
+    pub facts: FileFacts,
+}
+
+/// Reads a record as it is by its log: a record that lags behind its log, or is
+/// missing or broken, gives way to the log's fold.
+fn read_current(
+    directory: &Path,
+    agent: &AgentId,
+    stem: &str,
+) -> Result<StoredRecord, (PathBuf, String)> {
+    let path = directory.join(format!("{stem}.json"));
+    let log = directory.join(format!("{stem}.jsonl"));
+    let written = read_record(&path, agent, stem);
+    let log_bytes = whosup_sidecar::file::facts(&log, Links::Refuse).map(|facts| facts.len);
+    let folded_bytes = written
+        .as_ref()
+        .ok()
+        .and_then(|(record, _)| record.heard.log_bytes);
+    match (&written, log_bytes) {
+        (Ok(_), Ok(len)) if folded_bytes == Some(len) => {}
+        (Ok(_), Err(ReadFileError::NotFound { .. })) => {}
+        (_, Err(ReadFileError::NotFound { .. })) => {}
+        (_, Err(error)) => return Err((log, error.reason())),
+        (_, Ok(_)) => {
+            if let Some(read) = read_log(&log, agent, stem).map_err(|message| (log, message))? {
+                return Ok(read);
+            }
+        }
+    }
+    written
+        .map(|(record, facts)| StoredRecord {
+            record,
+            path: path.clone(),
+            facts,
+        })
+        .map_err(|message| (path, message))
+}
+
+fn read_log(path: &Path, agent: &AgentId, stem: &str) -> Result<Option<StoredRecord>, String> {
+    let session = SessionId::parse(stem).map_err(|error| error.to_string())?;
+    let file = read_regular(path, LOG_BYTES_MAX, Links::Refuse).map_err(|error| error.reason())?;
+    let record = fold(agent, &session, &file.bytes).record;
+    Ok(record.map(|record| StoredRecord {
+        record,
+        path: path.to_owned(),
+        facts: file.facts,
+    }))
+}
+
 fn read_record(
     path: &Path,
     agent: &AgentId,
-    name: &str,
+    stem: &str,
 ) -> Result<(SessionRecord, FileFacts), String> {
     let file =
         read_regular(path, RECORD_BYTES_MAX, Links::Refuse).map_err(|error| error.reason())?;
     let record = parse_record(&file.bytes).map_err(|error| error.to_string())?;
-    let is_named_so = name.strip_suffix(".json").map(SessionId::parse);
-    if record.agent != *agent || !matches!(is_named_so, Some(Ok(id)) if id == record.session) {
+    if record.agent != *agent || record.session.as_str() != stem {
         return Err(format!(
             "it is about {} session `{}`, which its name does not say",
             record.agent, record.session
@@ -115,63 +205,79 @@ fn read_record(
     Ok((record, file.facts))
 }
 
-fn add(
-    found: &mut AgentScan,
-    record: SessionRecord,
-    path: &Path,
-    facts: &FileFacts,
-    home: &Home,
-    machine: &Machine,
-) {
-    let key = SessionKey {
+impl StoredRecord {
+    /// The claim that the record's owner serves the session; `None` if it has
+    /// none. Whether a *shared* owner still serves it is for the agent's own lock
+    /// to say, so a scan does not make that claim.
+    #[must_use]
+    pub fn claim_of_owner(&self, machine: &Machine) -> Option<Claim> {
+        let owner = self.record.owner.as_ref()?;
+        let start = owner.stamp.as_ref().map(ToString::to_string);
+        let start = start.as_deref().unwrap_or("not told");
+        let says = format!("pid {}, start {start}", owner.pid);
+        let root = records_root(machine)?;
+        let trust = trust_of(&self.facts, &home_of_records(&root), machine);
+        Some(Claim {
+            subject: Subject::Process(owner.pid),
+            scope: ClaimedScope {
+                host: owner.host.clone(),
+                boot: owner.boot.clone(),
+                pid_namespace: owner.pid_namespace,
+            },
+            stamp: owner.stamp.clone(),
+            executable: owner.executable.clone(),
+            serving: if owner.is_shared {
+                Serving::Many
+            } else {
+                Serving::One
+            },
+            ..self.claim(trust, says, machine)
+        })
+    }
+
+    /// What every claim of a record has; nobody is claimed.
+    fn claim(&self, trust: Trust, says: String, machine: &Machine) -> Claim {
+        Claim {
+            key: key_of(&self.record),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: Some(self.record.last_event_at_ms),
+            modified_at_ms: self.facts.modified_ms,
+            executable: None,
+            work_dir: self.record.work_dir.clone(),
+            // Some agents tell of a new process only at its first prompt.
+            exclusivity: Exclusivity::Shared,
+            serving: Serving::One,
+            trust,
+            placement: machine.mounts().placement_of(&self.path),
+            evidence: Evidence {
+                kind: EvidenceKind::Record,
+                path: Some(self.path.clone()),
+                says,
+            },
+        }
+    }
+}
+
+fn key_of(record: &SessionRecord) -> SessionKey {
+    SessionKey {
         agent: record.agent.clone(),
         session: record.session.clone(),
         home: record.home.clone(),
-    };
-    let claim = |subject, scope, owner: Option<&RecordedOwner>, says| Claim {
-        key: key.clone(),
-        subject,
-        scope,
-        stamp: owner.and_then(|owner| owner.stamp.clone()),
-        dated_at_ms: Some(record.last_event_at_ms),
-        modified_at_ms: facts.modified_ms,
-        executable: owner.and_then(|owner| owner.executable.clone()),
-        work_dir: record.work_dir.clone(),
-        // Some agents tell of a new process only at its first prompt.
-        exclusivity: Exclusivity::Shared,
-        serving: match owner {
-            Some(owner) if owner.is_shared => Serving::Many,
-            _ => Serving::One,
-        },
-        trust: trust_of(facts, home, machine),
-        placement: machine.mounts().placement_of(path),
-        evidence: Evidence {
-            kind: EvidenceKind::Record,
-            path: Some(path.to_owned()),
-            says,
-        },
-    };
+    }
+}
+
+fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Machine) {
+    let record = &stored.record;
     if record.phase == Phase::Ended {
         let says = "the session has ended".to_owned();
-        let ended = claim(Subject::Released, ClaimedScope::default(), None, says);
-        found.claims.push(ended);
-    } else if let Some(owner) = &record.owner {
-        let scope = ClaimedScope {
-            host: owner.host.clone(),
-            boot: owner.boot.clone(),
-            pid_namespace: owner.pid_namespace,
-        };
-        let start = owner.stamp.as_ref().map(ToString::to_string);
-        let says = format!(
-            "pid {}, start {}",
-            owner.pid,
-            start.as_deref().unwrap_or("not told")
-        );
-        found
-            .claims
-            .push(claim(Subject::Process(owner.pid), scope, Some(owner), says));
+        let trust = trust_of(&stored.facts, home, machine);
+        found.claims.push(stored.claim(trust, says, machine));
+    } else if record.owner.as_ref().is_some_and(|owner| !owner.is_shared) {
+        found.claims.extend(stored.claim_of_owner(machine));
     }
-    let mut sketch = Sketch::new(key.clone());
+    let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
     sketch.work_dir.clone_from(&record.work_dir);
     sketch.transcript.clone_from(&record.transcript);

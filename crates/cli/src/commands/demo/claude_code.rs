@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use whosup_core::phase::Phase;
-use whosup_core::record::{RecordedOwner, SessionRecord};
+use whosup_core::record::{Heard, RecordedOwner, SessionRecord};
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use super::part::Part;
@@ -237,6 +237,7 @@ fn write_hook_record(props: &Props<'_>) -> anyhow::Result<()> {
         git_branch: Some("main".to_owned()),
         transcript: None,
         parent: None,
+        heard: Heard::default(),
     };
     let file = format!(".local/state/whosup/sessions/claude-code/{STARTING}.json");
     props.file(&file, &record.to_json().to_string())

@@ -1,0 +1,173 @@
+//! The record that an event log comes to.
+
+use std::collections::HashSet;
+
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::format::SessionRecord;
+use super::heard::{EndCause, Heard};
+use super::log::{LINE_BYTES_MAX, LogLine, LoggedEvent, parse_line};
+use crate::hook_event::{EventKind, StartSource};
+use crate::phase::{Phase, next_phase};
+
+/// How many ids of events outlive the shortening of a log.
+const LAST_IDS_MAX: usize = 256;
+
+/// What a log comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folded {
+    /// The record; `None` if no line tells of an event.
+    pub record: Option<SessionRecord>,
+    /// Lines that could not be understood, and were passed over.
+    pub bad_lines: usize,
+    /// The ids of the last events, oldest first.
+    pub last_ids: Vec<String>,
+}
+
+/// Folds the event log of one session.
+///
+/// What stands behind the last line feed is not written to its end, and is left
+/// for later. [`Heard::log_bytes`] of the record is the size of the log.
+#[must_use]
+pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
+    let mut record: Option<SessionRecord> = None;
+    let mut seen = HashSet::new();
+    let mut ids = Vec::new();
+    let mut bad_lines = 0;
+    let whole = log.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    for line in log[..whole].split(|byte| *byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        if line.len() > LINE_BYTES_MAX {
+            bad_lines += 1;
+            continue;
+        }
+        match parse_line(line) {
+            Ok(LogLine::Record(kept, last)) if kept.agent == *agent && kept.session == *session => {
+                record = Some(*kept);
+                seen.extend(last.iter().cloned());
+                ids.extend(last);
+            }
+            Ok(LogLine::Event(event)) => {
+                if seen.insert(event.id.clone()) {
+                    ids.push(event.id.clone());
+                    let before = record.take();
+                    record = Some(apply(agent, session, before, *event));
+                }
+            }
+            // A record counts at the beginning alone: further on, what stands before
+            // it knows more.
+            Ok(LogLine::Record(..)) | Err(_) => bad_lines += 1,
+        }
+    }
+    if let Some(record) = &mut record {
+        record.heard.log_bytes = Some(log.len() as u64);
+    }
+    let last_ids = ids.split_off(ids.len().saturating_sub(LAST_IDS_MAX));
+    Folded {
+        record,
+        bad_lines,
+        last_ids,
+    }
+}
+
+/// The record after one more event.
+#[must_use]
+pub fn apply(
+    agent: &AgentId,
+    session: &SessionId,
+    before: Option<SessionRecord>,
+    event: LoggedEvent,
+) -> SessionRecord {
+    let mut record = before.unwrap_or_else(|| begun(agent, session, &event));
+    let is_other_process = match (&record.owner, &event.owner) {
+        (Some(known), Some(told)) => !known.is_same_process(told),
+        _ => false,
+    };
+    // The end of an earlier process says nothing of the one that serves it now.
+    if event.kind == EventKind::SessionEnded && is_other_process {
+        return record;
+    }
+    let is_start =
+        matches!(event.kind, EventKind::SessionStarted(source) if source != StartSource::Compact);
+    let phase_before = record.phase;
+    // What an earlier process was doing ended with it.
+    let from = if is_start && is_other_process {
+        Phase::Ended
+    } else {
+        phase_before
+    };
+    let is_new_turn = event.kind == EventKind::TurnStarted
+        && (event.prompt.is_some() || !matches!(phase_before, Phase::Working | Phase::Waiting));
+    record.phase = next_phase(from, event.kind);
+    if record.phase != phase_before || record.heard.phase_since_ms.is_none() {
+        record.heard.phase_since_ms = Some(event.at_ms);
+    }
+    record.waiting_for = match (record.phase, event.kind) {
+        (Phase::Waiting, EventKind::InputRequested(what)) => Some(what),
+        (Phase::Waiting, _) => record.waiting_for,
+        _ => None,
+    };
+    set_end(&mut record, phase_before, &event);
+    record.heard.turns += u64::from(is_new_turn);
+    take_over(&mut record, event, is_start || is_new_turn);
+    record
+}
+
+fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent) {
+    if record.phase != Phase::Ended {
+        record.ended_at_ms = None;
+        record.heard.end_cause = None;
+        record.heard.end_reason = None;
+    } else if phase_before != Phase::Ended || record.ended_at_ms.is_none() {
+        record.ended_at_ms = Some(event.end.map_or(event.at_ms, |end| end.ended_at_ms));
+        record.heard.end_cause = Some(event.end.map_or(EndCause::ExitHook, |end| end.cause));
+        record.heard.end_reason.clone_from(&event.reason);
+    }
+}
+
+/// Takes over what the event tells besides what happened.
+fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool) {
+    record.home = event.home;
+    record.last_event_at_ms = record.last_event_at_ms.max(event.at_ms);
+    // Who swept it did not hear from it.
+    if let Some(end) = event.end.filter(|end| end.cause != EndCause::ExitHook) {
+        record.last_event_at_ms = end.ended_at_ms;
+    }
+    // Nobody found is nobody: a look that failed leaves no old owner.
+    record.owner = event.owner;
+    let is_wanted = is_beginning || record.work_dir.is_none();
+    if is_wanted && event.work_dir.is_some() {
+        record.work_dir = event.work_dir;
+        record.git_branch = event.git_branch;
+    }
+    if event.transcript.is_some() {
+        record.transcript = event.transcript;
+    }
+    if event.prompt.is_some() {
+        record.heard.last_prompt = event.prompt;
+    }
+    if event.pane.is_some() {
+        record.heard.pane = event.pane;
+    }
+}
+
+fn begun(agent: &AgentId, session: &SessionId, event: &LoggedEvent) -> SessionRecord {
+    SessionRecord {
+        agent: agent.clone(),
+        session: session.clone(),
+        home: event.home.clone(),
+        owner: None,
+        phase: Phase::Starting,
+        waiting_for: None,
+        last_event_at_ms: event.at_ms,
+        started_at_ms: Some(event.at_ms),
+        ended_at_ms: None,
+        work_dir: None,
+        git_branch: None,
+        transcript: None,
+        parent: None,
+        heard: Heard::default(),
+    }
+}

@@ -1,0 +1,232 @@
+//! Event logs and the records that they come to.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test makes its own files, and fails where that fails"
+)]
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use whosup_core::hook_event::EventKind;
+use whosup_core::phase::{Phase, next_phase};
+use whosup_core::process::{BootId, Pid, PidNamespace, StartStamp};
+use whosup_core::record::{
+    EndCause, LogLine, LoggedEnd, LoggedEvent, PaneHint, RecordedOwner, SessionRecord, fold,
+    parse_line, record_line,
+};
+use whosup_core::sidecar::{AgentId, SessionId};
+
+fn agent() -> AgentId {
+    AgentId::parse("claude-code").unwrap()
+}
+
+fn session() -> SessionId {
+    SessionId::parse("s1").unwrap()
+}
+
+fn owner(pid: i64) -> RecordedOwner {
+    RecordedOwner {
+        pid: Pid::new(pid).unwrap(),
+        stamp: Some(StartStamp::LinuxTicks(u64::try_from(pid).unwrap() * 10)),
+        host: Some("devbox".to_owned()),
+        boot: BootId::parse("19c1d8ff-a55f-47c0-82a1-b0f1bc43623a"),
+        pid_namespace: Some(PidNamespace::INITIAL),
+        executable: None,
+        is_shared: false,
+    }
+}
+
+/// The event with this number, of the process with this PID.
+fn event(number: i64, name: &str, pid: Option<i64>) -> LoggedEvent {
+    LoggedEvent {
+        id: number.to_string(),
+        at_ms: 1_795_812_000_000 + number * 1_000,
+        kind: EventKind::from_name(name).unwrap(),
+        home: PathBuf::from("/home/dev/.claude"),
+        owner: pid.map(owner),
+        work_dir: Some(PathBuf::from("/home/dev/app")),
+        git_branch: None,
+        transcript: None,
+        prompt: None,
+        reason: None,
+        pane: None,
+        end: None,
+    }
+}
+
+fn record_of(log: &str) -> SessionRecord {
+    fold(&agent(), &session(), log.as_bytes()).record.unwrap()
+}
+
+fn log_of(events: &[LoggedEvent]) -> String {
+    events.iter().map(LoggedEvent::to_line).collect()
+}
+
+#[test]
+fn an_event_reads_as_it_was_written() {
+    let mut full = event(1, "session-ended", Some(7));
+    full.git_branch = Some("main".to_owned());
+    full.transcript = Some(PathBuf::from("/t.jsonl"));
+    full.prompt = Some("line\nfeed \u{1b}[0m \u{1f600}".to_owned());
+    full.reason = Some("clear".to_owned());
+    full.pane = Some(PaneHint {
+        tmux: "/run/tmux,1,0".to_owned(),
+        pane: "%1".to_owned(),
+    });
+    full.end = Some(LoggedEnd {
+        cause: EndCause::PidReused,
+        ended_at_ms: 1_795_812_000_500,
+    });
+    for event in [full, event(2, "heartbeat", None)] {
+        let line = event.to_line();
+        assert_eq!(line.trim().lines().count(), 1);
+        let read = parse_line(line.trim().as_bytes()).unwrap();
+        assert_eq!(read, LogLine::Event(Box::new(event)));
+    }
+}
+
+#[test]
+fn a_line_that_was_cut_off_spoils_no_other() {
+    let one = event(1, "turn-started", Some(7)).to_line();
+    let two = event(2, "turn-ended", Some(7)).to_line();
+    for cut in 0..one.len() {
+        let log = format!("{}{two}", &one[..cut]);
+        let folded = fold(&agent(), &session(), log.as_bytes());
+        assert_eq!(folded.record.unwrap().phase, Phase::Idle, "cut at {cut}");
+    }
+    // What is not written to its end is left for later.
+    for cut in 0..two.len() - 1 {
+        let log = format!("{one}{}", &two[..cut]);
+        assert_eq!(record_of(&log).phase, Phase::Working, "cut at {cut}");
+        assert_eq!(record_of(&log).heard.log_bytes, Some(log.len() as u64));
+    }
+}
+
+#[test]
+fn an_event_that_is_in_the_log_twice_counts_once() {
+    let turn = event(1, "turn-started", Some(7));
+    let end = event(2, "turn-ended", Some(7));
+    let log = log_of(&[turn.clone(), end.clone(), turn, end]);
+    let record = record_of(&log);
+    assert_eq!((record.heard.turns, record.phase), (1, Phase::Idle));
+}
+
+#[test]
+fn a_look_that_found_nobody_leaves_no_old_owner() {
+    let log = log_of(&[
+        event(1, "turn-started", Some(7)),
+        event(2, "turn-ended", None),
+    ]);
+    assert_eq!(record_of(&log).owner, None);
+}
+
+#[test]
+fn a_start_in_another_process_forgets_what_the_first_was_doing() {
+    let log = log_of(&[
+        event(1, "turn-started", Some(7)),
+        event(2, "session-started:resume", Some(8)),
+    ]);
+    let record = record_of(&log);
+    assert_eq!((record.phase, record.owner), (Phase::Idle, Some(owner(8))));
+    // A second start in the same process moves nothing back.
+    let log = log_of(&[
+        event(1, "turn-started", Some(7)),
+        event(2, "session-started:resume", Some(7)),
+    ]);
+    assert_eq!(record_of(&log).phase, Phase::Working);
+}
+
+#[test]
+fn the_end_of_an_earlier_process_is_passed_over() {
+    let log = log_of(&[
+        event(1, "session-started:startup", Some(7)),
+        event(2, "session-started:resume", Some(8)),
+        event(3, "session-ended", Some(7)),
+    ]);
+    let record = record_of(&log);
+    assert_eq!((record.phase, record.ended_at_ms), (Phase::Idle, None));
+    assert_eq!(record.owner, Some(owner(8)));
+}
+
+#[test]
+fn a_session_that_goes_on_has_not_ended() {
+    let log = log_of(&[
+        event(1, "session-started:startup", Some(7)),
+        event(2, "session-ended", Some(7)),
+        event(3, "turn-started", Some(7)),
+    ]);
+    let record = record_of(&log);
+    assert_eq!((record.phase, record.ended_at_ms), (Phase::Working, None));
+    assert_eq!(record.heard.end_cause, None);
+}
+
+#[test]
+fn the_first_end_stays() {
+    let mut swept = event(3, "session-ended", Some(7));
+    swept.end = Some(LoggedEnd {
+        cause: EndCause::ProcessGone,
+        ended_at_ms: 1,
+    });
+    let mut told = event(2, "session-ended", Some(7));
+    told.reason = Some("clear".to_owned());
+    let record = record_of(&log_of(&[
+        event(1, "turn-started", Some(7)),
+        told.clone(),
+        swept,
+    ]));
+    assert_eq!(record.ended_at_ms, Some(told.at_ms));
+    assert_eq!(record.heard.end_cause, Some(EndCause::ExitHook));
+    assert_eq!(record.heard.end_reason.as_deref(), Some("clear"));
+}
+
+proptest! {
+    #[test]
+    fn a_shortened_log_comes_to_the_same(
+        events in prop::collection::vec((0..EventKind::ALL.len(), prop::option::of(1_i64..4)), 1..40),
+        cut in 0_usize..40,
+    ) {
+        let events: Vec<LoggedEvent> = events
+            .into_iter()
+            .zip(1..)
+            .map(|((kind, pid), number)| event(number, EventKind::ALL[kind].name(), pid))
+            .collect();
+        let cut = cut.min(events.len());
+        let whole = record_of(&log_of(&events));
+        let before = fold(&agent(), &session(), log_of(&events[..cut]).as_bytes());
+        let mut shortened = before
+            .record
+            .map(|record| record_line(&record, &before.last_ids))
+            .unwrap_or_default();
+        // Some of what was folded is appended again by those who wrote it.
+        shortened += &log_of(&events[cut.saturating_sub(2)..]);
+        let mut same = record_of(&shortened);
+        same.heard.log_bytes = whole.heard.log_bytes;
+        prop_assert_eq!(same, whole);
+    }
+
+    #[test]
+    fn the_phase_of_one_process_is_that_of_its_events(
+        kinds in prop::collection::vec(0..EventKind::ALL.len(), 1..40),
+    ) {
+        let events: Vec<LoggedEvent> = kinds
+            .iter()
+            .zip(1..)
+            .map(|(kind, number)| event(number, EventKind::ALL[*kind].name(), Some(7)))
+            .collect();
+        let phase = events
+            .iter()
+            .fold(Phase::Starting, |phase, event| next_phase(phase, event.kind));
+        let record = record_of(&log_of(&events));
+        prop_assert_eq!(record.phase, phase);
+        prop_assert_eq!(record.ended_at_ms.is_some(), phase == Phase::Ended);
+        prop_assert_eq!(record.waiting_for.is_some(), phase == Phase::Waiting);
+    }
+
+    #[test]
+    fn no_log_is_too_odd(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let folded = fold(&agent(), &session(), &bytes);
+        prop_assert!(folded.record.is_none());
+    }
+}
