@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_core::agents::{Adapter, AgentProcess};
 use whosup_core::agents::{Depth, Home};
-use whosup_core::machine::Machine;
+use whosup_core::machine::{Environment, Machine};
 use whosup_core::recognize::{Users, homes};
 use whosup_core::scan::{Scanned, Scope, scan};
 use whosup_core::session::Session;
@@ -112,12 +112,20 @@ impl World {
         if let Some(config) = self.config.get() {
             return Ok(config);
         }
-        let environment = self.machine().environment();
-        let config = match &self.config_file {
-            Some(path) => Config::read(path, environment)?,
-            None => Config::read_default(environment)?,
-        };
+        let config = self.config_in(self.machine().environment())?;
         Ok(self.config.get_or_init(|| config))
+    }
+
+    /// The configuration, for whoever has no time to look at the machine.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if there is one and it can't be understood.
+    pub(crate) fn config_in(&self, environment: &Environment) -> Result<Config, ConfigError> {
+        match &self.config_file {
+            Some(path) => Config::read(path, environment),
+            None => Config::read_default(environment),
+        }
     }
 
     /// Looks once.

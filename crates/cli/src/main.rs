@@ -35,6 +35,10 @@ fn main() -> ExitCode {
     }
     let status = match cli::parse(std::env::args_os()) {
         Ok(cli) => run(cli),
+        // An agent takes a status for an answer.
+        Err(error) if error.use_stderr() && commands::hook::is_asked_for() => {
+            commands::hook::note_usage(&error)
+        }
         Err(error) => exit::report_usage(&error),
     };
     ExitCode::from(status.code())

@@ -74,6 +74,7 @@ fn only_the_judge_and_the_merge_make_verdicts() {
             // They read verdicts: they say them, or ask which one it is.
             "core/src/explain.rs",
             "core/src/session.rs",
+            "track/src/sweep/conditions.rs",
             "cli/src/",
         ],
     );
@@ -114,6 +115,36 @@ fn platform_code_stays_in_its_places() {
             // The demo's own processes and signals.
             "cli/src/pose.rs",
             "cli/src/commands/demo",
+            // Modes of files, and which file is at a path.
+            "track/src/disk.rs",
+        ],
+    );
+}
+
+#[test]
+fn only_the_tracker_writes() {
+    check_none(
+        &[
+            "fs::write",
+            "File::create",
+            "OpenOptions",
+            "DirBuilder",
+            "fs::rename",
+            "remove_file",
+            "remove_dir",
+            "create_dir",
+            "set_permissions",
+            "set_len",
+        ],
+        &[
+            "track/src/",
+            // Opens for reading.
+            "sidecar/src/file",
+            // The demo's own home, and the pages that a person asked for.
+            "cli/src/pose.rs",
+            "cli/src/commands/demo",
+            "cli/src/commands/man.rs",
+            "cli/src/tests/",
         ],
     );
 }

@@ -4,10 +4,12 @@ pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod hook;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pid;
 pub(crate) mod show;
+pub(crate) mod sweep;
 pub(crate) mod why;
 
 use clap::Subcommand;
@@ -28,6 +30,10 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Prints the PID of the process that runs a session
     Pid(pid::PidArgs),
+    /// Records one event of an agent's hook, read from standard input
+    Hook(hook::HookArgs),
+    /// Ends the recorded sessions whose process is gone
+    Sweep(sweep::SweepArgs),
     /// Lists the supported agents, where they are looked for and what was found
     Agents(agents::AgentsArgs),
     /// Shows a command at work on made-up sessions
@@ -57,6 +63,8 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Why(arguments) => why::run(app, &arguments),
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
+        Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
+        Command::Sweep(arguments) => sweep::run(app, &arguments),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),

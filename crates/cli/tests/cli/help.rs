@@ -12,6 +12,8 @@ fn every_command_explains_itself_with_examples() {
         "why",
         "check",
         "pid",
+        "hook",
+        "sweep",
         "agents",
         "demo",
         "completions",

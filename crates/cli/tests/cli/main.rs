@@ -6,9 +6,12 @@
 
 mod command_line;
 mod help;
+mod hooks;
 mod odd_files;
 mod processes;
 mod rights;
 mod schema;
+mod shell_agent;
+mod sweep;
 mod terminal;
 mod world;

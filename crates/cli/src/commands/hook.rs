@@ -1,0 +1,157 @@
+//! `whosup hook`
+
+use std::io::Read as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use whosup_core::agents::adapter;
+use whosup_core::hook_event::PAYLOAD_BYTES_MAX;
+use whosup_core::machine::Environment;
+use whosup_core::process::{Pid, system_backend};
+use whosup_core::sidecar::AgentId;
+use whosup_track::{HookWorld, Prompts, TrackError, note_problem, receive};
+
+use crate::app::App;
+use crate::config;
+use crate::exit::ExitStatus;
+
+/// How long standard input is waited for.
+const INPUT_PATIENCE: Duration = Duration::from_secs(1);
+/// How long standard input is quiet before what came is taken for all of it, if
+/// it is a whole event.
+const INPUT_QUIET: Duration = Duration::from_millis(20);
+/// How much is read at once, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// How many chunks wait to be taken.
+const CHUNKS_WAITING_MAX: usize = 4;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup hook claude-code < event.json
+
+Agents run this command; their hook settings name it. It always exits with 0 and prints nothing.
+What went wrong is in `hook.log` beside the records, in ~/.local/state/whosup.";
+
+/// What `hook` is told.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct HookArgs {
+    /// The agent whose hook this is, as in `whosup agents`
+    #[arg(value_name = "AGENT")]
+    agent: String,
+    /// Whatever an agent adds: passed over
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<std::ffi::OsString>,
+}
+
+/// Records the event on standard input. Always done: a hook must neither stop its
+/// agent nor speak to it.
+pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
+    let environment = Environment::here();
+    let now_ms = now_ms();
+    // What a fault would print, the agent would read.
+    std::panic::set_hook(Box::new(|_| {}));
+    let recorded = catch_unwind(AssertUnwindSafe(|| {
+        record(app, &arguments.agent, &environment, now_ms)
+    }));
+    let message = match recorded {
+        Ok(Ok(())) => return ExitStatus::Done,
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => "it broke off".to_owned(),
+    };
+    note_problem(&environment, now_ms, &arguments.agent, &message);
+    ExitStatus::Done
+}
+
+/// Tells whether the command line asks for this command, well formed or not.
+pub(crate) fn is_asked_for() -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|first| first == "hook")
+}
+
+/// Notes a command line that can't be understood. Done all the same.
+pub(crate) fn note_usage(error: &clap::Error) -> ExitStatus {
+    let message = error.kind().to_string();
+    note_problem(&Environment::here(), now_ms(), "hook", &message);
+    ExitStatus::Done
+}
+
+fn record(
+    app: &App<'_>,
+    agent: &str,
+    environment: &Environment,
+    now_ms: i64,
+) -> anyhow::Result<()> {
+    let payload = read_input()?;
+    let known = AgentId::parse(agent).ok().and_then(|agent| adapter(&agent));
+    let adapter = known.ok_or_else(|| TrackError::UnknownAgent {
+        agent: agent.to_owned(),
+    })?;
+    // A configuration that can't be understood may say that prompts are private.
+    let (prompts, problem) = match app.world.config_in(environment) {
+        Ok(config) if config.prompts == config::Prompts::Show => (Prompts::Keep, None),
+        Ok(_) => (Prompts::Drop, None),
+        Err(error) => (Prompts::Drop, Some(error)),
+    };
+    let world = HookWorld {
+        environment: environment.clone(),
+        backend: system_backend(),
+        hook: Pid::own(),
+        now_ms,
+        prompts,
+    };
+    receive(adapter, &payload, &world)?;
+    problem.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Reads standard input to its end, for a second at most.
+fn read_input() -> anyhow::Result<Vec<u8>> {
+    let (sender, chunks) = sync_channel(CHUNKS_WAITING_MAX);
+    // It may wait for ever: nobody waits for it in turn.
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        // Ends with the input, or when nobody takes its chunks any more.
+        while let Ok(len) = stdin.read(&mut chunk) {
+            if sender.send(chunk[..len].to_vec()).is_err() || len == 0 {
+                break;
+            }
+        }
+    });
+    collect(&chunks)
+}
+
+fn collect(chunks: &Receiver<Vec<u8>>) -> anyhow::Result<Vec<u8>> {
+    let until = Instant::now() + INPUT_PATIENCE;
+    let mut input = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match chunks.recv_timeout(left.min(INPUT_QUIET)) {
+            Ok(chunk) if chunk.is_empty() => return Ok(input),
+            Ok(chunk) => input.extend(chunk),
+            Err(RecvTimeoutError::Disconnected) => return Ok(input),
+            Err(RecvTimeoutError::Timeout) if is_whole(&input) => return Ok(input),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                anyhow::bail!("standard input did not end within a second");
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if input.len() > PAYLOAD_BYTES_MAX {
+            anyhow::bail!("the event is longer than {PAYLOAD_BYTES_MAX} bytes");
+        }
+    }
+}
+
+/// The input is a whole JSON value, so that nothing can follow it.
+fn is_whole(input: &[u8]) -> bool {
+    input.trim_ascii_end().ends_with(b"}")
+        && serde_json::from_slice::<serde::de::IgnoredAny>(input).is_ok()
+}
+
+fn now_ms() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}

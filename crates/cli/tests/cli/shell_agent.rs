@@ -1,0 +1,158 @@
+//! A process that poses as Claude Code and runs commands, as hooks are run.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::world::{WHOSUP, World, wait_for};
+
+/// A shell that looks like Claude Code: it runs what it is told. It ends with
+/// the test, for it reads from a pipe that the test holds.
+pub(crate) struct ShellAgent<'w> {
+    world: &'w World,
+    child: Child,
+    commands: u32,
+}
+
+impl<'w> ShellAgent<'w> {
+    pub(crate) fn start(world: &'w World) -> Self {
+        let program = world
+            .root()
+            .join("opt/@anthropic-ai/claude-code/bin/claude");
+        if !program.exists() {
+            std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+            std::fs::copy("/bin/sh", &program).unwrap();
+        }
+        let mut command = Command::new(&program);
+        command
+            .arg0("claude")
+            .env_clear()
+            .env("HOME", world.home())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .current_dir(world.work_dir())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = wait_for("the agent to start", || match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => None,
+            result => Some(result.unwrap()),
+        });
+        Self {
+            world,
+            child,
+            commands: 0,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// When it began, as the kernel counts.
+    pub(crate) fn start_stamp(&self) -> String {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let after_name = stat.rsplit_once(')').unwrap().1;
+        after_name.split_whitespace().nth(19).unwrap().to_owned()
+    }
+
+    /// Runs a line of shell in the agent and waits until it has ended. What it
+    /// said is the answer: its status, and all that it wrote.
+    #[track_caller]
+    pub(crate) fn run(&mut self, line: &str) -> (String, String) {
+        self.commands += 1;
+        let at = |name: &str| {
+            self.world
+                .root()
+                .join(format!("{name}-{}-{}", self.pid(), self.commands))
+        };
+        let (said, status) = (at("said"), at("status"));
+        let told = format!(
+            "{{ {line}\n}} > '{}' 2>&1; echo $? > '{}.new'; mv '{}.new' '{}'\n",
+            said.display(),
+            status.display(),
+            status.display(),
+            status.display()
+        );
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(told.as_bytes()).unwrap();
+        stdin.flush().unwrap();
+        let status = wait_for("the agent's command to end", || {
+            std::fs::read_to_string(&status).ok()
+        });
+        (
+            status.trim().to_owned(),
+            std::fs::read_to_string(&said).unwrap(),
+        )
+    }
+
+    /// Writes a payload for a hook to read.
+    pub(crate) fn payload(&mut self, event: &Value) -> PathBuf {
+        self.commands += 1;
+        let name = format!("payload-{}-{}", self.pid(), self.commands);
+        let path = self.world.root().join(name);
+        std::fs::write(&path, event.to_string()).unwrap();
+        path
+    }
+
+    /// Lets the agent's hook tell of an event.
+    #[track_caller]
+    pub(crate) fn hook(&mut self, event: &Value) {
+        let payload = self.payload(event);
+        let line = format!("'{WHOSUP}' hook claude-code < '{}'", payload.display());
+        let (status, said) = self.run(&line);
+        assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
+    }
+
+    /// Ends it as a crash does, and reaps it.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for ShellAgent<'_> {
+    fn drop(&mut self) {
+        // By its handle, so never another process; it may have ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// An event of a session, as Claude Code tells it.
+pub(crate) fn event(world: &World, session: &str, name: &str, more: Value) -> Value {
+    let mut event = json!({
+        "session_id": session,
+        "transcript_path": world.home().join(format!(".claude/projects/-x/{session}.jsonl")),
+        "cwd": world.work_dir(),
+        "hook_event_name": name,
+    });
+    let fields = event.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    event
+}
+
+/// A file of a session's records.
+pub(crate) fn file_of(world: &World, session: &str, extension: &str) -> PathBuf {
+    let name = format!(".local/state/whosup/sessions/claude-code/{session}.{extension}");
+    world.home().join(name)
+}
+
+/// A session's record.
+#[track_caller]
+pub(crate) fn record_of(world: &World, session: &str) -> Value {
+    let text = std::fs::read(file_of(world, session, "json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// The lines of a session's log, each of which must be whole.
+#[track_caller]
+pub(crate) fn log_of(world: &World, session: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(file_of(world, session, "jsonl")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}

@@ -1,0 +1,275 @@
+//! The sweep: what it ends, and what it never ends.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of};
+use super::world::{WHOSUP, World};
+
+#[test]
+fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "SessionStart",
+        json!({"source": "startup"}),
+    ));
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    agent.hook(&event(
+        &world,
+        &world.s2,
+        "SessionStart",
+        json!({"source": "startup"}),
+    ));
+    agent.hook(&event(&world, &world.s2, "Stop", json!({})));
+
+    let said = world.run(["sweep"]);
+    assert_eq!(
+        (said.status, said.out.as_str()),
+        (0, "nothing to end\n"),
+        "{}",
+        said.err
+    );
+    let heard = record_of(&world, &world.s1)["last_event_at"].clone();
+    let before = std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap();
+    agent.kill();
+
+    let said = world.run(["sweep", "--dry-run"]);
+    let pid = agent.pid();
+    let told = format!(
+        "would end claude-code session {} (process-gone): process {pid}",
+        world.s1
+    );
+    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    assert_eq!(
+        std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap(),
+        before
+    );
+
+    // The idle one as well as the working one.
+    let said = world.run(["sweep"]);
+    for session in [&world.s1, &world.s2] {
+        let told = format!("ended claude-code session {session} (process-gone)");
+        assert!(said.out.contains(&told), "{}", said.out);
+    }
+    let record = record_of(&world, &world.s1);
+    assert_eq!(
+        (&record["phase"], &record["end_cause"]),
+        (&json!("ended"), &json!("process-gone"))
+    );
+    assert_eq!(record["ended_at"], heard);
+    assert_eq!(record["last_event_at"], heard);
+    assert_eq!(record["turns"], 1);
+
+    let files = ["json", "jsonl"].map(|extension| file_of(&world, &world.s1, extension));
+    let after = files.clone().map(|file| std::fs::read(file).unwrap());
+    assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
+    assert_eq!(files.map(|file| std::fs::read(file).unwrap()), after);
+}
+
+#[test]
+fn two_sweeps_at_once_end_a_session_once() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    agent.kill();
+    let sweeps: Vec<_> = (0..6)
+        .map(|_| {
+            Command::new(WHOSUP)
+                .arg("sweep")
+                .env_clear()
+                .env("HOME", world.home())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let said: Vec<String> = sweeps
+        .into_iter()
+        .map(|sweep| String::from_utf8(sweep.wait_with_output().unwrap().stdout).unwrap())
+        .collect();
+    let ended = said
+        .iter()
+        .filter(|said| said.starts_with("ended "))
+        .count();
+    assert_eq!(ended, 1, "{said:?}");
+    let ends = log_of(&world, &world.s1);
+    let ends = ends.iter().filter(|line| line["event"] == "session-ended");
+    assert_eq!(ends.count(), 1);
+}
+
+#[test]
+fn a_session_that_was_resumed_in_a_process_no_hook_has_told_of_goes_on() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    agent.kill();
+    let later = world.pose_as_claude();
+    world.write_claude_record(later.pid(), &later.start(), &world.s1);
+    let said = world.run(["sweep"]);
+    let told = format!("left claude-code session {} as it is: it is live", world.s1);
+    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    assert_eq!(record_of(&world, &world.s1)["phase"], "working");
+}
+
+#[test]
+fn only_a_process_that_is_provably_gone_ends_a_session() {
+    let world = World::new();
+    let agent = ShellAgent::start(&world);
+    let gone = gone_pid();
+    let host = world.run(["list", "--json"]).json()["host"].clone();
+    let owner = |change: Value| {
+        let mut owner = json!({
+            "pid": gone,
+            "start_stamp": "4711",
+            "start_stamp_kind": "linux-ticks",
+            "hostname": host["hostname"],
+            "boot_id": host["boot_id"],
+            "pid_namespace": host["pid_namespace"],
+            "executable": "/opt/claude",
+            "shared": false,
+        });
+        owner
+            .as_object_mut()
+            .unwrap()
+            .extend(change.as_object().unwrap().clone());
+        owner
+    };
+    let other_boot = "19c1d8ff-a55f-47c0-82a1-b0f1bc43623a";
+    let cases = [
+        ("gone", owner(json!({})), Some("process-gone")),
+        (
+            "reused",
+            owner(json!({"pid": agent.pid()})),
+            Some("pid-reused"),
+        ),
+        (
+            "rebooted",
+            owner(json!({"boot_id": other_boot})),
+            Some("rebooted"),
+        ),
+        (
+            "shared",
+            owner(json!({"shared": true})),
+            Some("process-gone"),
+        ),
+        (
+            "live",
+            owner(json!({"pid": agent.pid(), "start_stamp": agent.start_stamp()})),
+            None,
+        ),
+        (
+            "other-host",
+            owner(json!({"hostname": "elsewhere", "boot_id": other_boot})),
+            None,
+        ),
+        (
+            "other-namespace",
+            owner(json!({"pid_namespace": 4_026_531_999_u64})),
+            None,
+        ),
+        ("no-host", owner(json!({"hostname": null})), None),
+        ("no-boot", owner(json!({"boot_id": null})), None),
+        ("no-namespace", owner(json!({"pid_namespace": null})), None),
+        ("no-stamp", owner(json!({"start_stamp": null})), None),
+        ("no-kind", owner(json!({"start_stamp_kind": null})), None),
+        (
+            "foreign-kind",
+            owner(json!({"start_stamp_kind": "filetime"})),
+            None,
+        ),
+        ("nobody", Value::Null, None),
+    ];
+    for (session, owner, _) in &cases {
+        let record = json!({
+            "schema_version": 1,
+            "agent": "claude-code",
+            "session_id": session,
+            "home": world.home().join(".claude"),
+            "owner": owner,
+            "phase": "working",
+            "started_at": "2026-11-20T10:00:00.000Z",
+            "last_event_at": "2026-11-20T11:00:00.000Z",
+            "work_dir": "/nowhere",
+            "turns": 7,
+        });
+        let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
+        world.write(&name, record.to_string());
+    }
+    let said = world.run(["sweep"]);
+    for (session, _, cause) in &cases {
+        let record = record_of(&world, session);
+        let (phase, ended_at) = match cause {
+            Some(_) => ("ended", json!("2026-11-20T11:00:00.000Z")),
+            None => ("working", Value::Null),
+        };
+        let shown = format!("{session}: {record}\n{}{}", said.out, said.err);
+        assert_eq!(
+            (&record["phase"], record["end_cause"].as_str()),
+            (&json!(phase), *cause),
+            "{shown}"
+        );
+        assert_eq!(record["ended_at"], ended_at, "{shown}");
+        // What only the record knew is still known.
+        assert_eq!(record["turns"], 7, "{shown}");
+    }
+}
+
+#[test]
+fn records_of_sessions_that_ended_long_ago_are_removed_and_nothing_else_is() {
+    let world = World::new();
+    let write = |session: &str, phase: &str, ended_at: Value| {
+        let record = json!({
+            "schema_version": 1,
+            "agent": "claude-code",
+            "session_id": session,
+            "home": world.home().join(".claude"),
+            "phase": phase,
+            "last_event_at": "2025-01-01T00:00:00.000Z",
+            "ended_at": ended_at,
+        });
+        let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
+        world.write(&name, record.to_string())
+    };
+    let old = write("old", "ended", json!("2025-01-01T00:00:00.000Z"));
+    let open = write("open", "working", Value::Null);
+    let undated = write("undated", "ended", Value::Null);
+    let foreign = world.write(".local/state/whosup/sessions/claude-code/notes.txt", "mine");
+    let broken = world.write(".local/state/whosup/sessions/claude-code/x.json", "{");
+    let said = world.run(["sweep", "--dry-run"]);
+    assert!(said.out.contains("would remove 1 record"), "{}", said.out);
+    assert!(old.exists());
+    let said = world.run(["sweep"]);
+    assert!(said.out.contains("removed 1 record"), "{}", said.out);
+    assert!(said.err.contains("x.json"), "{}", said.err);
+    assert!(!old.exists() && !old.with_extension("lock").exists());
+    for kept in [open, undated, foreign, broken] {
+        assert!(kept.exists(), "{}", kept.display());
+    }
+}
+
+/// The PID of a process that has exited and was reaped.
+fn gone_pid() -> u32 {
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    child.id()
+}

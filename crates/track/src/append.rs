@@ -1,0 +1,73 @@
+//! Appends events to logs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+
+use whosup_core::record::{LoggedEvent, RECORD_BYTES_MAX, parse_record, record_line};
+use whosup_core::sidecar::file::{Links, read_regular};
+
+use crate::disk::{is_at, make_directory, open_own};
+use crate::{SessionFiles, TrackError};
+
+/// How often an event is appended anew because its log was replaced meanwhile.
+const TRIES_MAX: usize = 16;
+
+/// Appends an event to its session's log, in one write.
+///
+/// Shortening replaces a log. Whoever does that takes over what was appended to
+/// the old one before it looked a last time; what came later is appended again
+/// here. An event that is in a log twice counts once, by its id.
+pub(crate) fn append(files: &SessionFiles, event: &LoggedEvent) -> Result<(), TrackError> {
+    let line = event.to_line();
+    for _ in 0..TRIES_MAX {
+        let line = format!("{}{line}", beginning(files));
+        let mut log = open(files)?;
+        write_once(&mut log, line.as_bytes()).map_err(TrackError::at("append to", &files.log))?;
+        let is_there = is_at(&log, &files.log).map_err(TrackError::at("look at", &files.log))?;
+        if is_there {
+            return Ok(());
+        }
+    }
+    Err(TrackError::Restless {
+        path: files.log.clone(),
+    })
+}
+
+/// What a log begins with that has to be made: the record, where there is one
+/// and its log has gone.
+fn beginning(files: &SessionFiles) -> String {
+    if files.log.exists() {
+        return String::new();
+    }
+    let record = read_regular(&files.record, RECORD_BYTES_MAX, Links::Refuse).ok();
+    let record = record.and_then(|file| parse_record(&file.bytes).ok());
+    record.map_or_else(String::new, |record| record_line(&record, &[]))
+}
+
+fn open(files: &SessionFiles) -> Result<File, TrackError> {
+    let attempt = || open_own(&files.log, OpenOptions::new().append(true));
+    match attempt() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(&files.directory).map_err(TrackError::at("make", &files.directory))?;
+            attempt()
+        }
+        result => result,
+    }
+    .map_err(TrackError::at("open", &files.log))
+}
+
+/// Writes everything at once or fails; what a full disk cuts off is a line of
+/// its own, which readers pass over.
+pub(crate) fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let written = loop {
+        match file.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => break result?,
+        }
+    };
+    if written == bytes.len() {
+        Ok(())
+    } else {
+        Err(io::Error::from(io::ErrorKind::StorageFull))
+    }
+}

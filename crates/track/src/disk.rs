@@ -1,0 +1,50 @@
+//! Files that nobody else may read, and which file is at a path.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// Makes a directory and those above it that are missing, for ourselves alone.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(path)
+}
+
+/// Opens a file for ourselves alone, and makes it if it is missing.
+pub(crate) fn open_own(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
+    how.create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        how.mode(0o600);
+    }
+    how.open(path)
+}
+
+/// Tells whether `file` is the one that is at `path` now.
+pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(there) => Ok(is_same(&open, &there)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    one.dev() == other.dev() && one.ino() == other.ino()
+}
+
+/// Here an open file can't be replaced.
+#[cfg(not(unix))]
+fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
+    true
+}

@@ -1,0 +1,48 @@
+//! What kept something from being recorded.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use whosup_core::hook_event::HookError;
+
+/// What kept something from being recorded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrackError {
+    /// The environment names no place for records.
+    #[error("cannot tell where records go: neither `XDG_STATE_HOME` nor a home is known")]
+    NoPlace,
+    /// The agent's hooks are not known.
+    #[error("cannot understand hooks of `{agent}`: no such agent, or it has none")]
+    UnknownAgent {
+        /// The agent.
+        agent: String,
+    },
+    /// What a hook was given is no event.
+    #[error("cannot understand the event: {0}")]
+    Payload(#[from] HookError),
+    /// A file or directory could not be used.
+    #[error("cannot {verb} `{}`: {source}", path.display())]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A log was replaced each time that something was appended to it.
+    #[error("cannot append to `{}`: it was replaced again and again", path.display())]
+    Restless {
+        /// The log.
+        path: PathBuf,
+    },
+}
+
+impl TrackError {
+    /// An error of a file, for `map_err`.
+    pub(crate) fn at(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::File { verb, path, source }
+    }
+}

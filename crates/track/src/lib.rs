@@ -1,0 +1,41 @@
+//! Records what agents' hooks tell, and ends the sessions whose process is gone.
+//!
+//! The only part of whosup that writes, and it touches nothing but its own
+//! files. For each session there is, below `$XDG_STATE_HOME/whosup/sessions/AGENT`:
+//!
+//! | File | What it is |
+//! |---|---|
+//! | `ID.jsonl` | the event log, the truth: one line for each event, each written at once |
+//! | `ID.json` | the record: the log's fold, written again by whoever gets the lock |
+//! | `ID.lock` | held by whoever writes the record, shortens the log or ends the session |
+//!
+//! An event needs no lock: it is appended, and then looked for at the log's path,
+//! for the log may have been shortened meanwhile. So any number of hooks lose
+//! nothing, none waits long, and one that is killed leaves nothing that the next
+//! reader does not put right.
+//!
+//! A session ends through [`end_session`] alone: because its agent said so
+//! ([`receive`]), or because the [`sweep`](fn@sweep) found its process gone.
+
+mod append;
+mod disk;
+mod end;
+mod error;
+mod git;
+mod hook_log;
+mod lock;
+mod owner;
+mod receive;
+mod refresh;
+mod store;
+mod sweep;
+
+pub use end::{Ended, end_session};
+pub use error::TrackError;
+pub use hook_log::note_problem;
+pub use lock::SessionLock;
+pub use owner::{FoundOwner, find_owner};
+pub use receive::{HookWorld, Prompts, receive};
+pub use refresh::refresh;
+pub use store::{SessionFiles, Store};
+pub use sweep::{Kept, SweepOptions, SweepReport, sweep};

@@ -1,0 +1,52 @@
+//! The lock of a session.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::disk::{is_at, open_own};
+use crate::{SessionFiles, TrackError};
+
+/// How long to sleep between two tries.
+const STEP: Duration = Duration::from_millis(2);
+
+/// Held while a record is written, a log shortened or a session ended. The
+/// kernel lets go of it when its holder is gone, however that went.
+#[derive(Debug)]
+pub struct SessionLock {
+    _file: File,
+}
+
+impl SessionLock {
+    /// Takes the lock of a session; `None` if somebody else held it all the time.
+    ///
+    /// # Errors
+    ///
+    /// [`TrackError`] if it can't be opened or locked.
+    pub fn take(files: &SessionFiles, patience: Duration) -> Result<Option<Self>, TrackError> {
+        let until = Instant::now() + patience;
+        loop {
+            let file = open_own(&files.lock, OpenOptions::new().write(true))
+                .map_err(TrackError::at("open", &files.lock))?;
+            match file.try_lock() {
+                // A lock that was removed with its session while we waited
+                // locks nothing.
+                Ok(()) => {
+                    let is_there = is_at(&file, &files.lock);
+                    if is_there.map_err(TrackError::at("look at", &files.lock))? {
+                        return Ok(Some(Self { _file: file }));
+                    }
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(TryLockError::Error(source)) => {
+                    return Err(TrackError::at("lock", &files.lock)(source));
+                }
+            }
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Receives one event of a hook.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use whosup_core::agents::{self, Adapter, Hooks};
+use whosup_core::hook_event::{EventKind, HookEvent};
+use whosup_core::machine::Environment;
+use whosup_core::process::{Backend, Pid};
+use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint};
+
+use crate::append::append;
+use crate::end::{Ended, end_session};
+use crate::git::branch_of;
+use crate::owner::{FoundOwner, find_owner};
+use crate::{SessionLock, Store, TrackError, refresh};
+
+/// How long a hook waits for whoever writes the record. The event is safe by
+/// then, and the next reader writes the record.
+const LOCK_PATIENCE: Duration = Duration::from_millis(40);
+
+/// What a hook runs in.
+#[derive(Debug, Clone)]
+pub struct HookWorld {
+    /// Its environment, which is its agent's.
+    pub environment: Environment,
+    /// The processes.
+    pub backend: Arc<dyn Backend>,
+    /// The hook itself.
+    pub hook: Pid,
+    /// Now, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// What becomes of prompts.
+    pub prompts: Prompts,
+}
+
+/// What becomes of prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prompts {
+    /// Their beginning is kept.
+    Keep,
+    /// They are not written down.
+    Drop,
+}
+
+/// Records one event that an agent's hook told.
+///
+/// # Errors
+///
+/// [`TrackError`] if it tells of nothing or could not be written down.
+pub fn receive(adapter: &dyn Adapter, payload: &[u8], world: &HookWorld) -> Result<(), TrackError> {
+    let agent = agents::id_of(adapter);
+    let hooks = adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
+        agent: agent.to_string(),
+    })?;
+    let event = hooks.parse(payload)?;
+    let session = session_that_is_written(hooks, &event).unwrap_or_else(|| event.session.clone());
+    let store = Store::of(&world.environment)?;
+    let files = store.files_of(&agent, &session);
+    let logged = logged(adapter, event, world);
+    if logged.kind == EventKind::SessionEnded {
+        // `None`: it waits for the lock here, as any event does.
+        end_session(&files, &logged, None).map(|_: Ended| ())
+    } else {
+        append(&files, &logged)?;
+        match SessionLock::take(&files, LOCK_PATIENCE)? {
+            Some(lock) => refresh(&files, &lock).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The session whose transcript is written, where the payload names another one
+/// that has no transcript (claude-code#26563).
+fn session_that_is_written(
+    hooks: &Hooks,
+    event: &HookEvent,
+) -> Option<whosup_core::sidecar::SessionId> {
+    let transcript = event.transcript.as_deref()?;
+    let written = (hooks.session_of_transcript)(transcript)?;
+    if written == event.session {
+        return None;
+    }
+    let extension = transcript.extension()?;
+    let named = transcript.with_file_name(event.session.as_str());
+    let mut named = named.into_os_string();
+    named.push(".");
+    named.push(extension);
+    (transcript.is_file() && !PathBuf::from(named).exists()).then_some(written)
+}
+
+fn logged(adapter: &dyn Adapter, event: HookEvent, world: &HookWorld) -> LoggedEvent {
+    let owner = match find_owner(world.backend.as_ref(), adapter, world.hook) {
+        FoundOwner::Owner(owner) => Some(owner),
+        FoundOwner::Nobody(_) => None,
+    };
+    let is_beginning = matches!(
+        event.kind,
+        EventKind::SessionStarted(_) | EventKind::TurnStarted
+    );
+    let branch_of = |directory: &PathBuf| branch_of(directory);
+    let git_branch = event
+        .work_dir
+        .as_ref()
+        .filter(|_| is_beginning)
+        .and_then(branch_of);
+    let prompt = event.prompt.filter(|_| world.prompts == Prompts::Keep);
+    let is_shared = owner.as_ref().is_some_and(|owner| owner.is_shared);
+    LoggedEvent {
+        id: format!("{}-{}", world.hook, unique(world)),
+        at_ms: world.now_ms,
+        kind: event.kind,
+        home: home(adapter, event.transcript.as_ref(), world),
+        git_branch,
+        work_dir: event.work_dir,
+        transcript: event.transcript,
+        prompt: prompt.map(|prompt| prompt.chars().take(PROMPT_CHARS_MAX).collect()),
+        reason: event.reason,
+        // A shared process has the variables of whoever happened to start it.
+        pane: pane(&world.environment).filter(|_| !is_shared),
+        owner,
+        end: (event.kind == EventKind::SessionEnded).then_some(LoggedEnd {
+            cause: EndCause::ExitHook,
+            ended_at_ms: world.now_ms,
+        }),
+    }
+}
+
+/// Tells events of one PID apart: the start of the hook, and when it was heard.
+fn unique(world: &HookWorld) -> String {
+    let stamp = world.backend.probe(world.hook).ok().flatten();
+    let stamp = stamp
+        .map(|process| process.stamp.to_string())
+        .unwrap_or_default();
+    format!("{stamp}-{}", world.now_ms)
+}
+
+/// The agent's home: the one that the transcript is in, if there are several.
+fn home(adapter: &dyn Adapter, transcript: Option<&PathBuf>, world: &HookWorld) -> PathBuf {
+    let homes = adapter.homes(&world.environment);
+    let is_around = |home: &&PathBuf| transcript.is_some_and(|path| path.starts_with(home));
+    let found = homes.iter().find(is_around).or_else(|| homes.first());
+    found.cloned().unwrap_or_default()
+}
+
+fn pane(environment: &Environment) -> Option<PaneHint> {
+    let text = |name| Some(environment.variable(name)?.to_str()?.to_owned());
+    Some(PaneHint {
+        tmux: text("TMUX")?,
+        pane: text("TMUX_PANE")?,
+    })
+}

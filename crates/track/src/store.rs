@@ -1,0 +1,65 @@
+//! Where the files of a session are.
+
+use std::path::{Path, PathBuf};
+
+use whosup_core::machine::Environment;
+use whosup_core::record::records_root_of;
+use whosup_core::sidecar::{AgentId, SessionId};
+
+use crate::TrackError;
+
+/// All records of one user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// The files of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFiles {
+    /// The agent.
+    pub agent: AgentId,
+    /// The session.
+    pub session: SessionId,
+    /// The directory that the others are in.
+    pub directory: PathBuf,
+    /// The record.
+    pub record: PathBuf,
+    /// The event log.
+    pub log: PathBuf,
+    /// The lock.
+    pub lock: PathBuf,
+}
+
+impl Store {
+    /// The store that an environment leads to.
+    ///
+    /// # Errors
+    ///
+    /// [`TrackError::NoPlace`] if it leads to none.
+    pub fn of(environment: &Environment) -> Result<Self, TrackError> {
+        let root = records_root_of(environment).ok_or(TrackError::NoPlace)?;
+        Ok(Self { root })
+    }
+
+    /// The directory of all records.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The files of a session, which need not exist.
+    #[must_use]
+    pub fn files_of(&self, agent: &AgentId, session: &SessionId) -> SessionFiles {
+        let directory = self.root.join(agent.as_str());
+        let file = |extension| directory.join(format!("{session}.{extension}"));
+        SessionFiles {
+            agent: agent.clone(),
+            session: session.clone(),
+            record: file("json"),
+            log: file("jsonl"),
+            lock: file("lock"),
+            directory,
+        }
+    }
+}

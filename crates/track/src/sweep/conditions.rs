@@ -1,0 +1,106 @@
+//! What must hold before a session is ended by others than its agent.
+
+use whosup_core::machine::Machine;
+use whosup_core::record::{EndCause, SessionRecord};
+use whosup_core::scan::Scanned;
+use whosup_core::session::Session;
+use whosup_core::verdict::{ExitedBecause, Liveness, Verdict};
+
+/// How the owner in a record is known to have exited; `None` if that is not proven.
+///
+/// A record that does not say host, boot, PID namespace and stamp proves nothing,
+/// nor does a reader that can't tell its own. Another boot proves it only of this host.
+pub(super) fn positive_exit(
+    record: &SessionRecord,
+    verdict: Verdict,
+    machine: &Machine,
+) -> Option<EndCause> {
+    let owner = record.owner.as_ref()?;
+    let scope = machine.table().scope();
+    let host = owner.host.as_ref()?;
+    let is_told = owner.boot.is_some() && owner.pid_namespace.is_some() && owner.stamp.is_some();
+    let is_known_here = scope.boot.is_ok() && scope.pid_namespace.is_ok();
+    if !is_told || !is_known_here {
+        return None;
+    }
+    let is_this_host = scope
+        .host
+        .as_ref()
+        .is_ok_and(|ours| ours.is_same_host(host));
+    let Verdict::Exited(because) = verdict else {
+        return None;
+    };
+    match because {
+        ExitedBecause::NoSuchProcess | ExitedBecause::Zombie => Some(EndCause::ProcessGone),
+        ExitedBecause::PidReused | ExitedBecause::PidIsAThread => Some(EndCause::PidReused),
+        ExitedBecause::Rebooted => is_this_host.then_some(EndCause::Rebooted),
+        ExitedBecause::Released
+        | ExitedBecause::NamespaceGone
+        | ExitedBecause::LockNotHeld
+        | ExitedBecause::Superseded
+        | ExitedBecause::NoProcess
+        | ExitedBecause::Parent => None,
+        // A reason that is not known here proves nothing here.
+        _ => None,
+    }
+}
+
+/// Why a session is not ended although its recorded owner has exited: somebody
+/// else serves it, may serve it, or could not be looked at.
+pub(super) fn why_not(record: &SessionRecord, scanned: &Scanned<'_>) -> Option<String> {
+    let snapshot = &scanned.snapshot;
+    let is_it = |session: &&Session| {
+        session.key.agent == record.agent && session.key.session == record.session
+    };
+    let about: Vec<&Session> = snapshot.sessions.iter().filter(is_it).collect();
+    if about.is_empty() {
+        return Some("it was not found by a new look".to_owned());
+    }
+    let said = about.iter().find_map(|session| served(session));
+    let id = record.session.as_str();
+    let candidate = || {
+        let is_its = |pid: &&whosup_core::session::Unattributed| {
+            pid.process.agent == record.agent && pid.candidates.contains(&record.session)
+        };
+        let process = snapshot.unattributed.iter().find(is_its)?;
+        Some(format!(
+            "process {} may serve it",
+            process.process.process.pid
+        ))
+    };
+    let unreadable = || {
+        let is_about = |problem: &&whosup_core::problem::Problem| {
+            problem
+                .agent
+                .as_ref()
+                .is_none_or(|agent| *agent == record.agent)
+                && problem
+                    .path
+                    .as_ref()
+                    .is_some_and(|path| path.to_string_lossy().contains(id))
+        };
+        let problem = snapshot.problems.iter().find(is_about)?;
+        Some(format!("not everything could be read: {problem}"))
+    };
+    said.or_else(candidate).or_else(unreadable)
+}
+
+/// What says that a session is served, or may be.
+fn served(session: &Session) -> Option<String> {
+    if session.liveness() != Liveness::Exited {
+        let liveness = session.liveness().name();
+        return Some(format!("it is {liveness} ({})", session.verdict.reason()));
+    }
+    let evidence = session
+        .evidence
+        .iter()
+        .find(|judged| judged.verdict.liveness() != Liveness::Exited)?;
+    let verdict = evidence.verdict;
+    Some(format!(
+        "{} says {}, which is {} ({})",
+        evidence.evidence.kind.name(),
+        evidence.evidence.says,
+        verdict.liveness().name(),
+        verdict.reason()
+    ))
+}
