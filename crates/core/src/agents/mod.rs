@@ -10,6 +10,7 @@ mod held;
 mod hooks;
 pub mod kimi_cli;
 pub mod kimi_code;
+pub mod opencode;
 pub mod pi;
 pub mod qwen_code;
 mod title;
@@ -31,6 +32,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &kimi_cli::KimiCli,
     &kimi_code::KimiCode,
     &pi::Pi,
+    &opencode::OpenCode,
     &copilot::Copilot,
 ];
 

@@ -305,9 +305,9 @@ impl Judging<'_> {
             return Some(could_not_look(failure));
         }
         // A process that can't be ruled out is no proof of death.
-        let open_question = candidates().map(|seen| self.process(seen)).find(|verdict| {
-            !matches!(verdict, Verdict::Exited(_))
-        });
+        let open_question = candidates()
+            .map(|seen| self.process(seen))
+            .find(|verdict| !matches!(verdict, Verdict::Exited(_)));
         Some(match open_question {
             Some(Verdict::Unknown(because)) => Verdict::Unknown(because),
             Some(_) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
@@ -411,7 +411,7 @@ impl Judging<'_> {
     /// surer than the claim is of the process.
     const fn at_best_consistent(&self) -> Confidence {
         match self.claim.evidence.kind {
-            EvidenceKind::Pairing => Confidence::Inferred,
+            EvidenceKind::Pairing | EvidenceKind::Arguments => Confidence::Inferred,
             _ => Confidence::Consistent,
         }
     }

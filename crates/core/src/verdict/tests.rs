@@ -161,11 +161,11 @@ fn replace_agent(world: &mut World, recognition: Recognition, ticks: u64, began_
 }
 
 #[test]
-fn a_pid_that_was_found_by_elimination_is_inferred() {
+fn a_pid_that_was_found_by_elimination_or_arguments_is_inferred() {
     let inferred = Verdict::Live(LiveBecause::StartedBeforeClaim, Confidence::Inferred);
-    check(inferred, &dated(), |world| {
-        world.claim.evidence.kind = EvidenceKind::Pairing;
-    });
+    for kind in [EvidenceKind::Pairing, EvidenceKind::Arguments] {
+        check(inferred, &dated(), |world| world.claim.evidence.kind = kind);
+    }
     check(BY_DATE, &dated(), |world| {
         world.claim.evidence.kind = EvidenceKind::Log;
     });
