@@ -359,7 +359,11 @@ const ID: &str = "0a022b20-e8f2-410e-9552-8385582a8e8b";
 #[test]
 fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
     check_all(|adapter| {
-        let key = key(adapter, ID);
+        let variables = adapter.profile().home_variables;
+        let moved = variables.first().map(|name| [(*name, "/elsewhere/its")]);
+        let moved = moved.and_then(|moved| adapter.homes(&environment(&moved)).into_iter().next());
+        let mut key = key(adapter, ID);
+        key.home = moved.unwrap_or(key.home);
         let Some(in_default) = adapter.resume(&key, true) else {
             return vec!["it does not say how a session is resumed".to_owned()];
         };
@@ -367,10 +371,12 @@ fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
             return vec!["it does not say how a session of another home is resumed".to_owned()];
         };
         let names_it = in_default.argv.iter().any(|arg| arg.contains(ID));
-        let variables = adapter.profile().home_variables;
-        let is_moved = elsewhere.environment.iter().any(|(name, value)| {
-            variables.contains(&name.as_str()) && value.starts_with("/elsewhere/its")
-        });
+        let needed: Vec<(&str, &str)> = elsewhere
+            .environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        let is_moved = adapter.homes(&environment(&needed)).contains(&key.home);
         lacks([
             (names_it, "the command to resume does not name the session"),
             (

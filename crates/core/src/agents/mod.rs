@@ -6,6 +6,7 @@ pub mod claude_code;
 pub mod codex;
 pub mod copilot;
 mod folder;
+pub mod gemini;
 mod held;
 mod hooks;
 pub mod kimi_cli;
@@ -34,6 +35,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &pi::Pi,
     &opencode::OpenCode,
     &copilot::Copilot,
+    &gemini::Gemini,
 ];
 
 /// Finds the adapter of an agent.

@@ -1,0 +1,219 @@
+//! One chat file: `chats/session-MINUTE-ID8.jsonl`.
+//!
+//! The first line is a header (`sessionId`, `startTime`, `kind`), then come
+//! messages and changes of the whole (`$set`). When a session is taken up, its
+//! id is set once more, and a second, empty file by the new minute appears.
+//! A later start of Gemini CLI may add a summary, which has no date; whatever
+//! else is written has one. It also removes the files of sessions in which
+//! nothing was said, those of running ones included: the next message then
+//! makes the file anew, without a header. Seen in Gemini CLI 0.61.0, 2026-11.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, read_regular};
+
+use super::message::{self, Kind, Record};
+use crate::transcript::{HeadBounds, Stopped, TailBounds, TranscriptError, TranscriptFile};
+
+/// How much of the beginning is read for the header.
+const HEADER_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 64 * 1024,
+    lines_max: 2,
+};
+/// How far back from the end prompts are looked for.
+const PROMPTS_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 256 * 1024,
+};
+/// How many prompts of a file are remembered.
+const PROMPTS_MAX: usize = 200;
+/// How long a file of an earlier version may be, which is one JSON object.
+pub(super) const OBJECT_BYTES_MAX: u64 = 16 << 20;
+/// How long the minute in a file's name is: `2026-11-27T20-53`.
+const MINUTE_CHARS: usize = 16;
+/// How much of an id stands in a file's name.
+pub(super) const ID_CHARS_IN_NAME: usize = 8;
+/// How many milliseconds a minute has.
+pub(super) const MINUTE_MS: i64 = 60_000;
+
+/// A chat file's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ChatName {
+    pub(super) file: String,
+    /// When the minute in it began; of an imported session the very moment.
+    pub(super) minute_ms: Option<i64>,
+    /// The beginning of the session's id.
+    pub(super) id_begins: String,
+}
+
+impl ChatName {
+    /// `None` for names that are no chats of sessions.
+    pub(super) fn parse(file: &str) -> Option<Self> {
+        let stem = file.strip_prefix("session-")?;
+        let stem = stem
+            .strip_suffix(".jsonl")
+            .or_else(|| stem.strip_suffix(".json"))?;
+        let (date, id_begins) = match stem.get(..MINUTE_CHARS).and_then(minute_ms) {
+            Some(at_ms) => (Some(at_ms), stem.get(MINUTE_CHARS..)?.strip_prefix('-')?),
+            None => {
+                let (millis, rest) = stem.split_once('-')?;
+                (millis.parse().ok(), rest)
+            }
+        };
+        (date.is_some() && !id_begins.is_empty()).then(|| Self {
+            file: file.to_owned(),
+            minute_ms: date,
+            id_begins: id_begins.to_owned(),
+        })
+    }
+
+    /// It is of a version that kept one JSON object.
+    pub(super) fn is_object(&self) -> bool {
+        Path::new(&self.file)
+            .extension()
+            .is_some_and(|extension| extension == "json")
+    }
+}
+
+/// `2026-11-27T20-53`, by UTC.
+fn minute_ms(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once('T')?;
+    let (hour, minute) = time.split_once('-')?;
+    let at: Timestamp = format!("{date}T{hour}:{minute}:00Z").parse().ok()?;
+    Some(at.as_millisecond())
+}
+
+/// The first line of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) id: SessionId,
+    pub(super) started_at_ms: Option<i64>,
+    pub(super) is_subagent: bool,
+}
+
+/// What a chat file tells for finding out whose it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ChatFacts {
+    pub(super) header: Option<Header>,
+    /// The date inside the last record that has one.
+    pub(super) last_at_ms: Option<i64>,
+    /// The last prompts, newest first, and when they were sent.
+    pub(super) prompts: Vec<(String, i64)>,
+    /// Somebody has said something.
+    pub(super) has_conversation: bool,
+}
+
+/// Reads the header alone.
+pub(super) fn read_header(path: &Path, name: &ChatName) -> Result<Option<Header>, String> {
+    if name.is_object() {
+        return Ok(header_in(&read_object(path)?));
+    }
+    let file = TranscriptFile::open(path).map_err(|error| error.reason())?;
+    header_of(&file).map_err(|error| error.reason())
+}
+
+/// Reads what a chat file tells for finding out whose it is.
+pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, String> {
+    let mut facts = ChatFacts::default();
+    if name.is_object() {
+        let object = read_object(path)?;
+        facts.header = header_in(&object);
+        facts.last_at_ms = message::date_at(&object, "lastUpdated");
+        for record in message::messages_in(&object).iter().rev() {
+            facts.add(record);
+        }
+        return Ok(facts);
+    }
+    let read = |facts: &mut ChatFacts| -> Result<(), TranscriptError> {
+        let file = TranscriptFile::open(path)?;
+        facts.header = header_of(&file)?;
+        let mut lines = file.backwards(PROMPTS_BOUNDS)?;
+        for line in lines.by_ref() {
+            for record in line?.json().values.iter().rev() {
+                facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
+                facts.add(record);
+            }
+            if facts.prompts.len() >= PROMPTS_MAX {
+                break;
+            }
+        }
+        // So much was not written about nothing.
+        facts.has_conversation |= lines.stopped() == Some(Stopped::BytesMax);
+        Ok(())
+    };
+    read(&mut facts).map_err(|error| error.reason())?;
+    Ok(facts)
+}
+
+impl ChatFacts {
+    fn add(&mut self, value: &Value) {
+        let Some(record) = Record::of(value) else {
+            return;
+        };
+        self.has_conversation |= !matches!(record.kind, Kind::Context | Kind::Notice);
+        if let (Kind::Prompt { text }, Some(at_ms)) = (record.kind, record.at_ms) {
+            self.prompts.push((text, at_ms));
+        }
+    }
+}
+
+fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
+    let head = file.head(HEADER_BOUNDS)?;
+    let first = head.lines.first().map(|line| line.json().values);
+    Ok(first.and_then(|values| header_in(values.first()?)))
+}
+
+fn header_in(record: &Value) -> Option<Header> {
+    let text = |key: &str| record.get(key).and_then(Value::as_str);
+    text("projectHash")?;
+    Some(Header {
+        id: SessionId::parse(text("sessionId")?).ok()?,
+        started_at_ms: message::date_at(record, "startTime"),
+        is_subagent: text("kind") == Some("subagent"),
+    })
+}
+
+/// Reads a file of an earlier version.
+pub(super) fn read_object(path: &Path) -> Result<Value, String> {
+    let file =
+        read_regular(path, OBJECT_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
+    serde_json::from_slice(&file.bytes).map_err(|error| format!("it is not valid JSON: {error}"))
+}
+
+/// One session by its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chat {
+    pub(super) id: SessionId,
+    /// The file that has its messages.
+    pub(super) path: PathBuf,
+    /// When processes began it or took it up, by the headers of its files.
+    pub(super) starts_ms: Vec<i64>,
+    /// The minute in which a process began it, where its file has lost the header.
+    pub(super) minute_ms: Option<i64>,
+    pub(super) last_at_ms: Option<i64>,
+    pub(super) prompts: Vec<(String, i64)>,
+    pub(super) has_conversation: bool,
+}
+
+impl Chat {
+    /// When it was born: by a header, else the minute in its file's name.
+    pub(super) fn born_at_ms(&self) -> Option<i64> {
+        let first = self.starts_ms.iter().min().copied();
+        match (first, self.minute_ms) {
+            (Some(first), Some(minute)) => Some(first.min(minute)),
+            (first, minute) => first.or(minute),
+        }
+    }
+
+    /// Its file has lost its header: Gemini CLI itself does not find it.
+    pub(super) const fn has_lost_header(&self) -> bool {
+        self.minute_ms.is_some()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+#[path = "chat_tests.rs"]
+mod tests;

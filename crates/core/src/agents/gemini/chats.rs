@@ -1,0 +1,155 @@
+//! The sessions of one project, by the files in its folder `chats`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, facts};
+
+use super::chat::{self, Chat, ChatName, ID_CHARS_IN_NAME};
+use super::lineage::Server;
+use super::project::Project;
+use super::prompts::Prompts;
+use super::scan::Scanning;
+use crate::agents::Depth;
+
+/// How many chats of one project are looked at.
+const CHATS_MAX: usize = 200_000;
+/// How much older than a process a file may look that it has written, in
+/// milliseconds: clocks are set. What is older was not, and need not be read.
+pub(super) const MODIFIED_SLACK_MS: i64 = 3_600_000;
+
+impl Scanning<'_> {
+    /// The sessions of a project: all of them, or those that may have to do with
+    /// a process.
+    pub(super) fn chats(
+        &mut self,
+        project: &Project,
+        since_ms: Option<i64>,
+        servers: &[Server],
+        prompts: Option<&Prompts>,
+    ) -> Vec<Chat> {
+        let directory = project.chats();
+        let names = self.names(&directory, CHATS_MAX);
+        let names: Vec<ChatName> = names.texts().filter_map(ChatName::parse).collect();
+        let mut by_id: BTreeMap<SessionId, Chat> = BTreeMap::new();
+        let mut without_header: Vec<(ChatName, PathBuf, chat::ChatFacts)> = Vec::new();
+        for name in names {
+            let path = directory.join(&name.file);
+            let is_named = servers.iter().any(|server| {
+                let named = server.named.as_deref();
+                named.is_some_and(|named| named.starts_with(&name.id_begins))
+            });
+            let is_of_interest = since_ms.is_some_and(|since| {
+                is_named || is_modified_since(&path, since.saturating_sub(MODIFIED_SLACK_MS))
+            });
+            let read = if is_of_interest {
+                chat::read_facts(&path, &name)
+            } else if *self.look.depth == Depth::All {
+                let header = chat::read_header(&path, &name);
+                header.map(|header| chat::ChatFacts {
+                    header,
+                    has_conversation: true,
+                    ..chat::ChatFacts::default()
+                })
+            } else {
+                continue;
+            };
+            match read {
+                Ok(facts)
+                    if facts
+                        .header
+                        .as_ref()
+                        .is_some_and(|header| header.is_subagent) => {}
+                Ok(facts) => match facts.header.clone() {
+                    Some(header) => add_file(&mut by_id, &header, path, facts),
+                    None => without_header.push((name, path, facts)),
+                },
+                Err(message) => self.problem(&path, message),
+            }
+        }
+        for (name, path, facts) in without_header {
+            self.add_without_header(&mut by_id, &name, path, facts, prompts);
+        }
+        by_id.into_values().collect()
+    }
+
+    /// A file that has lost its header: the whole id stands in what was typed.
+    fn add_without_header(
+        &mut self,
+        by_id: &mut BTreeMap<SessionId, Chat>,
+        name: &ChatName,
+        path: PathBuf,
+        facts: chat::ChatFacts,
+        prompts: Option<&Prompts>,
+    ) {
+        let ids_typed = prompts.into_iter().flat_map(|prompts| &prompts.typed);
+        let ids_typed = ids_typed.map(|typed| typed.first_session.as_str());
+        let known = by_id.keys().map(SessionId::as_str);
+        let fitting: BTreeSet<&str> = ids_typed
+            .chain(known)
+            .filter(|id| id.get(..ID_CHARS_IN_NAME).unwrap_or(id) == name.id_begins)
+            .collect();
+        let id = match fitting.first() {
+            Some(id) if fitting.len() == 1 => SessionId::parse(id).ok(),
+            _ => None,
+        };
+        let Some(id) = id else {
+            self.problem(
+                &path,
+                "it has no header, and nothing else tells whose session it is",
+            );
+            return;
+        };
+        let chat = by_id.entry(id.clone()).or_insert_with(|| Chat {
+            id,
+            path: path.clone(),
+            starts_ms: Vec::new(),
+            minute_ms: None,
+            last_at_ms: None,
+            prompts: Vec::new(),
+            has_conversation: false,
+        });
+        chat.path = path;
+        chat.minute_ms = name.minute_ms;
+        add_facts(chat, facts);
+    }
+}
+
+fn is_modified_since(path: &Path, since_ms: i64) -> bool {
+    // What can't be told may be.
+    facts(path, Links::Follow).map_or(true, |facts| {
+        facts
+            .modified_ms
+            .is_none_or(|modified| modified >= since_ms)
+    })
+}
+
+/// Adds a file to its session. The first one by name has the messages; another
+/// one is the mark of its having been taken up.
+fn add_file(
+    by_id: &mut BTreeMap<SessionId, Chat>,
+    header: &chat::Header,
+    path: PathBuf,
+    facts: chat::ChatFacts,
+) {
+    let chat = by_id.entry(header.id.clone()).or_insert_with(|| Chat {
+        id: header.id.clone(),
+        path,
+        starts_ms: Vec::new(),
+        minute_ms: None,
+        last_at_ms: None,
+        prompts: Vec::new(),
+        has_conversation: false,
+    });
+    chat.starts_ms.extend(header.started_at_ms);
+    add_facts(chat, facts);
+}
+
+fn add_facts(chat: &mut Chat, facts: chat::ChatFacts) {
+    chat.last_at_ms = chat.last_at_ms.max(facts.last_at_ms);
+    chat.has_conversation |= facts.has_conversation;
+    chat.prompts.extend(facts.prompts);
+    chat.prompts
+        .sort_by_key(|(_, at_ms)| std::cmp::Reverse(*at_ms));
+}

@@ -1,0 +1,134 @@
+//! The folders of a home that hold the chats of one project each:
+//! `tmp/SLUG/`, where `SLUG` is made of the directory's name.
+//!
+//! `projects.json` says which directory has which slug, and `.project_root` in
+//! the folder says the same the other way round. Seen in Gemini CLI 0.61.0,
+//! 2026-11.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+
+/// How long `projects.json` may be.
+const PROJECTS_BYTES_MAX: u64 = 16 << 20;
+/// How long a path in `.project_root` may be (`PATH_MAX` and some more).
+const ROOT_BYTES_MAX: u64 = 8 * 1024;
+
+/// One project's folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Project {
+    /// The folder, below `tmp`.
+    pub(super) folder: PathBuf,
+    /// The directory that it is about.
+    pub(super) root: Option<PathBuf>,
+}
+
+impl Project {
+    pub(super) fn chats(&self) -> PathBuf {
+        self.folder.join("chats")
+    }
+
+    pub(super) fn prompts(&self) -> PathBuf {
+        self.folder.join("logs.json")
+    }
+
+    /// The folder `slug` of the home at `home`, with the directory that its own
+    /// mark names, else `root`.
+    ///
+    /// # Errors
+    ///
+    /// Why the mark can't be read.
+    pub(super) fn at(home: &Path, slug: &str, root: Option<&Path>) -> Result<Self, String> {
+        let folder = folders_in(home).join(slug);
+        let marked = read_root(&folder.join(".project_root"))?;
+        Ok(Self {
+            root: marked.or_else(|| root.map(Path::to_owned)),
+            folder,
+        })
+    }
+}
+
+/// Where the folders of a home are.
+pub(super) fn folders_in(home: &Path) -> PathBuf {
+    home.join("tmp")
+}
+
+/// Reads `projects.json`: which slug a directory has. None is the same as an
+/// empty one.
+pub(super) fn read_slugs(path: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
+    let file = match read_regular(path, PROJECTS_BYTES_MAX, Links::Follow) {
+        Ok(file) => file,
+        Err(ReadFileError::NotFound { .. }) => return Ok(BTreeMap::new()),
+        Err(error) => return Err(error.reason()),
+    };
+    let value: Value = serde_json::from_slice(&file.bytes)
+        .map_err(|error| format!("it is not valid JSON: {error}"))?;
+    let projects = value
+        .get("projects")
+        .and_then(Value::as_object)
+        .ok_or("it has no object `projects`")?;
+    let slugs = projects.iter().filter_map(|(root, slug)| {
+        let slug = slug.as_str().filter(|slug| is_slug(slug))?;
+        Some((PathBuf::from(root), slug.to_owned()))
+    });
+    Ok(slugs.collect())
+}
+
+/// A name that is one folder's: small letters, digits and hyphens.
+pub(super) fn is_slug(text: &str) -> bool {
+    let is_of_slug = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(is_of_slug)
+}
+
+fn read_root(path: &Path) -> Result<Option<PathBuf>, String> {
+    let file = match read_regular(path, ROOT_BYTES_MAX, Links::Follow) {
+        Ok(file) => file,
+        Err(ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.reason()),
+    };
+    let text = String::from_utf8(file.bytes).map_err(|_| "it is not valid UTF-8".to_owned())?;
+    let root = PathBuf::from(text.trim());
+    Ok(root.is_absolute().then_some(root))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_read_and_only_names_of_one_folder_count() -> std::io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("projects.json");
+        assert_eq!(read_slugs(&path), Ok(BTreeMap::new()));
+        std::fs::write(
+            &path,
+            r#"{"projects":{"/w/a":"a-1","/w/b":"../b","/w/c":7}}"#,
+        )?;
+        let right = BTreeMap::from([(PathBuf::from("/w/a"), "a-1".to_owned())]);
+        assert_eq!(read_slugs(&path), Ok(right));
+        for bad in ["{", "[]", "{}"] {
+            std::fs::write(&path, bad)?;
+            assert!(read_slugs(&path).is_err(), "{bad}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_folders_own_mark_outweighs_the_list() -> std::io::Result<()> {
+        let home = tempfile::tempdir()?;
+        let folder = home.path().join("tmp/a");
+        std::fs::create_dir_all(&folder)?;
+        let listed = Some(Path::new("/w/a"));
+        let project = Project::at(home.path(), "a", listed).unwrap();
+        assert_eq!(project.root.as_deref(), listed);
+        std::fs::write(folder.join(".project_root"), "/w/other\n")?;
+        let project = Project::at(home.path(), "a", listed).unwrap();
+        assert_eq!(project.root.as_deref(), Some(Path::new("/w/other")));
+        std::fs::write(folder.join(".project_root"), "relative")?;
+        assert_eq!(Project::at(home.path(), "a", None).unwrap().root, None);
+        Ok(())
+    }
+}

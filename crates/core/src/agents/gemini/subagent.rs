@@ -1,0 +1,94 @@
+//! Sub-agents: `chats/PARENT/ID.jsonl`.
+//!
+//! While one runs, its parent waits for it; what the parent records after that
+//! shows that it has ended. Seen in Gemini CLI 0.61.0, 2026-11.
+
+use std::path::Path;
+
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, facts};
+
+use super::chat::{self, Chat, ChatName};
+use super::project::Project;
+use super::scan::Scanning;
+use crate::agents::Sketch;
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::trust::trust_of;
+
+/// How many sub-agents of one session are looked at.
+const SUBAGENTS_MAX: usize = 10_000;
+
+/// Reads the sub-agents of a session.
+pub(super) fn read(scanning: &mut Scanning<'_>, project: &Project, parent: &Chat) {
+    let directory = project.chats().join(parent.id.as_str());
+    let names = scanning.names(&directory, SUBAGENTS_MAX);
+    for file in names.texts() {
+        let Some(stem) = file.strip_suffix(".jsonl") else {
+            continue;
+        };
+        let path = directory.join(file);
+        match SessionId::parse(stem) {
+            Ok(id) if id != parent.id => read_one(scanning, project, parent, id, &path),
+            Ok(_) => scanning.problem(&path, "a session can't be its own sub-agent"),
+            Err(error) => scanning.problem(&path, error),
+        }
+    }
+}
+
+fn read_one(
+    scanning: &mut Scanning<'_>,
+    project: &Project,
+    parent: &Chat,
+    id: SessionId,
+    path: &Path,
+) {
+    let name = ChatName {
+        file: format!("{id}.jsonl"),
+        minute_ms: None,
+        id_begins: id.as_str().to_owned(),
+    };
+    let read = match chat::read_facts(path, &name) {
+        Ok(read) => read,
+        Err(message) => {
+            scanning.problem(path, message);
+            return;
+        }
+    };
+    let has_ended = read
+        .last_at_ms
+        .zip(parent.last_at_ms)
+        .is_some_and(|(last, parent)| parent > last);
+    if has_ended && let Ok(facts) = facts(path, Links::Follow) {
+        let machine = scanning.look.machine;
+        let claim = Claim {
+            key: scanning.key(&id),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: parent.last_at_ms,
+            modified_at_ms: None,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: trust_of(&facts, scanning.home, machine),
+            placement: machine.mounts().placement_of(path),
+            evidence: Evidence {
+                kind: EvidenceKind::Transcript,
+                path: Some(parent.path.clone()),
+                says: "its parent has gone on since its last record".to_owned(),
+            },
+        };
+        scanning.add_claim(claim);
+    }
+    let born_at_ms = read.header.and_then(|header| header.started_at_ms);
+    scanning.add_sketch(Sketch {
+        parent: Some(parent.id.clone()),
+        work_dir: project.root.clone(),
+        born_at_ms,
+        last_record_at_ms: read.last_at_ms,
+        transcript: Some(path.to_owned()),
+        started_at_ms: born_at_ms,
+        ..Sketch::new(scanning.key(&id))
+    });
+}
