@@ -1,22 +1,21 @@
 //! What locks, logs and the list of open sessions claim.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, facts};
 
+use super::AGENT;
 use super::events::Last;
 use super::scan::Scanning;
 use super::session::{InUse, SessionDir};
-use super::{AGENT, process};
 use crate::agents::bad_lines::BadLines;
-use crate::agents::{AgentProcess, AgentScan, PairingRule, Published, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust,
 };
-use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptFile;
 use crate::trust::trust_of;
@@ -28,11 +27,11 @@ use crate::trust::trust_of;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
     /// The one in front.
-    current: Option<SessionId>,
+    pub(super) current: Option<SessionId>,
     /// Loaded, of no use, and never used: what is left of a resumption that the
     /// person went back from (copilot-cli#3086), or of a session that nobody
     /// has said anything in.
-    unused: BTreeSet<SessionId>,
+    pub(super) unused: BTreeSet<SessionId>,
 }
 
 impl Scanning<'_> {
@@ -255,14 +254,7 @@ impl Scanning<'_> {
                     modified_at_ms: facts.modified_ms,
                     exclusivity: Exclusivity::Shared,
                     serving,
-                    ..self.claim(
-                        &session.id,
-                        subject,
-                        path,
-                        &facts,
-                        EvidenceKind::Registry,
-                        says,
-                    )
+                    ..self.claim(&session.id, subject, path, &facts, EvidenceKind::Log, says)
                 }
             };
             match &log.foreground {
@@ -342,120 +334,6 @@ impl Scanning<'_> {
             },
         }
     }
-
-    fn key(&self, session: &SessionId) -> SessionKey {
-        SessionKey {
-            agent: AGENT,
-            session: session.clone(),
-            home: self.home.root.clone(),
-        }
-    }
-
-    fn sketch(
-        &self,
-        session: &SessionDir,
-        last: Option<&Last>,
-        shown: &BTreeMap<Pid, Shown>,
-    ) -> Sketch {
-        let servers: Vec<&AgentProcess> = self
-            .servers()
-            .filter(|server| self.serves(server, session, shown))
-            .collect();
-        let workspace = &session.workspace;
-        let is_headless = |server: &&AgentProcess| process::is_headless(&server.program());
-        let is_phantom = shown
-            .values()
-            .any(|shown| shown.unused.contains(&session.id));
-        let version = servers.iter().find_map(|server| {
-            let (_, log) = self.logs.get(&server.process.pid)?;
-            log.version.clone()
-        });
-        Sketch {
-            work_dir: last
-                .and_then(|last| last.work_dir.clone())
-                .or_else(|| workspace.work_dir.clone()),
-            born_at_ms: workspace.created_at_ms,
-            last_record_at_ms: last.and_then(|last| last.at_ms),
-            transcript: session.has_events.then(|| session.events()),
-            published: self.published(session, last, &servers),
-            pairing: PairingRule::Owner,
-            possible_owners: Some(self.possible_owners(session, shown)),
-            is_orphan_when_stale: true,
-            is_resumable: session.has_events,
-            is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
-            is_provisional: is_phantom,
-            title: workspace.name.clone(),
-            agent_version: version,
-            started_at_ms: workspace.created_at_ms,
-            ..Sketch::new(self.key(&session.id))
-        }
-    }
-
-    fn serves(
-        &self,
-        server: &AgentProcess,
-        session: &SessionDir,
-        shown: &BTreeMap<Pid, Shown>,
-    ) -> bool {
-        let pid = server.process.pid;
-        let is_shown = shown
-            .get(&pid)
-            .is_some_and(|shown| shown.current.as_ref() == Some(&session.id));
-        is_shown
-            || session
-                .locks
-                .iter()
-                .any(|lock| self.holders_of(lock).contains(&pid))
-    }
-
-    /// A process that nothing else connects with a session may serve the one
-    /// that its arguments name; or, of an early version, one whose lock names it.
-    fn possible_owners(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> BTreeSet<Pid> {
-        let may_serve = |server: &&AgentProcess| {
-            let shown = shown.get(&server.process.pid);
-            let is_phantom = shown.is_some_and(|shown| shown.unused.contains(&session.id));
-            let named = process::session_named_by(&server.program());
-            let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
-            let has_bare_lock = |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid;
-            server.role == Role::Session
-                && !is_phantom
-                && (is_named || session.locks.iter().any(has_bare_lock))
-                && !self.is_connected(server.process.pid)
-        };
-        let servers = self.servers().filter(may_serve);
-        servers.map(|server| server.process.pid).collect()
-    }
-
-    /// Where the last events say what a session is doing, they are told when it
-    /// is described. Only what they can't say is told here.
-    fn published(
-        &self,
-        session: &SessionDir,
-        last: Option<&Last>,
-        servers: &[&AgentProcess],
-    ) -> Option<Published> {
-        let said = |phase, word: &str, at_ms| {
-            Some(Published {
-                phase: Some(phase),
-                waiting_for: None,
-                word: word.to_owned(),
-                at_ms,
-            })
-        };
-        let phase = last.and_then(|last| last.phase);
-        if servers.is_empty() && phase == Some(Phase::Ended) {
-            return said(Phase::Ended, "session.shutdown", last?.at_ms);
-        }
-        // The list keeps what a killed process was doing, so it is of use only
-        // for a session that is served.
-        let open = self.open.get(&session.id).filter(|_| !servers.is_empty())?;
-        match (phase, open.is_working?) {
-            (None, true) if session.has_events => {
-                said(Phase::Working, "working", open.refreshed_at_ms)
-            }
-            _ => None,
-        }
-    }
 }
 
 /// What is in front of a process and what nobody has used in it are steps of
@@ -465,10 +343,4 @@ fn serving(session: &SessionDir, shown: Option<&Shown>) -> Serving {
         shown.current.as_ref() == Some(&session.id) || shown.unused.contains(&session.id)
     });
     if is_step { Serving::One } else { Serving::Many }
-}
-
-/// Where a session's events are, by its sketch.
-pub(super) fn directory_of(sketch: &Sketch) -> PathBuf {
-    let sessions = sketch.key.home.join("session-state");
-    sessions.join(sketch.key.session.as_str())
 }

@@ -25,6 +25,7 @@ mod process;
 mod process_log;
 mod scan;
 mod session;
+mod sketch;
 mod turn;
 mod workspace;
 
@@ -96,13 +97,10 @@ impl Adapter for Copilot {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let directory = claims::directory_of(sketch);
+        let directory = sketch::directory_of(sketch);
         let mut problems = Vec::new();
-        let workspace = match Workspace::read(&directory.join(session::WORKSPACE)) {
-            Ok(workspace) => workspace,
-            // The scan has told that.
-            Err(_) => None,
-        };
+        // What can't be read of it, the scan has told.
+        let workspace = Workspace::read(&directory.join(session::WORKSPACE)).unwrap_or_default();
         let mut found = Description::default();
         if sketch.transcript.is_none() && (workspace.is_some() || sketch.title.is_some()) {
             // It waits for its first prompt.

@@ -1,0 +1,138 @@
+//! What is told of each session besides claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+use super::claims::Shown;
+use super::events::Last;
+use super::scan::Scanning;
+use super::session::{InUse, SessionDir};
+use super::{AGENT, process};
+use crate::agents::{AgentProcess, PairingRule, Published, Role, Sketch};
+use crate::claim::SessionKey;
+use crate::phase::Phase;
+
+impl Scanning<'_> {
+    pub(super) fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    pub(super) fn sketch(
+        &self,
+        session: &SessionDir,
+        last: Option<&Last>,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> Sketch {
+        let servers: Vec<&AgentProcess> = self
+            .servers()
+            .filter(|server| self.serves(server, session, shown))
+            .collect();
+        let workspace = &session.workspace;
+        let is_headless = |server: &&AgentProcess| process::is_headless(&server.program());
+        let is_phantom = shown
+            .values()
+            .any(|shown| shown.unused.contains(&session.id));
+        let version = servers.iter().find_map(|server| {
+            let (_, log) = self.logs.get(&server.process.pid)?;
+            log.version.clone()
+        });
+        Sketch {
+            work_dir: last
+                .and_then(|last| last.work_dir.clone())
+                .or_else(|| workspace.work_dir.clone()),
+            born_at_ms: workspace.created_at_ms,
+            last_record_at_ms: last.and_then(|last| last.at_ms),
+            transcript: session.has_events.then(|| session.events()),
+            published: self.published(session, last, &servers),
+            pairing: PairingRule::Owner,
+            possible_owners: Some(self.possible_owners(session, shown)),
+            is_orphan_when_stale: true,
+            is_resumable: session.has_events,
+            is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
+            is_provisional: is_phantom,
+            title: workspace.name.clone(),
+            agent_version: version,
+            started_at_ms: workspace.created_at_ms,
+            ..Sketch::new(self.key(&session.id))
+        }
+    }
+
+    fn serves(
+        &self,
+        server: &AgentProcess,
+        session: &SessionDir,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> bool {
+        let pid = server.process.pid;
+        let is_shown = shown
+            .get(&pid)
+            .is_some_and(|shown| shown.current.as_ref() == Some(&session.id));
+        is_shown
+            || session
+                .locks
+                .iter()
+                .any(|lock| self.holders_of(lock).contains(&pid))
+    }
+
+    /// A process that nothing else connects with a session may serve the one
+    /// that its arguments name; or, of an early version, one whose lock names it.
+    fn possible_owners(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> BTreeSet<Pid> {
+        let may_serve = |server: &&AgentProcess| {
+            let shown = shown.get(&server.process.pid);
+            let is_phantom = shown.is_some_and(|shown| shown.unused.contains(&session.id));
+            let named = process::session_named_by(&server.program());
+            let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
+            let has_bare_lock = |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid;
+            server.role == Role::Session
+                && !is_phantom
+                && (is_named || session.locks.iter().any(has_bare_lock))
+                && !self.is_connected(server.process.pid)
+        };
+        let servers = self.servers().filter(may_serve);
+        servers.map(|server| server.process.pid).collect()
+    }
+
+    /// Where the last events say what a session is doing, they are told when it
+    /// is described. Only what they can't say is told here.
+    fn published(
+        &self,
+        session: &SessionDir,
+        last: Option<&Last>,
+        servers: &[&AgentProcess],
+    ) -> Option<Published> {
+        let said = |phase, word: &str, at_ms| {
+            Some(Published {
+                phase: Some(phase),
+                waiting_for: None,
+                word: word.to_owned(),
+                at_ms,
+            })
+        };
+        let phase = last.and_then(|last| last.phase);
+        if servers.is_empty() && phase == Some(Phase::Ended) {
+            return said(Phase::Ended, "session.shutdown", last?.at_ms);
+        }
+        // The list keeps what a killed process was doing, so it is of use only
+        // for a session that is served.
+        let open = self.open.get(&session.id).filter(|_| !servers.is_empty())?;
+        match (phase, open.is_working?) {
+            (None, true) if session.has_events => {
+                said(Phase::Working, "working", open.refreshed_at_ms)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where a session's events are, by its sketch.
+pub(super) fn directory_of(sketch: &Sketch) -> PathBuf {
+    let sessions = sketch.key.home.join("session-state");
+    sessions.join(sketch.key.session.as_str())
+}
