@@ -86,6 +86,10 @@ impl Adapter for KimiCode {
         process::session_named_by(program)
     }
 
+    fn resumes_from_anywhere(&self) -> bool {
+        false
+    }
+
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         let mut reading = Reading::new(look, home);
         reading.walk();
@@ -99,7 +103,7 @@ impl Adapter for KimiCode {
         let mut found = Description::default();
         let mut problems = Vec::new();
         let path = directory.join(state::FILE);
-        match state::read(&path) {
+        match state::read(&path, sketch.key.session.as_str()) {
             Ok(Some(state)) => {
                 found.title = state.title.as_deref().and_then(one_line);
                 found.is_title_a_prompt = found.title.is_some() && state.is_title_a_prompt;

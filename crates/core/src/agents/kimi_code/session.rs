@@ -83,14 +83,17 @@ pub(super) struct Reading<'a> {
 struct Told {
     id: SessionId,
     path: PathBuf,
-    state: State,
+    /// `None` where it can't be read.
+    state: Option<State>,
     dates: Dates,
     has_wire: bool,
 }
 
 impl Told {
     fn born_at_ms(&self) -> Option<i64> {
-        self.state.created_at_ms.or(self.dates.created_at_ms)
+        let state = self.state.as_ref();
+        let created_at_ms = state.and_then(|state| state.created_at_ms);
+        created_at_ms.or(self.dates.created_at_ms)
     }
 
     fn last_at_ms(&self) -> Option<i64> {
@@ -105,12 +108,13 @@ impl Told {
     /// A run with `--prompt` made it, and nobody has prompted it in a terminal
     /// since: then it would have got a title.
     fn is_of_a_run(&self) -> bool {
-        self.dates.prompted_at_ms.is_some() && self.state.title.is_none()
+        let has_no_title = |state: &State| state.title.is_none();
+        self.dates.prompted_at_ms.is_some() && self.state.as_ref().is_some_and(has_no_title)
     }
 
     /// What a terminal shows that is in it.
     fn terminal_title(&self) -> Option<String> {
-        let title = self.state.title.as_deref()?.trim();
+        let title = self.state.as_ref()?.title.as_deref()?.trim();
         let units: Vec<u16> = title
             .encode_utf16()
             .take(TERMINAL_TITLE_UNITS_MAX)
@@ -205,7 +209,9 @@ impl<'a> Reading<'a> {
         let mut sketch = Sketch::new(key);
         sketch.pairing = PairingRule::Owner;
         let beside = || seekers.first()?.work_dir().map(Path::to_owned);
-        sketch.work_dir = told.state.work_dir.clone().or_else(beside);
+        let state = told.state.as_ref();
+        let named = state.and_then(|state| state.work_dir.clone());
+        sketch.work_dir = named.or_else(beside);
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.dates.last_at_ms;
         sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
@@ -275,18 +281,10 @@ impl<'a> Reading<'a> {
 
     fn read_session(&mut self, id: SessionId, path: PathBuf) -> Told {
         let file = path.join(state::FILE);
-        let mut state = match state::read(&file) {
-            Ok(state) => state.unwrap_or_default(),
-            Err(message) => {
-                self.problem(&file, message);
-                State::default()
-            }
-        };
-        if let Some(other) = state.id.as_deref().filter(|other| *other != id.as_str()) {
-            let message = format!("`id` is `{other}`, and its directory is another one's");
+        let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
             self.problem(&file, message);
-            state = State::default();
-        }
+            None
+        });
         let file = path.join(WIRE);
         let (dates, has_wire) = match TranscriptFile::open(&file)
             .and_then(|file| wire::read_dates(&file))

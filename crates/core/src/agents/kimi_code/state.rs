@@ -16,8 +16,6 @@ const TITLE_IS_A_PROMPT: &str = "replaceable";
 /// What it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// The session, if it is named.
-    pub(super) id: Option<String>,
     pub(super) work_dir: Option<PathBuf>,
     pub(super) created_at_ms: Option<i64>,
     /// Its title, as it is.
@@ -26,19 +24,25 @@ pub(super) struct State {
     pub(super) is_title_a_prompt: bool,
 }
 
-/// Reads it; `None` if there is none.
+/// Reads that of `session`; `None` if there is none.
 ///
 /// # Errors
 ///
-/// Why it can't be read.
-pub(super) fn read(path: &Path) -> Result<Option<State>, String> {
+/// Why it can't be read, or that it is of another session.
+pub(super) fn read(path: &Path, session: &str) -> Result<Option<State>, String> {
     let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
         Ok(file) => file,
         Err(ReadFileError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.reason()),
     };
     let object = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
-    parse(&object).map(Some).map_err(|error| error.to_string())
+    match object.opt_string("id") {
+        Ok(Some(other)) if other != session => Err(format!(
+            "`id` is `{other}`, and its directory is another one's"
+        )),
+        Ok(_) => parse(&object).map(Some).map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn parse(object: &StrictObject<'_>) -> Result<State, FieldError> {
@@ -46,7 +50,6 @@ fn parse(object: &StrictObject<'_>) -> Result<State, FieldError> {
     let title = object.opt_string("title")?.filter(|title| !is_blank(title));
     let kind = object.opt_string("titleKind")?;
     Ok(State {
-        id: object.opt_string("id")?.map(str::to_owned),
         work_dir: object.opt_string("cwd")?.map(PathBuf::from),
         created_at_ms: object.opt_integer("createdAt")?.filter(|at| *at > 0),
         title: title.map(str::to_owned),
@@ -64,14 +67,13 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join(FILE);
         std::fs::write(&path, text).expect("a file");
-        let state = read(&path).map(|state| state.expect("a state"));
+        let state = read(&path, "session_1").map(|state| state.expect("a state"));
         assert_eq!(state, right.map_err(str::to_owned));
     }
 
     #[test]
     fn a_state_is_read() {
         let right = State {
-            id: Some("session_1".to_owned()),
             work_dir: Some(PathBuf::from("/home/dev/app")),
             created_at_ms: Some(1_795_813_270_966),
             title: Some("fix it".to_owned()),
@@ -103,7 +105,11 @@ mod tests {
             r#"{"createdAt":"2026"}"#,
             Err("`createdAt` is not an integer: found the string `2026`"),
         );
-        let none = read(Path::new("/nonexistent/state.json"));
+        check(
+            r#"{"id":"session_2"}"#,
+            Err("`id` is `session_2`, and its directory is another one's"),
+        );
+        let none = read(Path::new("/nonexistent/state.json"), "session_1");
         assert_eq!(none, Ok(None));
     }
 }

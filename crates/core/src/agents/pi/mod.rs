@@ -83,6 +83,11 @@ impl Adapter for Pi {
         process::session_named_by(program)
     }
 
+    /// It asks whether to fork such a one.
+    fn resumes_from_anywhere(&self) -> bool {
+        false
+    }
+
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         let mut reading = Reading::new(look, home);
         reading.walk();

@@ -86,8 +86,7 @@ impl<'a> Reading<'a> {
             let is_wanted = *self.look.depth == Depth::All
                 || self.seekers().any(|seeker| fits(seeker, id, told));
             if is_wanted {
-                let owner = launched.get(id).copied();
-                sketches.push(self.sketch(id, told, owner));
+                sketches.push(self.sketch(id, told, launched.get(id).copied()));
             }
         }
         Found {
@@ -172,27 +171,28 @@ impl<'a> Reading<'a> {
 
     /// Whose launch each session was born at: one process had just begun, and
     /// no other session was born then.
-    fn launched(&self) -> BTreeMap<SessionId, Pid> {
-        let mut born_at_launch_of: BTreeMap<Pid, Vec<&SessionId>> = BTreeMap::new();
+    fn launched(&self) -> BTreeMap<SessionId, &'a AgentProcess> {
+        let mut born_at_launch_of: BTreeMap<Pid, (&AgentProcess, Vec<&SessionId>)> =
+            BTreeMap::new();
         for (id, told) in &self.sessions {
             let mut launched = self.seekers().filter(|seeker| is_launch(seeker, told));
             if let (Some(only), None) = (launched.next(), launched.next()) {
-                born_at_launch_of
+                let (_, ids) = born_at_launch_of
                     .entry(only.process.pid)
-                    .or_default()
-                    .push(id);
+                    .or_insert((only, Vec::new()));
+                ids.push(id);
             }
         }
         born_at_launch_of
-            .into_iter()
-            .filter_map(|(pid, ids)| match ids.as_slice() {
-                [only] => Some(((*only).clone(), pid)),
+            .into_values()
+            .filter_map(|(process, ids)| match ids.as_slice() {
+                [only] => Some(((*only).clone(), process)),
                 _ => None,
             })
             .collect()
     }
 
-    fn sketch(&mut self, id: &SessionId, told: &Told, launched: Option<Pid>) -> Sketch {
+    fn sketch(&mut self, id: &SessionId, told: &Told, launched: Option<&AgentProcess>) -> Sketch {
         let mut sketch = Sketch::new(SessionKey {
             agent: AGENT,
             session: id.clone(),
@@ -211,8 +211,12 @@ impl<'a> Reading<'a> {
             (None, false)
         });
         sketch.terminal_title = name.and_then(|name| terminal_title(&name, told));
+        let is_run = |its: &AgentProcess| its.process.tty.is_none();
+        if told.outline.is_prompted_at_birth && launched.is_some_and(is_run) {
+            sketch.is_headless = Some(true);
+        }
         sketch.possible_owners = match launched {
-            Some(pid) => Some(BTreeSet::from([pid])),
+            Some(its) => Some(BTreeSet::from([its.process.pid])),
             None if told.outline.is_prompted_at_birth && is_prompted_once => {
                 let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
                 Some(launched.map(|seeker| seeker.process.pid).collect())
