@@ -5,6 +5,7 @@ mod bad_lines;
 pub mod claude_code;
 pub mod codex;
 pub mod copilot;
+pub mod crush;
 mod folder;
 pub mod gemini;
 mod held;
@@ -15,6 +16,7 @@ pub mod opencode;
 pub mod pi;
 pub mod qwen_code;
 mod title;
+pub mod vibe;
 
 use whosup_sidecar::AgentId;
 
@@ -36,6 +38,8 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &opencode::OpenCode,
     &copilot::Copilot,
     &gemini::Gemini,
+    &vibe::Vibe,
+    &crush::Crush,
 ];
 
 /// Finds the adapter of an agent.
