@@ -20,6 +20,7 @@
 //! A session of a process that has gone, and that a person prompted, looks the
 //! same as one that `/new` made in a process that is still there.
 
+mod launch;
 mod process;
 mod session;
 mod session_dir;

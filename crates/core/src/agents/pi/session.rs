@@ -8,6 +8,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
+use super::launch::match_launches;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Outline};
 use super::{AGENT, process};
@@ -169,27 +170,21 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Whose launch each session was born at: one process had just begun, and
-    /// no other session was born then.
+    /// The processes that were launched with a session.
     fn launched(&self) -> BTreeMap<SessionId, &'a AgentProcess> {
-        let mut born_at_launch_of: BTreeMap<Pid, (&AgentProcess, Vec<&SessionId>)> =
-            BTreeMap::new();
-        for (id, told) in &self.sessions {
-            let mut launched = self.seekers().filter(|seeker| is_launch(seeker, told));
-            if let (Some(only), None) = (launched.next(), launched.next()) {
-                let (_, ids) = born_at_launch_of
-                    .entry(only.process.pid)
-                    .or_insert((only, Vec::new()));
-                ids.push(id);
-            }
-        }
-        born_at_launch_of
-            .into_values()
-            .filter_map(|(process, ids)| match ids.as_slice() {
-                [only] => Some(((*only).clone(), process)),
-                _ => None,
-            })
-            .collect()
+        let pids_of = |told| {
+            let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
+            launched.map(|seeker| seeker.process.pid).collect()
+        };
+        let just_begun: Vec<Vec<Pid>> = self.sessions.values().map(pids_of).collect();
+        let launches = match_launches(&just_begun);
+        let ids = self.sessions.keys().enumerate();
+        ids.filter_map(|(at, id)| {
+            let pid = *launches.get(&at)?;
+            let process = self.seekers().find(|seeker| seeker.process.pid == pid)?;
+            Some((id.clone(), process))
+        })
+        .collect()
     }
 
     fn sketch(&mut self, id: &SessionId, told: &Told, launched: Option<&AgentProcess>) -> Sketch {
