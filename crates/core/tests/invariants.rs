@@ -203,23 +203,27 @@ fn every_path_that_the_documents_name_is_there() {
 
 #[test]
 fn the_readme_has_the_table_of_agents() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
-    let right: Vec<String> = whosup_core::agents::AGENTS
-        .iter()
-        .map(|adapter| {
-            let profile = adapter.profile();
-            format!(
-                "| {} | `{}` | {} | {} |",
-                profile.name, profile.id, profile.detection, profile.checked_against
-            )
-        })
-        .collect();
-    let table: Vec<&str> = readme
-        .lines()
-        .skip_while(|line| !line.starts_with("| Agent | Name here |"))
-        .skip(2)
-        .take_while(|line| line.starts_with('|'))
-        .collect();
-    assert_eq!(table, right, "copy the right side into README.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let rows = whosup_core::agents::AGENTS.iter().map(|adapter| {
+        let profile = adapter.profile();
+        format!(
+            "| {} | `{}` | {} | {} |\n",
+            profile.name, profile.id, profile.detection, profile.checked_against
+        )
+    });
+    let right: String = rows.collect();
+    let head = "| Agent | Name here | Found by | Checked against |\n|---|---|---|---|\n";
+    let start = readme.find(head).expect("the table's head") + head.len();
+    let end = start + readme[start..].find("\n\n").expect("the table's end") + 1;
+    if std::env::var_os("WHOSUP_BLESS").is_some_and(|value| value == "1") {
+        let written = format!("{}{right}{}", &readme[..start], &readme[end..]);
+        std::fs::write(&path, written).unwrap();
+        return;
+    }
+    assert_eq!(
+        &readme[start..end],
+        right,
+        "WHOSUP_BLESS=1 writes the right one"
+    );
 }
