@@ -49,6 +49,18 @@ impl Told {
     const fn born_at_ms(&self) -> Option<i64> {
         self.outline.header.born_at_ms
     }
+
+    fn last_at_ms(&self) -> Option<i64> {
+        self.outline.last_at_ms.or(self.born_at_ms())
+    }
+}
+
+/// A process and the session that it was launched with.
+struct Launch<'a> {
+    process: &'a AgentProcess,
+    session: SessionId,
+    /// The last record of that session.
+    last_at_ms: Option<i64>,
 }
 
 impl<'a> Reading<'a> {
@@ -87,7 +99,7 @@ impl<'a> Reading<'a> {
             let is_wanted = *self.look.depth == Depth::All
                 || self.seekers().any(|seeker| fits(seeker, id, told));
             if is_wanted {
-                sketches.push(self.sketch(id, told, launched.get(id).copied()));
+                sketches.push(self.sketch(id, told, &launched));
             }
         }
         Found {
@@ -171,23 +183,29 @@ impl<'a> Reading<'a> {
     }
 
     /// The processes that were launched with a session.
-    fn launched(&self) -> BTreeMap<SessionId, &'a AgentProcess> {
+    fn launched(&self) -> Vec<Launch<'a>> {
         let pids_of = |told| {
             let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
             launched.map(|seeker| seeker.process.pid).collect()
         };
         let just_begun: Vec<Vec<Pid>> = self.sessions.values().map(pids_of).collect();
         let launches = match_launches(&just_begun);
-        let ids = self.sessions.keys().enumerate();
-        ids.filter_map(|(at, id)| {
-            let pid = *launches.get(&at)?;
-            let process = self.seekers().find(|seeker| seeker.process.pid == pid)?;
-            Some((id.clone(), process))
-        })
-        .collect()
+        let sessions = self.sessions.iter().enumerate();
+        sessions
+            .filter_map(|(at, (id, told))| {
+                let pid = *launches.get(&at)?;
+                let process = self.seekers().find(|seeker| seeker.process.pid == pid)?;
+                Some(Launch {
+                    process,
+                    session: id.clone(),
+                    last_at_ms: told.last_at_ms(),
+                })
+            })
+            .collect()
     }
 
-    fn sketch(&mut self, id: &SessionId, told: &Told, launched: Option<&AgentProcess>) -> Sketch {
+    fn sketch(&mut self, id: &SessionId, told: &Told, launched: &[Launch<'_>]) -> Sketch {
+        let its = launched.iter().find(|launch| launch.session == *id);
         let mut sketch = Sketch::new(SessionKey {
             agent: AGENT,
             session: id.clone(),
@@ -198,7 +216,7 @@ impl<'a> Reading<'a> {
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.outline.last_at_ms;
         sketch.transcript = Some(told.path.clone());
-        sketch.is_first_of_a_process = launched.is_some() || told.outline.is_prompted_at_birth;
+        sketch.is_first_of_a_process = its.is_some() || told.outline.is_prompted_at_birth;
         let read = TranscriptFile::open(&told.path)
             .and_then(|file| transcript::name_and_is_prompted_once(&file));
         let (name, is_prompted_once) = read.unwrap_or_else(|error| {
@@ -206,19 +224,41 @@ impl<'a> Reading<'a> {
             (None, false)
         });
         sketch.terminal_title = name.and_then(|name| terminal_title(&name, told));
-        let is_run = |its: &AgentProcess| its.process.tty.is_none();
-        if told.outline.is_prompted_at_birth && launched.is_some_and(is_run) {
+        let is_run = |its: &Launch<'_>| its.process.process.tty.is_none();
+        if told.outline.is_prompted_at_birth && its.is_some_and(is_run) {
             sketch.is_headless = Some(true);
         }
-        sketch.possible_owners = match launched {
-            Some(its) => Some(BTreeSet::from([its.process.pid])),
-            None if told.outline.is_prompted_at_birth && is_prompted_once => {
-                let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
-                Some(launched.map(|seeker| seeker.process.pid).collect())
-            }
-            None => None,
+        let is_of_a_run = told.outline.is_prompted_at_birth && is_prompted_once;
+        sketch.possible_owners = match its {
+            Some(its) => Some(BTreeSet::from([its.process.process.pid])),
+            None if is_of_a_run => Some(self.pids(|seeker| is_launch(seeker, told))),
+            None => self.without_those_elsewhere(id, told, launched),
         };
         sketch
+    }
+
+    /// The processes that fit a session, where some that do were in the session
+    /// that they were launched with after its last record. `None` if all that
+    /// fit may be in it.
+    fn without_those_elsewhere(
+        &self,
+        id: &SessionId,
+        told: &Told,
+        launched: &[Launch<'_>],
+    ) -> Option<BTreeSet<Pid>> {
+        let is_elsewhere = |seeker: &AgentProcess| {
+            launched.iter().any(|its| {
+                its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.last_at_ms()
+            })
+        };
+        let fitting = self.pids(|seeker| fits(seeker, id, told));
+        let left = self.pids(|seeker| fits(seeker, id, told) && !is_elsewhere(seeker));
+        (left.len() < fitting.len()).then_some(left)
+    }
+
+    fn pids(&self, is_wanted: impl Fn(&AgentProcess) -> bool) -> BTreeSet<Pid> {
+        let wanted = self.seekers().filter(|seeker| is_wanted(seeker));
+        wanted.map(|seeker| seeker.process.pid).collect()
     }
 }
 
