@@ -22,9 +22,11 @@ use super::prompts::{Command, Prompts, Typed};
 /// How much older than its process a session may look, in milliseconds: both
 /// are dated by one clock, so only for rounding.
 const BIRTH_SLACK_MS: i64 = 250;
-/// How long after its start a process has made its session, in milliseconds.
-/// Seen: 6 to 14 s on a loaded machine.
-const LAUNCH_MS_MAX: i64 = 30_000;
+/// How long after its start a process has made its session as a rule, in
+/// milliseconds. Seen: 6 to 14 s on a loaded machine.
+const LAUNCH_MS_USUAL: i64 = 15_000;
+/// How long that may take.
+const LAUNCH_MS_MAX: i64 = 60_000;
 /// How long after `/clear` was typed the new session is made, in milliseconds:
 /// 0.4 s, or as long as hooks take.
 const CLEAR_MS_MAX: i64 = 10_000;
@@ -75,8 +77,13 @@ pub(super) fn fates(
             (chat.id.as_str().to_owned(), fate)
         })
         .collect();
-    for server in servers {
-        for first in lineage.firsts_of(server) {
+    let mut firsts: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| lineage.firsts_of(server))
+        .collect();
+    lineage.settle_youngest(servers, &mut firsts);
+    for (server, firsts) in servers.iter().zip(firsts) {
+        for first in firsts {
             for id in lineage.sessions_of(server, &first) {
                 if let Some(fate) = fates.get_mut(&id) {
                     fate.owners.insert(server.pid);
@@ -163,13 +170,18 @@ impl Lineage<'_> {
         if let Some(named) = &server.named {
             return vec![named.clone()];
         }
-        let mut firsts: Vec<&Chat> = self
-            .chats
-            .iter()
-            .filter(|chat| self.origin(chat) == Origin::Itself)
-            .filter(|chat| may_begin_with(server, chat))
-            .filter(|chat| !self.has_quit(server, chat.id.as_str()))
-            .collect();
+        let made_within = |launch_ms: i64| -> Vec<&Chat> {
+            self.chats
+                .iter()
+                .filter(|chat| self.origin(chat) == Origin::Itself)
+                .filter(|chat| may_begin_with(server, chat, launch_ms))
+                .filter(|chat| !self.has_quit(server, chat.id.as_str()))
+                .collect()
+        };
+        let mut firsts = made_within(LAUNCH_MS_USUAL);
+        if firsts.is_empty() {
+            firsts = made_within(LAUNCH_MS_MAX);
+        }
         if firsts.is_empty() && server.resumes {
             firsts = self.resumed_by(server);
         }
@@ -180,6 +192,36 @@ impl Lineage<'_> {
             .into_iter()
             .map(|chat| chat.id.as_str().to_owned())
             .collect()
+    }
+
+    /// The session of the process that began last can't have been removed by a
+    /// later start. So one that only it and earlier ones could have begun with
+    /// is its own.
+    fn settle_youngest(&self, servers: &[Server], firsts: &mut [Vec<String>]) {
+        let Some(youngest) = servers.iter().max_by_key(|server| server.began_at_ms) else {
+            return;
+        };
+        let pairs = servers.iter().zip(firsts.iter());
+        let mut its = pairs.filter(|(server, _)| server.pid == youngest.pid);
+        let Some((_, [its])) = its
+            .next()
+            .map(|(server, firsts)| (server, firsts.as_slice()))
+        else {
+            return;
+        };
+        let its = its.clone();
+        let latest = youngest.began_at_ms + LAUNCH_MS_MAX;
+        let is_later = |chat: &Chat| chat.starts_ms.iter().any(|at_ms| *at_ms > latest);
+        let mut chats = self.chats.iter();
+        if chats.any(|chat| is_later(chat) && self.origin(chat) == Origin::Itself) {
+            // Somebody has begun after it, and ended.
+            return;
+        }
+        for (server, firsts) in servers.iter().zip(firsts) {
+            if server.pid != youngest.pid && server.named.is_none() {
+                firsts.retain(|first| *first != its);
+            }
+        }
     }
 
     /// Older sessions that somebody has typed in since a process began that
@@ -299,9 +341,9 @@ impl Lineage<'_> {
 
 /// One of its files was begun soon after the process; of a file without a
 /// header only the minute is known.
-fn may_begin_with(server: &Server, chat: &Chat) -> bool {
+fn may_begin_with(server: &Server, chat: &Chat, launch_ms: i64) -> bool {
     let from = server.began_at_ms - BIRTH_SLACK_MS;
-    let to = server.began_at_ms + LAUNCH_MS_MAX;
+    let to = server.began_at_ms + launch_ms;
     let is_started = chat
         .starts_ms
         .iter()

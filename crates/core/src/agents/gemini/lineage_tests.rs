@@ -154,6 +154,32 @@ fn a_session_that_was_removed_and_made_anew_is_known_by_its_minute() {
 }
 
 #[test]
+fn the_silent_session_of_the_youngest_process_is_its_own() {
+    // It has removed the one of process 1, which is in none on disk.
+    let servers = [server(1, 0.0), server(2, 12.0)];
+    let chats = [chat("b", 21.0, &[])];
+    check(&servers, &chats, &Prompts::default(), &[("b", &[2], true)]);
+    // Another one began after both and is gone: it may have removed either.
+    let chats = [chat("b", 21.0, &[]), chat("x", 300.0, &[("fix it", 300.5)])];
+    let right: &[(&str, &[i32], bool)] = &[("b", &[1, 2], true), ("x", &[], true)];
+    check(&servers, &chats, &Prompts::default(), right);
+}
+
+#[test]
+fn a_slow_start_counts_only_where_nothing_was_made_sooner() {
+    let slow: &[(&str, &[i32], bool)] = &[("a", &[1], true)];
+    check(
+        &[server(1, 0.0)],
+        &[chat("a", 40.0, &[])],
+        &Prompts::default(),
+        slow,
+    );
+    let chats = [chat("a", 8.0, &[]), chat("b", 40.0, &[])];
+    let right: &[(&str, &[i32], bool)] = &[("a", &[1], true), ("b", &[], true)];
+    check(&[server(1, 0.0)], &chats, &Prompts::default(), right);
+}
+
+#[test]
 fn prompts_that_nobody_typed_are_of_one_shot_runs() {
     let chats = [
         chat("a", 8.0, &[("one", 20.0)]),
