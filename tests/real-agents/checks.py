@@ -10,7 +10,7 @@ import os
 import signal
 import stat
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import expect
 import processes
@@ -147,6 +147,11 @@ def continued(stage):
     for look in watch.looks:
         for row in look.live_of(first.process.pid):
             raise expect.Failed(f"{row.get('session_id')} is live in {first.process.pid}, which has ended")
+    if stage.agent.tells_continued:
+        expect.live(stage, again.truth())
+    else:
+        expect.live_or_undecided(stage, again.truth())
+    again.say(stage.model)
     expect.live(stage, again.truth())
 
 
@@ -265,8 +270,31 @@ def killed(stage):
 
 
 def pane_closed(stage):
-    """After its pane was closed the session is not live."""
-    ended(stage, Run.close_pane)
+    """After its pane was closed the session is not live; live without a pane where the agent lives on."""
+    if stage.agent.ends_with_pane:
+        ended(stage, Run.close_pane)
+    else:
+        outlived(stage)
+
+
+def outlived(stage):
+    """Closes the pane of an agent that lives on: live without a pane, and not live once it has ended."""
+    run, other = stage.prompted(), stage.prompted(directory=stage.other)
+    expect.live(stage, run.truth())
+    run.pane.close()
+    wait.until("its terminal gone", lambda: not _has_terminal(run.process), HELD_SECONDS)
+    wait.holds_for("alive without its pane", lambda: processes.is_running(run.process), APART_SECONDS)
+    truth = replace(run.truth(), pane=None, detached=True)
+    expect.live(stage, truth)
+    expect.live(stage, other.truth())
+    run.signal(signal.SIGTERM)
+    expect.not_live(stage, run.session, (run.process,))
+    expect.live(stage, other.truth())
+
+
+def _has_terminal(process):
+    now = processes.read(process.pid)
+    return now is not None and now.tty != 0
 
 
 def commands(stage):

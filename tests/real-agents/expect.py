@@ -83,7 +83,7 @@ def _wrong_fields(row, truth, agent, directory_known):
         wrong.append(f"work_dir is {directory}, not {truth.directory}")
     if pane_in(row) != truth.pane:
         wrong.append(f"pane is {pane_in(row)}, not {truth.pane}")
-    wanted = {"agent": agent.id, "headless": truth.headless, "resume": None, "detached": False}
+    wanted = {"agent": agent.id, "headless": truth.headless, "resume": None, "detached": truth.detached}
     for name, value in wanted.items():
         if (row.get(name) or None) != (value or None):
             wrong.append(f"{name} is {row.get(name)!r}, not {value!r}")
@@ -94,18 +94,48 @@ def live(stage, truth, directory_known=True, confidences=None):
     """Fails unless whosup shows this session live, as it is.
 
     `directory_known` is false where nothing tells its directory yet;
-    `confidences` replaces the agent's own.
+    `confidences` replaces the agent's own. Without a session yet the process
+    must be listed as one that has none.
     """
     seen = {}
 
     def is_right():
         seen["look"] = stage.look()
-        seen["wrong"] = differences(seen["look"], truth, stage.agent, directory_known, confidences)
+        if truth.session is None:
+            seen["wrong"] = differences_without_session(seen["look"], truth, stage.agent)
+        else:
+            seen["wrong"] = differences(seen["look"], truth, stage.agent, directory_known,
+                                        confidences)
         return not seen["wrong"]
     try:
         wait.until("the right answer", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:
         raise Failed("; ".join(seen["wrong"]) + " | " + shown(seen["look"])) from None
+
+
+def differences_without_session(look, truth, agent):
+    """Returns in sentences what is wrong about a process whose session nobody can know."""
+    ids = {row.get("session_id") for row in look.live_of(truth.owner.pid)}
+    if ids - {truth.left}:
+        return [f"process {truth.owner.pid} has {ids - {truth.left}}, but has no session yet"]
+    entry = next((one for one in look.unattributed if one.get("pid") == truth.owner.pid), None)
+    if entry is None:
+        return [] if ids else [f"process {truth.owner.pid} lives, but is nowhere in the answer"]
+    wanted = {"agent": agent.id, "work_dir": truth.directory}
+    wrong = [f"{name} is {entry.get(name)}, not {value}" for name, value in wanted.items()
+             if entry.get(name) != value]
+    if pane_in(entry) != truth.pane:
+        wrong.append(f"pane is {pane_in(entry)}, not {truth.pane}")
+    return wrong
+
+
+def live_or_undecided(stage, truth):
+    """Fails unless whosup shows this session live, as it is, or its process as one without a session."""
+    look = stage.look()
+    wrong = differences(look, truth, stage.agent)
+    without = differences_without_session(look, truth, stage.agent)
+    if wrong and without:
+        raise Failed("; ".join(wrong + without) + " | " + shown(look))
 
 
 def no_problems(stage):

@@ -1,7 +1,7 @@
-"""A model of the suite's own on loopback: it speaks three dialects and does as the prompt says.
+"""A model of the suite's own on loopback: it speaks four dialects and does as the prompt says.
 
-Dialects: Anthropic messages, OpenAI responses, OpenAI chat completions; with
-and without streaming. A prompt that holds one of these words steers the turn:
+Dialects: Anthropic messages, OpenAI responses, OpenAI chat completions, Gemini;
+with and without streaming. A prompt that holds one of these words steers the turn:
 
     run-tool{COMMAND}   call the agent's shell tool with COMMAND, so that the agent asks for
                         permission; say "tool done" when its result is there
@@ -27,8 +27,11 @@ BODY_BYTES_MAX = 64 * 1024 * 1024
 REQUESTS_KEPT = 2000
 HOLD_SECONDS_MAX = 180
 DIRECTIVE = re.compile(r"(run-tool|hold-turn)\{([^}\n]*)\}")
-SHELL_TOOLS = ("Bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command", "exec")
+SHELL_TOOLS = ("Bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command", "bash", "exec")
 MODELS = ("claude-opus-4-8", "gpt-5-codex", "mock-model")
+# What Gemini's side questions, which want JSON, may ask for.
+GEMINI_SIDE_ANSWER = {"reasoning": "mock", "model_choice": "flash", "next_speaker": "user",
+                      "complexity_score": 10, "complexity_reasoning": "mock"}
 ANSWER = "This is the mock model."
 
 
@@ -189,6 +192,18 @@ def read_chat(body):
     return _ask("chat", body, prompt, tools, follows)
 
 
+def read_gemini(body):
+    """Reads a Gemini request; a side question that wants JSON counts as one without tools."""
+    contents = body.get("contents") or []
+    parts = (contents[-1].get("parts") or []) if contents else []
+    follows = any("functionResponse" in part for part in parts)
+    functions = [one for tool in body.get("tools") or [] for one in tool.get("functionDeclarations") or []]
+    tools = {one.get("name", ""): one.get("parametersJsonSchema") or one.get("parameters") for one in functions}
+    if (body.get("generationConfig") or {}).get("responseMimeType") == "application/json":
+        tools = {}
+    return _ask("gemini", body, _plain(parts), tools, follows)
+
+
 def _ask(dialect, body, prompt, tools, follows):
     return Ask(dialect=dialect, prompt=prompt, tools=tools, follows_tool=follows,
                streams=bool(body.get("stream")), model=str(body.get("model") or "mock-model"))
@@ -291,10 +306,32 @@ def whole_chat(ask, reply):
             "choices": [{"index": 0, "message": message, "finish_reason": finish}]}
 
 
+def events_of_gemini(ask, reply):
+    """Yields the stream of a Gemini answer."""
+    yield None, whole_gemini(ask, reply)
+
+
+def whole_gemini(ask, reply):
+    """Returns a Gemini answer in one piece."""
+    if reply.tool:
+        part = {"functionCall": {"name": reply.tool, "args": reply.arguments}}
+    elif ask.tools:
+        part = {"text": reply.text}
+    else:
+        part = {"text": json.dumps(GEMINI_SIDE_ANSWER)}
+    usage = {"promptTokenCount": 1234, "candidatesTokenCount": 56, "totalTokenCount": 1290,
+             "cachedContentTokenCount": 1000}
+    candidate = {"content": {"role": "model", "parts": [part]}, "index": 0, "finishReason": "STOP"}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": ask.model,
+            "responseId": uuid.uuid4().hex[:12]}
+
+
 DIALECTS = (
     ("/messages", read_messages, events_of_messages, whole_message),
     ("/responses", read_responses, events_of_responses, whole_response),
     ("/chat/completions", read_chat, events_of_chat, whole_chat),
+    (":generateContent", read_gemini, events_of_gemini, whole_gemini),
+    (":streamGenerateContent", read_gemini, events_of_gemini, whole_gemini),
 )
 
 
@@ -322,6 +359,11 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.split("?")[0].rstrip("/")
         if path.endswith("/count_tokens"):
             return self._json({"input_tokens": 1234})
+        if path.endswith(":countTokens"):
+            return self._json({"totalTokens": 1234})
+        # Gemini asks for a stream by the method, the others in the body.
+        if path.endswith(":streamGenerateContent"):
+            body["stream"] = True
         for suffix, read, events, whole in DIALECTS:
             if path.endswith(suffix):
                 return self._reply(read(body), events, whole)

@@ -26,12 +26,17 @@ class SuiteFault(Exception):
 class Truth:
     """What is so, found out from the process tree and the agent's own doings, never from whosup."""
 
-    session: str
+    # None where nothing tells it yet.
+    session: Optional[str]
     owner: processes.Process
     directory: str
     client: Optional[processes.Process] = None
     pane: Optional[str] = None
     headless: bool = False
+    # Whether its terminal has gone without it.
+    detached: bool = False
+    # A session that the process has left without a trace: it may still be shown.
+    left: Optional[str] = None
 
 
 class Agent:
@@ -44,6 +49,7 @@ class Agent:
     # npm packages at the versions they are pinned to; the first is the agent.
     packages = ()
     quit_command = "/exit"
+    clear_command = "/clear"
     # How whosup may call the phase in which the model works or a human is asked.
     phases_working = ("working",)
     phases_waiting = ("waiting",)
@@ -53,6 +59,12 @@ class Agent:
     lingers_seconds = 0
     # Whether a session's directory is written down before its first prompt.
     tells_directory_at_launch = True
+    # Whether a new session has an id before its first prompt.
+    has_session_at_launch = True
+    # Whether something tells, before a prompt, which session was continued without naming it.
+    tells_continued = True
+    # Whether its process goes with its pane.
+    ends_with_pane = True
 
     def install(self):
         """Installs what the agent needs, or raises `install.CannotInstall`."""
@@ -81,6 +93,10 @@ class Agent:
     def is_ready(self, pane):
         """Tells whether the agent waits for a prompt."""
         raise NotImplementedError
+
+    def is_new(self, pane):
+        """Tells whether the screen shows a conversation without a prompt."""
+        return self.is_ready(pane)
 
     def asks_permission(self, pane):
         """Tells whether the agent asks whether it may run a command."""
@@ -166,6 +182,7 @@ class Run:
         self.directory = directory
         self.process = None
         self.session = None
+        self.left = None
 
     def wait_ready(self):
         """Waits until the agent waits for a prompt, and notes its process."""
@@ -181,7 +198,10 @@ class Run:
                                   lambda: self.agent.process_below(self.pane.shell_pid), LAUNCH_SECONDS)
 
     def settle(self, before, session=None):
-        """Waits until the agent's own files tell which session this is."""
+        """Waits until the agent's own files tell which session this is, if there is one yet."""
+        if session is None and not self.agent.has_session_at_launch:
+            return
+
         def look():
             found = self.agent.session_of(self, before)
             return found if found and session in (None, found) else None
@@ -190,7 +210,7 @@ class Run:
     def truth(self):
         """Returns what is so now."""
         return Truth(session=self.session, owner=self.agent.owner_of(self), directory=self.directory,
-                     client=self.agent.client_of(self), pane=self.pane.id)
+                     client=self.agent.client_of(self), pane=self.pane.id, left=self.left)
 
     def enter(self, text):
         """Types a line, waits until the screen shows it and stands still, and presses Enter."""
@@ -231,14 +251,21 @@ class Run:
         """Makes sure that the text went to the session that this run is held to serve."""
         heard = wait.until("the session that heard the prompt",
                            lambda: self.agent.session_that_heard(self.world, model, text), TURN_SECONDS)
+        if self.session is None:
+            self.session, self.left = heard, None
         if heard != self.session:
             raise SuiteFault(f"{self.agent.name}: {heard} heard the prompt, not {self.session}")
 
     def clear(self):
-        """Leaves the conversation for a new one by `/clear`; returns the id that was left."""
+        """Leaves the conversation for a new one; returns the id that was left."""
         left = self.session
         before = self.agent.sessions_before(self.world)
-        self.enter("/clear")
+        self.enter(self.agent.clear_command)
+        if not self.agent.has_session_at_launch:
+            self.session, self.left = None, left
+            wait.until("a new conversation", lambda: self.agent.is_new(self.pane), TURN_SECONDS,
+                       wait.SLOW_STEP_SECONDS)
+            return left
         wait.until("another session after /clear",
                    lambda: self.agent.session_of(self, before) not in (None, left), LAUNCH_SECONDS)
         self.session = self.agent.session_of(self, before)
