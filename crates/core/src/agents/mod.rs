@@ -3,6 +3,7 @@
 mod adapter;
 mod bad_lines;
 pub mod claude_code;
+pub mod cline;
 pub mod codex;
 pub mod copilot;
 pub mod crush;
@@ -36,6 +37,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &kimi_code::KimiCode,
     &pi::Pi,
     &opencode::OpenCode,
+    &cline::Cline,
     &copilot::Copilot,
     &gemini::Gemini,
     &vibe::Vibe,
