@@ -31,6 +31,14 @@ pub enum TrackError {
         /// Why not.
         source: io::Error,
     },
+    /// An agent's settings can't be used.
+    #[error("cannot use the settings `{}`: {reason}", path.display())]
+    Settings {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// A log was replaced each time that something was appended to it.
     #[error("cannot append to `{}`: it was replaced again and again", path.display())]
     Restless {

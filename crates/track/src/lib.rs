@@ -1,7 +1,7 @@
 //! Records what agents' hooks tell, and ends the sessions whose process is gone.
 //!
-//! The only part of whosup that writes, and it touches nothing but its own
-//! files. For each session there is, below `$XDG_STATE_HOME/whosup/sessions/AGENT`:
+//! The only part of whosup that writes. It touches nothing but its own files, and
+//! agents' settings when a person wants hooks set there. For each session there is, below `$XDG_STATE_HOME/whosup/sessions/AGENT`:
 //!
 //! | File | What it is |
 //! |---|---|
@@ -23,16 +23,19 @@ mod end;
 mod error;
 mod git;
 mod hook_log;
+mod install;
 mod lock;
 mod owner;
 mod receive;
 mod refresh;
+mod settings;
 mod store;
 mod sweep;
 
 pub use end::{Ended, end_session};
 pub use error::TrackError;
 pub use hook_log::note_problem;
+pub use install::{Change, Installed, installed, make, plan_install, plan_uninstall};
 pub use lock::SessionLock;
 pub use owner::{FoundOwner, find_owner};
 pub use receive::{HookWorld, Prompts, receive};

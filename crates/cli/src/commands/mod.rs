@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod hook;
+pub(crate) mod hooks;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pid;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Pid(pid::PidArgs),
     /// Records one event of an agent's hook, read from standard input
     Hook(hook::HookArgs),
+    /// Sets hooks in agents' settings, takes them out, or tells what is set
+    Hooks(hooks::HooksArgs),
     /// Ends the recorded sessions whose process is gone
     Sweep(sweep::SweepArgs),
     /// Lists the supported agents, where they are looked for and what was found
@@ -64,6 +67,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
+        Command::Hooks(arguments) => hooks::run(app, &arguments),
         Command::Sweep(arguments) => sweep::run(app, &arguments),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),

@@ -7,6 +7,7 @@
 mod command_line;
 mod help;
 mod hooks;
+mod hooks_install;
 mod odd_files;
 mod processes;
 mod rights;

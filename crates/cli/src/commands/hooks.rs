@@ -1,0 +1,266 @@
+//! `whosup hooks`
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
+use whosup_core::record::read_records;
+use whosup_core::sidecar::AgentId;
+use whosup_track::{Change, Store, installed, make, plan_install, plan_uninstall};
+
+use crate::app::{App, say};
+use crate::cli::agent_parser;
+use crate::exit::ExitStatus;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup hooks install                 Shows what would be added to which settings, and asks
+  whosup hooks install codex --yes     For one agent, without asking
+  whosup hooks uninstall --dry-run     What would be taken out again
+  whosup hooks status                  What is set, and when something was last heard
+
+What is there stays as it is: comments, order, other hooks, links and modes. `uninstall` leaves the
+bytes of before.";
+
+/// What `hooks` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct HooksArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum Action {
+    /// Sets hooks in agents' settings
+    Install(ChangeArgs),
+    /// Takes them out again
+    Uninstall(ChangeArgs),
+    /// Tells what is set
+    Status(StatusArgs),
+}
+
+/// Which settings, and how.
+#[derive(Debug, Clone, Args)]
+struct ChangeArgs {
+    /// These agents; without any, those that have a home here
+    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    agents: Vec<AgentId>,
+    /// Only tells what it would do
+    #[arg(long)]
+    dry_run: bool,
+    /// Does not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Which settings.
+#[derive(Debug, Clone, Args)]
+struct StatusArgs {
+    /// These agents; without any, those that have a home here
+    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    agents: Vec<AgentId>,
+}
+
+/// Sets hooks, takes them out or tells what is set.
+///
+/// # Errors
+///
+/// If settings can't be understood or written, nobody is there to be asked, or
+/// nobody takes the output.
+pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<ExitStatus> {
+    match &arguments.action {
+        Action::Install(arguments) => change(app, arguments, plan_install),
+        Action::Uninstall(arguments) => change(app, arguments, plan_uninstall),
+        Action::Status(arguments) => status(app, &arguments.agents),
+    }
+}
+
+type Plan =
+    fn(&dyn Adapter, &Path, &Path, &Store) -> Result<Option<Change>, whosup_track::TrackError>;
+
+fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Result<ExitStatus> {
+    let store = Store::of(app.world.machine().environment())?;
+    let program = std::env::current_exe()?;
+    let mut changes = Vec::new();
+    let mut failed = false;
+    for (adapter, home) in homes(app, &arguments.agents)? {
+        match plan(adapter, &home.root, &program, &store) {
+            Ok(planned) => changes.extend(planned),
+            Err(error) => {
+                failed = true;
+                say(
+                    app.err,
+                    &format!("error: {}", text::visible(&error.to_string())),
+                );
+            }
+        }
+    }
+    for change in &changes {
+        show(app, change)?;
+    }
+    let end = if failed {
+        ExitStatus::Failed
+    } else {
+        ExitStatus::Done
+    };
+    if changes.is_empty() {
+        writeln!(app.out, "nothing to change")?;
+        return Ok(end);
+    }
+    if arguments.dry_run || !(arguments.yes || is_agreed(app)?) {
+        writeln!(app.out, "nothing was changed")?;
+        return Ok(end);
+    }
+    for change in &changes {
+        make(change)?;
+        writeln!(app.out, "changed {}", shown(app, &change.path))?;
+        if change.must_be_trusted {
+            let words = "its hooks run once you trust them: start it, and look at what it asks";
+            writeln!(app.out, "{}: {words}", change.agent)?;
+        }
+    }
+    Ok(end)
+}
+
+/// The agents that are meant, in each of their homes. An agent that nobody named
+/// and that has no home here is left out.
+fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
+    let mut found = Vec::new();
+    for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
+        let is_named = agents.contains(&id_of(adapter));
+        if !agents.is_empty() && !is_named {
+            continue;
+        }
+        for home in app.world.homes_of(adapter, &[])? {
+            if is_named || home.root.is_dir() {
+                found.push((adapter, home));
+            }
+        }
+    }
+    if let Some(agent) = agents.iter().find(|agent| {
+        whosup_core::agents::adapter(agent).is_some_and(|adapter| adapter.hooks().is_none())
+    }) {
+        anyhow::bail!("cannot set hooks of {agent}: it has none, or they are not known");
+    }
+    Ok(found)
+}
+
+/// Shows the lines that come and go. Both are the same text but for what is
+/// inserted, so that no line moves.
+fn show(app: &mut App<'_>, change: &Change) -> anyhow::Result<()> {
+    let before = change.before.as_deref().unwrap_or_default();
+    let after = change.after.as_deref().unwrap_or_default();
+    writeln!(app.out, "{}: {}", change.agent, shown(app, &change.path))?;
+    for (sign, line) in differing_lines(before, after) {
+        writeln!(app.out, "{sign} {}", text::visible(line))?;
+    }
+    Ok(())
+}
+
+/// The lines of one text that the other does not have at that place, when one is
+/// the other with lines inserted here and there.
+fn differing_lines<'a>(before: &'a str, after: &'a str) -> Vec<(char, &'a str)> {
+    let (short, long, short_sign, long_sign) = if before.len() <= after.len() {
+        (before, after, '-', '+')
+    } else {
+        (after, before, '+', '-')
+    };
+    let mut found = Vec::new();
+    let mut long = long.lines().peekable();
+    for line in short.lines() {
+        let rest: Vec<&str> = long.clone().collect();
+        match rest.iter().position(|other| *other == line) {
+            Some(at) => {
+                found.extend(rest[..at].iter().map(|line| (long_sign, *line)));
+                long.nth(at);
+            }
+            None => found.push((short_sign, line)),
+        }
+    }
+    found.extend(long.map(|line| (long_sign, line)));
+    found
+}
+
+fn is_agreed(app: &mut App<'_>) -> anyhow::Result<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        anyhow::bail!("cannot ask: standard input is no terminal; give `--yes` or `--dry-run`");
+    }
+    app.out.flush()?;
+    write!(app.err, "Change these files? [y/N] ")?;
+    app.err.flush()?;
+    let mut answer = String::new();
+    stdin.read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
+    let store = Store::of(app.world.machine().environment())?;
+    let program = std::env::current_exe()?;
+    let records = read_records(store.root(), |_| true).found;
+    for (adapter, home) in homes(app, agents)? {
+        let agent = id_of(adapter);
+        let set = match installed(adapter, &home.root, &program) {
+            Ok(set) => set,
+            Err(error) => {
+                say(
+                    app.err,
+                    &format!("error: {}", text::visible(&error.to_string())),
+                );
+                continue;
+            }
+        };
+        let words = match (set.present.len(), set.missing.len()) {
+            (0, _) => "not installed".to_owned(),
+            (_, 0) => "installed".to_owned(),
+            (_, _) => format!("installed in part: {} are missing", set.missing.join(", ")),
+        };
+        let heard = records
+            .iter()
+            .filter(|stored| stored.record.agent == agent && stored.record.home == home.root)
+            .map(|stored| stored.record.last_event_at_ms)
+            .max();
+        let heard = match heard {
+            Some(at_ms) => format!(
+                "last heard {} ago",
+                text::age(app.world.machine().now_ms(), at_ms)
+            ),
+            None if adapter.hooks().is_some_and(|hooks| hooks.must_be_trusted) => {
+                "never heard: are they trusted in the agent?".to_owned()
+            }
+            None => "never heard".to_owned(),
+        };
+        writeln!(
+            app.out,
+            "{agent}: {words}, {heard} ({})",
+            shown(app, &set.path)
+        )?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn shown(app: &App<'_>, path: &Path) -> String {
+    text::path(path, app.world.home())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differing_lines;
+
+    #[test]
+    fn only_lines_that_come_or_go_are_shown() {
+        assert_eq!(
+            differing_lines("a\nb\n", "a\nx\nb\ny\n"),
+            [('+', "x"), ('+', "y")]
+        );
+        assert_eq!(differing_lines("a\nx\nb\n", "a\nb\n"), [('-', "x")]);
+        assert_eq!(
+            differing_lines("a\n", "a,\nx\n"),
+            [('-', "a"), ('+', "a,"), ('+', "x")]
+        );
+        assert!(differing_lines("a\n", "a\n").is_empty());
+    }
+}

@@ -1,0 +1,94 @@
+//! Setting hooks, using them as the agent would, and taking them out.
+
+use serde_json::{Value, json};
+
+use super::shell_agent::{ShellAgent, event, record_of};
+use super::world::World;
+
+#[test]
+fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
+    let world = World::new();
+    let before = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
+    let settings = world.write(".claude/settings.json", before);
+    let said = world.run(["hooks", "status"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let line = "claude-code: not installed, never heard (~/.claude/settings.json)\n";
+    assert_eq!(said.out, line);
+
+    let said = world.run(["hooks", "install", "--dry-run"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(
+        said.out.contains("+     \"SessionStart\": ["),
+        "{}",
+        said.out
+    );
+    assert!(said.out.ends_with("nothing was changed\n"), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+
+    // Nobody can be asked.
+    let said = world.run(["hooks", "install"]);
+    assert_eq!(said.status, 2, "{}", said.out);
+    assert!(said.err.contains("--yes"), "{}", said.err);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+
+    let said = world.run(["hooks", "install", "--yes"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let with = std::fs::read_to_string(&settings).unwrap();
+    assert!(with.contains("// mine"), "{with}");
+    let said = world.run(["hooks", "install", "claude-code", "--yes"]);
+    assert_eq!(said.out, "nothing to change\n");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), with);
+
+    // The agent runs what the settings say.
+    let plain: String = with
+        .lines()
+        .filter(|line| !line.contains("// mine"))
+        .collect();
+    let value: Value = serde_json::from_str(&plain).unwrap();
+    let command = value["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+        .as_str()
+        .unwrap();
+    let mut agent = ShellAgent::start(&world);
+    let told = event(
+        &world,
+        &world.s1,
+        "SessionStart",
+        json!({"source": "startup"}),
+    );
+    let payload = agent.payload(&told);
+    let line = format!("{command} < '{}'", payload.display());
+    assert_eq!(agent.run(&line), ("0".to_owned(), String::new()));
+    assert_eq!(record_of(&world, &world.s1)["owner"]["pid"], agent.pid());
+    let said = world.run(["hooks", "status"]);
+    assert!(
+        said.out.starts_with("claude-code: installed, last heard "),
+        "{}",
+        said.out
+    );
+
+    let said = world.run(["hooks", "uninstall", "--yes"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+    assert_eq!(
+        world.run(["hooks", "uninstall", "--yes"]).out,
+        "nothing to change\n"
+    );
+}
+
+#[test]
+fn settings_that_can_not_be_understood_stop_no_other_agent() {
+    let world = World::new();
+    let broken = world.write(".claude/settings.json", "{");
+    world.write(".codex/config.toml", "");
+    let said = world.run(["hooks", "install", "--yes"]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("settings.json"), "{}", said.err);
+    assert!(
+        said.out
+            .contains("Codex: its hooks run once you trust them"),
+        "{}",
+        said.out
+    );
+    assert_eq!(std::fs::read_to_string(broken).unwrap(), "{");
+    assert!(world.home().join(".codex/hooks.json").exists());
+}

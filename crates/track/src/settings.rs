@@ -1,0 +1,129 @@
+//! Adds hooks to an agent's settings, and takes them out again.
+//!
+//! Adding only ever inserts: every byte that was there stays, comments, order and
+//! blanks included. What was inserted is remembered, so that taking it out leaves
+//! the bytes of before; where the agent has written its settings anew since, our
+//! hooks are found by their command.
+
+mod json;
+mod json_text;
+mod toml_text;
+
+use std::collections::BTreeMap;
+
+use whosup_core::agents::SettingsForm;
+
+/// Text that is inserted, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Insertion {
+    /// The offset in the text of before, in bytes.
+    pub(crate) at: usize,
+    /// What is inserted.
+    pub(crate) text: String,
+}
+
+/// Why settings can't be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct SettingsError(pub(crate) String);
+
+/// The events that settings have our hooks for already.
+pub(crate) fn present(
+    form: SettingsForm,
+    text: &str,
+    events: &[&str],
+    command: &str,
+) -> Result<Vec<String>, SettingsError> {
+    match form {
+        SettingsForm::JsonGroups => json::present(text, events, command),
+        SettingsForm::TomlTables => Ok(toml_text::present(text, events, command)),
+    }
+}
+
+/// What has to be inserted for hooks of `events` that run `command`.
+pub(crate) fn insertions(
+    form: SettingsForm,
+    text: &str,
+    events: &[&str],
+    command: &str,
+) -> Result<Vec<Insertion>, SettingsError> {
+    if events.is_empty() {
+        return Ok(Vec::new());
+    }
+    match form {
+        SettingsForm::JsonGroups => json::insertions(text, events, command),
+        SettingsForm::TomlTables => toml_text::insertions(text, events, command),
+    }
+}
+
+/// The text with everything inserted.
+pub(crate) fn apply(text: &str, insertions: &[Insertion]) -> String {
+    let mut sorted: Vec<&Insertion> = insertions.iter().collect();
+    sorted.sort_by_key(|insertion| insertion.at);
+    let mut whole = String::with_capacity(text.len());
+    let mut from = 0;
+    for insertion in sorted {
+        whole.push_str(&text[from..insertion.at]);
+        whole.push_str(&insertion.text);
+        from = insertion.at;
+    }
+    whole.push_str(&text[from..]);
+    whole
+}
+
+/// Where each insertion is once all are made.
+pub(crate) fn places(insertions: &[Insertion]) -> Vec<Insertion> {
+    let mut sorted = insertions.to_vec();
+    sorted.sort_by_key(|insertion| insertion.at);
+    let mut before = 0;
+    for insertion in &mut sorted {
+        insertion.at += before;
+        before += insertion.text.len();
+    }
+    sorted
+}
+
+/// The text without what was inserted: by its places if `len` says that the text
+/// is as it was then, else by its words. `None` if some of it is no longer there,
+/// or is there more often.
+pub(crate) fn without(text: &str, inserted: &[Insertion], len: usize) -> Option<String> {
+    let is_in_place = |one: &Insertion| {
+        let there = text.get(one.at..one.at.saturating_add(one.text.len()));
+        there == Some(one.text.as_str())
+    };
+    let mut text = text.to_owned();
+    if text.len() == len && inserted.iter().all(is_in_place) {
+        let mut inserted: Vec<&Insertion> = inserted.iter().collect();
+        inserted.sort_by_key(|one| std::cmp::Reverse(one.at));
+        for one in inserted {
+            text.replace_range(one.at..one.at + one.text.len(), "");
+        }
+        return Some(text);
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for one in inserted.iter().filter(|one| !one.text.is_empty()) {
+        *counts.entry(&one.text).or_default() += 1;
+    }
+    // The longest first: a shorter one may be a part of it.
+    let mut chunks: Vec<_> = counts.into_iter().collect();
+    chunks.sort_by_key(|(chunk, _)| std::cmp::Reverse(chunk.len()));
+    for (chunk, count) in chunks {
+        if text.matches(chunk).count() != count {
+            return None;
+        }
+        text = text.replace(chunk, "");
+    }
+    Some(text)
+}
+
+/// The text without the hooks that run `command`, wherever they stand.
+pub(crate) fn without_command(
+    form: SettingsForm,
+    text: &str,
+    command: &str,
+) -> Result<String, SettingsError> {
+    match form {
+        SettingsForm::JsonGroups => json::without_command(text, command),
+        SettingsForm::TomlTables => toml_text::without_command(text, command),
+    }
+}
