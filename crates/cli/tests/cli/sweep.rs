@@ -273,3 +273,146 @@ fn gone_pid() -> u32 {
     child.wait().unwrap();
     child.id()
 }
+
+/// Runs a line of shell as root in namespaces of its own; `None`, said aloud,
+/// where that can't be done.
+fn unshared(world: &World, options: &[&str], line: &str) -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root to unshare");
+        return None;
+    }
+    let output = Command::new("unshare")
+        .args(options)
+        .args(["sh", "-c", line])
+        .env_clear()
+        .env("HOME", world.home())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => Some(String::from_utf8(output.stdout).unwrap()),
+        Ok(output) => {
+            eprintln!("skipped: namespaces can't be made here: {output:?}");
+            None
+        }
+        Err(error) => {
+            eprintln!("skipped: there is no unshare: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_container_ends_nothing_of_the_host_dead_or_alive() {
+    let world = World::new();
+    let mut live = ShellAgent::start(&world);
+    live.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    let mut dead = ShellAgent::start(&world);
+    dead.hook(&event(
+        &world,
+        &world.s2,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    dead.kill();
+    let line = format!("'{WHOSUP}' sweep");
+    let options = ["--pid", "--fork", "--mount-proc"];
+    let Some(said) = unshared(&world, &options, &line) else {
+        return;
+    };
+    assert_eq!(said, "nothing to end\n");
+    for session in [&world.s1, &world.s2] {
+        assert_eq!(record_of(&world, session)["phase"], "working");
+    }
+    // The old `/proc` in a new namespace shows nothing that means anything.
+    let Some(said) = unshared(&world, &["--pid", "--fork"], &line) else {
+        return;
+    };
+    assert_eq!(said, "nothing to end\n");
+    assert_eq!(record_of(&world, &world.s2)["phase"], "working");
+    // The host knows.
+    let said = world.run(["sweep"]).out;
+    assert!(
+        said.contains(&world.s2) && !said.contains(&world.s1),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
+    let world = World::new();
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::copy("/bin/sh", &program).unwrap();
+    let payload = world.root().join("payload");
+    let told = event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    );
+    std::fs::write(&payload, told.to_string()).unwrap();
+    // The agent in the container sweeps as well, while it lives.
+    let inner = format!(
+        "'{WHOSUP}' hook claude-code < '{}'; '{WHOSUP}' sweep; cat '{}'",
+        payload.display(),
+        file_of(&world, &world.s1, "json").display(),
+    );
+    let line = format!("'{}' -c \"{inner}; true\"; true", program.display());
+    let options = ["--pid", "--fork", "--mount-proc"];
+    let Some(said) = unshared(&world, &options, &line) else {
+        return;
+    };
+    assert!(said.starts_with("nothing to end\n"), "{said}");
+    let record: Value = serde_json::from_str(said.lines().nth(1).unwrap()).unwrap();
+    assert!(record["owner"]["pid"].as_u64().unwrap() < 10, "{record}");
+    // The container has gone with all its processes; its PIDs mean nothing here.
+    let said = world.run(["sweep"]);
+    let record = record_of(&world, &world.s1);
+    assert_eq!(record["phase"], "working", "{}", said.out);
+}
+
+#[test]
+fn somebody_who_may_see_no_process_of_others_ends_nothing() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    let mut dead = ShellAgent::start(&world);
+    dead.hook(&event(
+        &world,
+        &world.s2,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    dead.kill();
+    let before = std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap();
+    // They own the records and may write them.
+    let line = format!(
+        "mount -t proc -o hidepid=2 none /proc && chmod -R a+rX '{root}' && \
+         cp '{WHOSUP}' '{root}/whosup' && \
+         chown -R 65534:65534 '{home}' && \
+         setpriv --reuid=65534 --regid=65534 --clear-groups '{root}/whosup' sweep",
+        root = world.root().display(),
+        home = world.home().display(),
+    );
+    let Some(said) = unshared(&world, &["--mount"], &line) else {
+        return;
+    };
+    assert_eq!(said, "nothing to end\n");
+    assert_eq!(
+        std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap(),
+        before
+    );
+    assert_eq!(record_of(&world, &world.s2)["phase"], "working");
+}
