@@ -96,11 +96,14 @@ impl<'a> Reading<'a> {
         let sessions = std::mem::take(&mut self.sessions);
         let mut sketches = Vec::new();
         for (id, told) in &sessions {
-            let is_wanted = *self.look.depth == Depth::All
-                || self.seekers().any(|seeker| fits(seeker, id, told));
-            if is_wanted {
-                sketches.push(self.sketch(id, told, &launched));
+            let may_be_served = self.seekers().any(|seeker| fits(seeker, id, told));
+            let mut sketch = self.sketch(id, told);
+            if may_be_served {
+                self.tell_apart(&mut sketch, told, &launched);
+            } else if *self.look.depth == Depth::Live {
+                continue;
             }
+            sketches.push(sketch);
         }
         Found {
             found: AgentScan {
@@ -204,8 +207,7 @@ impl<'a> Reading<'a> {
             .collect()
     }
 
-    fn sketch(&mut self, id: &SessionId, told: &Told, launched: &[Launch<'_>]) -> Sketch {
-        let its = launched.iter().find(|launch| launch.session == *id);
+    fn sketch(&self, id: &SessionId, told: &Told) -> Sketch {
         let mut sketch = Sketch::new(SessionKey {
             agent: AGENT,
             session: id.clone(),
@@ -216,7 +218,20 @@ impl<'a> Reading<'a> {
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.outline.last_at_ms;
         sketch.transcript = Some(told.path.clone());
-        sketch.is_first_of_a_process = its.is_some() || told.outline.is_prompted_at_birth;
+        sketch
+    }
+
+    /// Adds what tells more closely which of the processes that fit has it.
+    fn tell_apart(&mut self, sketch: &mut Sketch, told: &Told, launched: &[Launch<'_>]) {
+        let its = launched
+            .iter()
+            .find(|launch| launch.session == sketch.key.session);
+        let is_prompted_at_birth = told.outline.is_prompted_at_birth;
+        sketch.is_first_of_a_process = its.is_some() || is_prompted_at_birth;
+        let is_run = |its: &Launch<'_>| its.process.process.tty.is_none();
+        if is_prompted_at_birth && its.is_some_and(is_run) {
+            sketch.is_headless = Some(true);
+        }
         let read = TranscriptFile::open(&told.path)
             .and_then(|file| transcript::name_and_is_prompted_once(&file));
         let (name, is_prompted_once) = read.unwrap_or_else(|error| {
@@ -224,17 +239,13 @@ impl<'a> Reading<'a> {
             (None, false)
         });
         sketch.terminal_title = name.and_then(|name| terminal_title(&name, told));
-        let is_run = |its: &Launch<'_>| its.process.process.tty.is_none();
-        if told.outline.is_prompted_at_birth && its.is_some_and(is_run) {
-            sketch.is_headless = Some(true);
-        }
-        let is_of_a_run = told.outline.is_prompted_at_birth && is_prompted_once;
         sketch.possible_owners = match its {
             Some(its) => Some(BTreeSet::from([its.process.process.pid])),
-            None if is_of_a_run => Some(self.pids(|seeker| is_launch(seeker, told))),
-            None => self.without_those_elsewhere(id, told, launched),
+            None if is_prompted_at_birth && is_prompted_once => {
+                Some(self.pids(|seeker| is_launch(seeker, told)))
+            }
+            None => self.without_those_elsewhere(&sketch.key.session, told, launched),
         };
-        sketch
     }
 
     /// The processes that fit a session, where some that do were in the session
