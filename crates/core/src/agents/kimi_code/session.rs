@@ -189,7 +189,7 @@ impl<'a> Reading<'a> {
     fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) {
         let mut sessions = Vec::new();
         for (id, path) in self.sessions_in(folder) {
-            sessions.push(self.read_session(id, path));
+            sessions.push(self.read_session(id, path, !seekers.is_empty()));
         }
         let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
         let unprompted_at_ms = unprompted_born.filter_map(Told::born_at_ms).max();
@@ -215,6 +215,10 @@ impl<'a> Reading<'a> {
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.dates.last_at_ms;
         sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
+        if seekers.is_empty() {
+            self.sketches.insert(told.id.clone(), sketch);
+            return;
+        }
         sketch.is_first_of_a_process = told.dates.is_made_by_a_prompt(told.born_at_ms());
         // Whoever went over to an unprompted session still shows the title of
         // the one that was left.
@@ -279,16 +283,20 @@ impl<'a> Reading<'a> {
         sessions
     }
 
-    fn read_session(&mut self, id: SessionId, path: PathBuf) -> Told {
+    /// Reads one session: when things happened in it too, where somebody may
+    /// serve it.
+    fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> Told {
         let file = path.join(state::FILE);
         let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
             self.problem(&file, message);
             None
         });
         let file = path.join(WIRE);
-        let (dates, has_wire) = match TranscriptFile::open(&file)
-            .and_then(|file| wire::read_dates(&file))
-        {
+        let read = |file: &TranscriptFile| match may_be_served {
+            true => wire::read_dates(file),
+            false => Ok(Dates::default()),
+        };
+        let (dates, has_wire) = match TranscriptFile::open(&file).and_then(|file| read(&file)) {
             Ok(dates) => (dates, true),
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Dates::default(), false),
             Err(error) => {

@@ -10,7 +10,7 @@ use whosup_sidecar::file::ReadFileError;
 
 use super::launch::match_launches;
 use super::session_dir::{folder_of, moved_to};
-use super::transcript::{self, Outline};
+use super::transcript::{self, Header, Outline};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
@@ -42,12 +42,13 @@ pub(super) struct Reading<'a> {
 struct Told {
     path: PathBuf,
     work_dir: Option<PathBuf>,
+    header: Header,
     outline: Outline,
 }
 
 impl Told {
     const fn born_at_ms(&self) -> Option<i64> {
-        self.outline.header.born_at_ms
+        self.header.born_at_ms
     }
 
     fn last_at_ms(&self) -> Option<i64> {
@@ -150,8 +151,8 @@ impl<'a> Reading<'a> {
     }
 
     fn read_session(&mut self, path: &Path) {
-        let outline = match TranscriptFile::open(path).and_then(|file| transcript::outline(&file)) {
-            Ok(Some(outline)) => outline,
+        let told = match self.read_told(path) {
+            Ok(Some(told)) => told,
             Ok(None) => {
                 self.problem(path, "its first line is not that of a session");
                 return;
@@ -163,26 +164,39 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
-        let id = match SessionId::parse(&outline.header.id) {
+        let id = match SessionId::parse(&told.header.id) {
             Ok(id) => id,
             Err(error) => {
                 self.problem(path, error);
                 return;
             }
         };
-        let told = Told {
-            path: path.to_owned(),
-            work_dir: outline.header.work_dir.as_deref().map(PathBuf::from),
-            outline,
-        };
         // Of two files with one id (somebody copied it), the one that went on.
         let is_older = self
             .sessions
             .get(&id)
-            .is_some_and(|other| other.outline.last_at_ms > told.outline.last_at_ms);
+            .is_some_and(|other| other.last_at_ms() > told.last_at_ms());
         if !is_older {
             self.sessions.insert(id, told);
         }
+    }
+
+    /// Reads one session: how it went on too, where somebody may serve it.
+    fn read_told(&self, path: &Path) -> Result<Option<Told>, TranscriptError> {
+        let file = TranscriptFile::open(path)?;
+        let Some(header) = transcript::header(&file)? else {
+            return Ok(None);
+        };
+        let mut told = Told {
+            path: path.to_owned(),
+            work_dir: header.work_dir.as_deref().map(PathBuf::from),
+            header,
+            outline: Outline::default(),
+        };
+        if self.seekers().any(|seeker| is_beside(seeker, &told)) {
+            told.outline = transcript::outline(&file, &told.header)?;
+        }
+        Ok(Some(told))
     }
 
     /// The processes that were launched with a session.

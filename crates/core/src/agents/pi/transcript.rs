@@ -10,7 +10,12 @@ use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
 
-/// How much of the beginning is read for the first line and the first prompt.
+/// How much of the beginning is read for the first line.
+const HEADER_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 64 * 1024,
+    lines_max: 1,
+};
+/// How much of the beginning is read for the first prompt.
 const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 32,
@@ -37,22 +42,25 @@ pub(super) struct Header {
     pub(super) born_at_ms: Option<i64>,
 }
 
-/// What a scan needs to know of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a scan needs to know of a session that somebody may serve.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outline {
-    pub(super) header: Header,
     pub(super) last_at_ms: Option<i64>,
     /// Its first prompt came with its birth: it was in the arguments.
     pub(super) is_prompted_at_birth: bool,
 }
 
-/// Reads who and when; `None` if it has no first line of a session.
-pub(super) fn outline(file: &TranscriptFile) -> Result<Option<Outline>, TranscriptError> {
+/// Reads the first line; `None` if it is not that of a session.
+pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
+    let head = file.head(HEADER_BOUNDS)?;
+    let first = head.lines.iter().flat_map(|line| line.json().values).next();
+    Ok(first.and_then(|record| header_of(&record)))
+}
+
+/// Reads how it began and when it went on.
+pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline, TranscriptError> {
     let head = file.head(HEAD_BOUNDS)?;
     let mut records = head.lines.iter().flat_map(|line| line.json().values);
-    let Some(header) = records.next().and_then(|record| header_of(&record)) else {
-        return Ok(None);
-    };
     let prompted = records
         .find(|record| role(record) == Some("user"))
         .and_then(|record| at_ms(&record));
@@ -68,12 +76,11 @@ pub(super) fn outline(file: &TranscriptFile) -> Result<Option<Outline>, Transcri
             break;
         }
     }
-    Ok(Some(Outline {
-        header,
+    Ok(Outline {
         last_at_ms,
         is_prompted_at_birth: took_ms
             .is_some_and(|took_ms| (0..=PROMPT_AT_BIRTH_MS_MAX).contains(&took_ms)),
-    }))
+    })
 }
 
 /// Its name, and whether it has had one prompt only, as far back as is read.

@@ -70,13 +70,14 @@ fn the_last_message_tells_the_phase() {
 #[test]
 fn an_outline_has_the_first_line_and_the_last_date() {
     let (_directory, file) = file_of(&[HEADER, MODEL, PROMPT, REPLY, NAME]);
-    let outline = outline(&file).expect("a file").expect("a session");
+    let header = header(&file).expect("a file").expect("a session");
+    let outline = outline(&file, &header).expect("a file");
     let right = Header {
         id: "01a2".to_owned(),
         work_dir: Some("/home/dev/app".to_owned()),
         born_at_ms: Some(BORN),
     };
-    assert_eq!(outline.header, right);
+    assert_eq!(header, right);
     assert_eq!(outline.last_at_ms, Some(BORN + 48_210));
     assert!(!outline.is_prompted_at_birth);
 }
@@ -85,8 +86,8 @@ fn an_outline_has_the_first_line_and_the_last_date() {
 fn a_prompt_of_the_arguments_comes_with_the_birth() {
     let at_once = PROMPT.replace("21:03:11.145", "21:02:29.769");
     let (_directory, file) = file_of(&[HEADER, MODEL, &at_once, REPLY]);
-    let found = outline(&file).expect("a file").expect("a session");
-    assert!(found.is_prompted_at_birth);
+    let first = header(&file).expect("a file").expect("a session");
+    assert!(outline(&file, &first).expect("a file").is_prompted_at_birth);
     assert_eq!(
         name_and_is_prompted_once(&file).expect("a file"),
         (None, true)
@@ -94,8 +95,7 @@ fn a_prompt_of_the_arguments_comes_with_the_birth() {
     // What a fork copied is older than the fork.
     let copied = PROMPT.replace("21:03:11.145", "20:00:00.000");
     let (_directory, file) = file_of(&[HEADER, &copied, REPLY, PROMPT, REPLY, NAME]);
-    let found = outline(&file).expect("a file").expect("a session");
-    assert!(!found.is_prompted_at_birth);
+    assert!(!outline(&file, &first).expect("a file").is_prompted_at_birth);
     let name = Some("the fix".to_owned());
     assert_eq!(
         name_and_is_prompted_once(&file).expect("a file"),
@@ -113,7 +113,7 @@ fn what_does_not_begin_as_a_session_is_none() {
         &[],
     ] {
         let (_directory, file) = file_of(lines);
-        assert_eq!(outline(&file).expect("a file"), None, "{lines:?}");
+        assert_eq!(header(&file).expect("a file"), None, "{lines:?}");
     }
 }
 
