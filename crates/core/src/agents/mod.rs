@@ -7,6 +7,7 @@ pub mod cline;
 pub mod codex;
 pub mod copilot;
 pub mod crush;
+pub mod droid;
 mod folder;
 pub mod gemini;
 mod held;
@@ -42,6 +43,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &gemini::Gemini,
     &vibe::Vibe,
     &crush::Crush,
+    &droid::Droid,
 ];
 
 /// Finds the adapter of an agent.

@@ -1,0 +1,301 @@
+//! One home of Droid: its transcripts, and which of them its processes may
+//! have open.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
+
+use super::process::{is_headless, named, named_work_dir};
+use super::transcript::{Tail, read_head, read_tail};
+use super::{AGENT, sessions_in};
+use crate::agents::bad_lines::BadLines;
+use crate::agents::folder::names_in;
+use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+};
+use crate::phase::Phase;
+use crate::problem::{Found, Problem};
+use crate::transcript::TranscriptFile;
+
+/// How many folders of projects are looked at.
+const FOLDERS_MAX: usize = 20_000;
+/// How many entries of one folder are looked at.
+const ENTRIES_MAX: usize = 100_000;
+/// The folder of asides, which are forks that nobody resumes.
+const ASIDES: &str = "btw";
+
+/// Reads the claims and sketches of one home.
+pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+    let processes: Vec<&AgentProcess> = look
+        .processes_of(home)
+        .filter(|process| process.role == Role::Session)
+        .collect();
+    let is_anybody_there = !processes.is_empty();
+    let mut scanning = Scanning {
+        home,
+        root: sessions_in(&home.root),
+        placement: look.machine.mounts().placement_of(&home.root),
+        folders: processes.iter().filter_map(|its| folder_of(its)).collect(),
+        named: processes
+            .iter()
+            .filter_map(|its| named(&its.program()))
+            .collect(),
+        since_ms: processes
+            .iter()
+            .map(|process| process.process.began_at_ms.clone().unwrap_or(i64::MIN))
+            .min(),
+        processes,
+        claims: Vec::new(),
+        sketches: BTreeMap::new(),
+        problems: Vec::new(),
+    };
+    if *look.depth == Depth::All {
+        for folder in scanning.all_folders() {
+            scanning.add_folder(&folder, Depth::All);
+        }
+    } else if is_anybody_there {
+        let folders: Vec<String> = scanning.folders.iter().cloned().collect();
+        for folder in &folders {
+            scanning.add_folder(folder, Depth::Live);
+        }
+        scanning.add_named();
+    }
+    Found {
+        found: AgentScan {
+            claims: scanning.claims,
+            sketches: scanning.sketches.into_values().collect(),
+        },
+        problems: scanning.problems,
+    }
+}
+
+struct Scanning<'a> {
+    home: &'a Home,
+    root: PathBuf,
+    placement: crate::claim::Placement,
+    /// The folders of the directories that its processes work in.
+    folders: BTreeSet<String>,
+    /// What the arguments of its processes name.
+    named: BTreeSet<&'a str>,
+    /// When the first of its processes began; `None` if there is none.
+    since_ms: Option<i64>,
+    processes: Vec<&'a AgentProcess>,
+    claims: Vec<Claim>,
+    sketches: BTreeMap<SessionId, Sketch>,
+    problems: Vec<Problem>,
+}
+
+/// Tells whether a process may have the session with this transcript: its
+/// arguments name it, or it works in the directory of its folder.
+pub(super) fn may_have(process: &AgentProcess, transcript: &Path) -> bool {
+    let is_named = || {
+        let stem = transcript.file_stem().and_then(|stem| stem.to_str());
+        stem.is_some() && named(&process.program()) == stem
+    };
+    let is_in_folder = || {
+        let folder = transcript.parent().and_then(Path::file_name);
+        folder.is_some() && folder_of(process).as_deref() == folder.and_then(|name| name.to_str())
+    };
+    is_named() || is_in_folder()
+}
+
+/// The name of the folder that a process's sessions are in: its directory,
+/// with hyphens for slashes.
+fn folder_of(process: &AgentProcess) -> Option<String> {
+    let named = named_work_dir(&process.program());
+    let work_dir = named.as_deref().or(process.work_dir())?;
+    let real = work_dir.canonicalize();
+    let path = real.as_deref().unwrap_or(work_dir).to_str()?;
+    let path = path.trim_matches('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    Some(format!("-{}", parts.join("-")))
+}
+
+impl Scanning<'_> {
+    /// Every folder of projects; the empty name stands for the root, where
+    /// early releases put all sessions.
+    fn all_folders(&mut self) -> Vec<String> {
+        let root = self.root.clone();
+        let mut folders = vec![String::new()];
+        folders.extend(self.names(&root, FOLDERS_MAX));
+        folders.retain(|name| name != ASIDES && self.root.join(name).is_dir());
+        folders
+    }
+
+    fn names(&mut self, directory: &Path, entries_max: usize) -> Vec<String> {
+        match names_in(directory, entries_max) {
+            Ok(names) => {
+                if names.is_cut {
+                    let message = format!("more than {entries_max} entries: the rest is left out");
+                    self.problems.push(Problem::at(&AGENT, directory, message));
+                }
+                names.texts().map(str::to_owned).collect()
+            }
+            Err(error) => {
+                let message = format!("cannot list this directory: {error}");
+                self.problems.push(Problem::at(&AGENT, directory, message));
+                Vec::new()
+            }
+        }
+    }
+
+    fn add_folder(&mut self, folder: &str, depth: Depth) {
+        let directory = self.root.join(folder);
+        for name in self.names(&directory, ENTRIES_MAX) {
+            let Some(id) = name.strip_suffix(".jsonl") else {
+                continue;
+            };
+            let path = directory.join(&name);
+            let facts = match facts(&path, Links::Follow) {
+                Ok(facts) => facts,
+                Err(ReadFileError::NotFound { .. }) => continue,
+                Err(error) => {
+                    self.problems
+                        .push(Problem::at(&AGENT, &path, error.reason()));
+                    continue;
+                }
+            };
+            let may_be_open = self.may_be_open(folder, id, &facts);
+            if may_be_open || depth == Depth::All {
+                self.add(id, &path, may_be_open);
+            }
+        }
+    }
+
+    /// Sessions of other directories that arguments name.
+    fn add_named(&mut self) {
+        let is_missing = |id: &&&str| {
+            let parsed = SessionId::parse(id);
+            parsed.is_ok_and(|id| !self.sketches.contains_key(&id))
+        };
+        let missing: Vec<String> = self
+            .named
+            .iter()
+            .filter(is_missing)
+            .map(|id| (*id).to_owned())
+            .collect();
+        if missing.is_empty() {
+            return;
+        }
+        for folder in self.all_folders() {
+            for id in &missing {
+                let path = self.root.join(&folder).join(format!("{id}.jsonl"));
+                if facts(&path, Links::Follow).is_ok() {
+                    self.add(id, &path, true);
+                }
+            }
+        }
+    }
+
+    /// A process names it, or works in its directory and may have written to
+    /// it. (A file that was changed before can't have records since.)
+    fn may_be_open(&self, folder: &str, id: &str, facts: &FileFacts) -> bool {
+        let is_since = || {
+            let since = self.since_ms.zip(facts.modified_ms);
+            since.is_some_and(|(began, modified)| modified >= began)
+        };
+        self.named.contains(id) || (self.folders.contains(folder) && is_since())
+    }
+
+    fn add(&mut self, id: &str, path: &Path, may_be_open: bool) {
+        let id = match SessionId::parse(id) {
+            Ok(id) => id,
+            Err(error) => {
+                let message = format!("its name is no session's: {error}");
+                self.problems.push(Problem::at(&AGENT, path, message));
+                return;
+            }
+        };
+        if self.sketches.contains_key(&id) {
+            return;
+        }
+        let mut bad = BadLines::default();
+        let read = TranscriptFile::open(path)
+            .and_then(|file| Ok((read_head(&file, &mut bad)?, read_tail(&file, &mut bad)?)));
+        let (head, tail) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                self.problems
+                    .push(Problem::at(&AGENT, path, error.reason()));
+                return;
+            }
+        };
+        if let Some(message) = bad.message() {
+            self.problems.push(Problem::at(&AGENT, path, message));
+        }
+        if head.id.as_deref().is_some_and(|own| own != id.as_str()) {
+            let message = "the id in its first line is not that of its name";
+            self.problems.push(Problem::at(&AGENT, path, message));
+            return;
+        }
+        let parent = head
+            .parent
+            .as_deref()
+            .and_then(|parent| SessionId::parse(parent).ok());
+        let mut sketch = Sketch {
+            parent: parent.filter(|parent| *parent != id),
+            work_dir: head.work_dir,
+            born_at_ms: head.first_at_ms,
+            last_record_at_ms: tail.last_at_ms,
+            transcript: Some(path.to_owned()),
+            title: head.title.filter(|_| head.is_title_given),
+            started_at_ms: head.first_at_ms,
+            ..Sketch::new(SessionKey {
+                agent: AGENT,
+                session: id.clone(),
+                home: self.home.root.clone(),
+            })
+        };
+        if sketch.parent.is_some() {
+            self.claims
+                .extend(self.claim_of_ended(&sketch, &tail, may_be_open));
+        } else if may_be_open {
+            sketch.pairing = PairingRule::Owner;
+            let mut its = self.processes.iter().filter(|its| may_have(its, path));
+            sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
+        }
+        self.sketches.insert(id, sketch);
+    }
+
+    /// A sub-agent has ended once its last message has ended its turn, or
+    /// nobody can have written to it who is there now.
+    fn claim_of_ended(&self, sketch: &Sketch, tail: &Tail, may_be_open: bool) -> Option<Claim> {
+        let says = if !may_be_open {
+            "nothing was written to it since a process of this agent began"
+        } else if tail.phase == Some(Phase::Idle) {
+            "its last message has ended its turn"
+        } else {
+            return None;
+        };
+        Some(Claim {
+            key: sketch.key.clone(),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: tail.last_at_ms,
+            modified_at_ms: None,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: Trust::Trusted,
+            placement: self.placement,
+            evidence: Evidence {
+                kind: EvidenceKind::Transcript,
+                path: sketch.transcript.clone(),
+                says: says.to_owned(),
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests make their own files and processes"
+)]
+#[path = "scan_tests.rs"]
+mod tests;
