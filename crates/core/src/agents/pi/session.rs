@@ -42,6 +42,8 @@ pub(super) struct Reading<'a> {
 struct Told {
     path: PathBuf,
     work_dir: Option<PathBuf>,
+    /// Where that really is, if there are processes to compare it with.
+    real_dir: Option<PathBuf>,
     header: Header,
     outline: Outline,
 }
@@ -187,9 +189,13 @@ impl<'a> Reading<'a> {
         let Some(header) = transcript::header(&file)? else {
             return Ok(None);
         };
+        let work_dir = header.work_dir.as_deref().map(PathBuf::from);
+        let has_seekers = self.seekers().next().is_some();
+        let real_dir = work_dir.as_deref().filter(|_| has_seekers);
         let mut told = Told {
             path: path.to_owned(),
-            work_dir: header.work_dir.as_deref().map(PathBuf::from),
+            real_dir: real_dir.and_then(|dir| dir.canonicalize().ok()),
+            work_dir,
             header,
             outline: Outline::default(),
         };
@@ -317,8 +323,6 @@ fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
 
 /// Both work in one directory, which may have several names.
 fn is_beside(seeker: &AgentProcess, told: &Told) -> bool {
-    let (Some(its), Some(work_dir)) = (seeker.work_dir(), told.work_dir.as_deref()) else {
-        return false;
-    };
-    its == work_dir || work_dir.canonicalize().is_ok_and(|real| real == its)
+    let its = seeker.work_dir();
+    its.is_some() && (its == told.work_dir.as_deref() || its == told.real_dir.as_deref())
 }
