@@ -140,7 +140,10 @@ impl Commands for SystemCommands {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "commands are bounded by real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "commands are bounded by real time"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -55,8 +55,8 @@ impl Environment {
         reason = "the one place that reads the environment"
     )]
     pub fn here() -> Self {
-        let variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         let cwd = std::env::current_dir().ok();
         Self::new(home, cwd, variables)

@@ -88,7 +88,10 @@ fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
         if draft.sketch.parent.is_some() {
             continue;
         }
-        for claim in draft.live_claims().filter(|claim| claim.claim.serving == Serving::One) {
+        for claim in draft
+            .live_claims()
+            .filter(|claim| claim.claim.serving == Serving::One)
+        {
             if let Some(process) = &claim.process {
                 sessions_of
                     .entry(process_key(process))

@@ -16,8 +16,27 @@ const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
 
 /// File systems that other machines may write to as well.
 const SHARED_TYPES: &[&str] = &[
-    "9p", "afs", "beegfs", "ceph", "cifs", "coda", "drvfs", "gfs2", "glusterfs", "gpfs", "lustre",
-    "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "vboxsf", "virtiofs",
+    "9p",
+    "afs",
+    "beegfs",
+    "ceph",
+    "cifs",
+    "coda",
+    "drvfs",
+    "gfs2",
+    "glusterfs",
+    "gpfs",
+    "lustre",
+    "ncpfs",
+    "nfs",
+    "nfs4",
+    "ocfs2",
+    "orangefs",
+    "pvfs2",
+    "smb3",
+    "smbfs",
+    "vboxsf",
+    "virtiofs",
 ];
 
 /// File systems without owners and modes of their own: what `stat` shows there
@@ -214,6 +233,9 @@ mod tests {
     fn an_unreadable_table_leaves_files_local_and_torn_lines_are_skipped() {
         let path = Path::new("/nonexistent/x");
         assert_eq!(Mounts::default().placement_of(path), Placement::Local);
-        assert_eq!(Mounts::parse(b"1 2 3\n\n").placement_of(path), Placement::Local);
+        assert_eq!(
+            Mounts::parse(b"1 2 3\n\n").placement_of(path),
+            Placement::Local
+        );
     }
 }

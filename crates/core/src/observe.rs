@@ -9,7 +9,9 @@ use whosup_process::{Pid, Platform, ProbeError, Process, ProcessTable, StampKind
 use crate::agents::{self, Program};
 use crate::claim::{Claim, Serving};
 use crate::machine::Machine;
-use crate::verdict::{Context, Elsewhere, LookFailure, Observed, Recognition, Seen, Verdict, judge};
+use crate::verdict::{
+    Context, Elsewhere, LookFailure, Observed, Recognition, Seen, Verdict, judge,
+};
 
 /// Judges claims against one machine; looks at each PID once.
 #[derive(Debug)]
@@ -46,7 +48,10 @@ impl<'a> Observer<'a> {
             if let Some(pid) = claim.subject.pid()
                 && claim.serving == Serving::One
             {
-                claims_of.entry(pid).or_default().push((claim, claim.dated_at_ms));
+                claims_of
+                    .entry(pid)
+                    .or_default()
+                    .push((claim, claim.dated_at_ms));
             }
         }
         let init = Pid::new(1).ok().and_then(|pid| machine.table().seen(pid));
@@ -129,12 +134,7 @@ impl<'a> Observer<'a> {
     }
 
     /// The process that has `pid` inside the PID namespace `named`.
-    fn look_into(
-        &self,
-        claim: &Claim,
-        pid: Pid,
-        named: whosup_process::PidNamespace,
-    ) -> Elsewhere {
+    fn look_into(&self, claim: &Claim, pid: Pid, named: whosup_process::PidNamespace) -> Elsewhere {
         let mut sight = Elsewhere::default();
         let table = self.machine.table();
         for process in table.processes().unwrap_or_default() {
@@ -197,14 +197,19 @@ impl Observed {
         }
         let at_pid = self.at_pid.ok().flatten();
         let is_live = matches!(verdict, Verdict::Live(..));
-        let mut elsewhere = self.elsewhere.into_iter().filter(|seen| match &claim.stamp {
-            Some(stamp) => seen.process.stamp == *stamp,
-            None => seen.recognition == Recognition::ClaimingAgent,
-        });
+        let mut elsewhere = self
+            .elsewhere
+            .into_iter()
+            .filter(|seen| match &claim.stamp {
+                Some(stamp) => seen.process.stamp == *stamp,
+                None => seen.recognition == Recognition::ClaimingAgent,
+            });
         match elsewhere.next() {
             // A live process of a nested namespace, not the one that happens to
             // have the same number here.
-            Some(seen) if is_live && at_pid.as_ref().is_none_or(|at| !fits(claim, at)) => Some(seen),
+            Some(seen) if is_live && at_pid.as_ref().is_none_or(|at| !fits(claim, at)) => {
+                Some(seen)
+            }
             _ => at_pid,
         }
     }

@@ -161,7 +161,9 @@ impl Pool<'_> {
                 }
             }
             let is_sole = |choice: &Choice| {
-                choice.all().all(|at| wanted.get(at).is_some_and(|count| *count == 1))
+                choice
+                    .all()
+                    .all(|at| wanted.get(at).is_some_and(|count| *count == 1))
             };
             let (sole, _contested): (Vec<_>, Vec<_>) =
                 choices.into_iter().partition(|(_, choice)| is_sole(choice));
@@ -195,9 +197,7 @@ impl Pool<'_> {
         let began = its.began_at_ms?;
         // Born after this process, and no other process can explain it.
         let moved_on = fits.iter().copied().filter(|at| {
-            *at != candidate
-                && self.is_born_after(*at, began)
-                && self.seekers_of(*at).len() == 1
+            *at != candidate && self.is_born_after(*at, began) && self.seekers_of(*at).len() == 1
         });
         let moved_on: Vec<usize> = moved_on.collect();
         if moved_on.is_empty() {
@@ -224,7 +224,10 @@ impl Pool<'_> {
             let is_whole = rest.is_empty() || rest.starts_with(" |") || rest.starts_with(" -");
             (!name.is_empty() && is_whole).then_some(())
         };
-        let mut shown = fits.iter().copied().filter(|at| shows(seeker, *at).is_some());
+        let mut shown = fits
+            .iter()
+            .copied()
+            .filter(|at| shows(seeker, *at).is_some());
         let (Some(candidate), None) = (shown.next(), shown.next()) else {
             return None;
         };
@@ -288,11 +291,14 @@ impl Pool<'_> {
             .any(|at| *at != youngest && born(*at) == born(youngest));
         // An older one that got records after the youngest was born was not left.
         let is_contradicted = among.iter().any(|at| {
-            let last = self.candidates.get(*at).and_then(|one| one.last_record_at_ms);
+            let last = self
+                .candidates
+                .get(*at)
+                .and_then(|one| one.last_record_at_ms);
             *at != youngest
-                && last.zip(born(youngest)).is_some_and(|(last, born)| {
-                    last > born.saturating_add(BIRTH_SLACK_MS)
-                })
+                && last
+                    .zip(born(youngest))
+                    .is_some_and(|(last, born)| last > born.saturating_add(BIRTH_SLACK_MS))
         });
         (!is_tie && !is_contradicted).then_some(youngest)
     }
@@ -315,7 +321,11 @@ impl Pool<'_> {
         for seeker in 0..self.seekers.len() {
             if self.is_free_seeker(seeker) {
                 let fits = self.fits_of(seeker);
-                let open = if fits.is_empty() { self.held_beside(seeker) } else { fits };
+                let open = if fits.is_empty() {
+                    self.held_beside(seeker)
+                } else {
+                    fits
+                };
                 self.result.open.push((seeker, open));
             }
         }

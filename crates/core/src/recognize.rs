@@ -184,7 +184,10 @@ pub fn homes(
         });
         known.insert(real, root);
     }
-    for process in processes.iter_mut().filter(|process| process.agent == agent) {
+    for process in processes
+        .iter_mut()
+        .filter(|process| process.agent == agent)
+    {
         let mut named = HashSet::new();
         for root in &mut process.homes {
             let real = root.canonicalize().unwrap_or_else(|_| root.clone());

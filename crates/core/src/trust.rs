@@ -34,6 +34,9 @@ pub fn trust_of(facts: &FileFacts, home: &Home, machine: &Machine) -> Trust {
         return Trust::Trusted;
     }
     Trust::Untrusted {
-        because: format!("it belongs to user {uid}, who does not own `{}`", home.root.display()),
+        because: format!(
+            "it belongs to user {uid}, who does not own `{}`",
+            home.root.display()
+        ),
     }
 }

@@ -95,8 +95,12 @@ pub trait Adapter: Send + Sync {
     fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
 
     /// The last messages of a session, oldest first, at most `messages_max`.
-    fn messages(&self, machine: &Machine, sketch: &Sketch, messages_max: usize)
-    -> Found<Vec<Message>>;
+    fn messages(
+        &self,
+        machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>>;
 
     /// How the session is continued once it is not live.
     fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation>;

@@ -11,9 +11,7 @@ use crate::agents::{Description, Sketch};
 use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
-use crate::verdict::{
-    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
-};
+use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 
 /// A session in the making.
 #[derive(Debug)]
@@ -144,10 +142,11 @@ impl Draft {
         if let Some(found_out) = &self.found_out {
             return found_out.verdict;
         }
-        self.claims.first().map_or(
-            Verdict::Unknown(UnknownBecause::IncompleteView),
-            |claim| claim.verdict,
-        )
+        self.claims
+            .first()
+            .map_or(Verdict::Unknown(UnknownBecause::IncompleteView), |claim| {
+                claim.verdict
+            })
     }
 
     pub(super) fn is_found_out(&self) -> bool {
@@ -170,7 +169,10 @@ impl Draft {
     pub(super) fn may_have_client(&self) -> bool {
         let may_be_shown = self.live_claims().next().is_some_and(|claim| {
             claim.claim.serving == Serving::Many
-                || claim.process.as_ref().is_some_and(|owner| owner.tty.is_none())
+                || claim
+                    .process
+                    .as_ref()
+                    .is_some_and(|owner| owner.tty.is_none())
         });
         may_be_shown && self.client.is_none()
     }

@@ -12,9 +12,7 @@ use crate::agents::{self, AgentProcess, PairingRule, Role};
 use crate::claim::{EvidenceKind, SessionKey};
 use crate::pairing::{Candidate, PairedBy, Pairs, Seeker, pair};
 use crate::session::Unattributed;
-use crate::verdict::{
-    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
-};
+use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 
 /// Pairs what is left over, agent by agent, and returns the processes that
 /// stay without a session.
@@ -44,7 +42,9 @@ pub(super) fn pair_processes(
         }
         for process in free {
             let candidates = open.remove(&process.process.pid).unwrap_or_default();
-            let rivals = open.values().filter(|others| !others.is_disjoint(&candidates));
+            let rivals = open
+                .values()
+                .filter(|others| !others.is_disjoint(&candidates));
             unattributed.push(Unattributed {
                 process: process.clone(),
                 pane: None,
@@ -83,7 +83,10 @@ fn pair_by_rule(
         .iter()
         .filter_map(|key| Some(candidate(key, drafts.get(key)?, parts)))
         .collect();
-    let seekers: Vec<Seeker> = seeking.iter().map(|process| seeker(process, parts)).collect();
+    let seekers: Vec<Seeker> = seeking
+        .iter()
+        .map(|process| seeker(process, parts))
+        .collect();
     let Pairs {
         pairs,
         superseded,
@@ -113,7 +116,9 @@ fn pair_by_rule(
             continue;
         };
         for key in fits.into_iter().filter_map(|at| keys.get(at)) {
-            open.entry(process.process.pid).or_default().insert(key.clone());
+            open.entry(process.process.pid)
+                .or_default()
+                .insert(key.clone());
             if let Some(draft) = drafts.get_mut(key) {
                 leave_open(draft, process, rule);
             }
@@ -141,7 +146,10 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
         work_dir: sketch.work_dir.as_deref().map(|dir| real_path(dir, parts)),
         born_at_ms: sketch.born_at_ms,
         last_record_at_ms: sketch.last_record_at_ms,
-        title: sketch.terminal_title.clone().or_else(|| sketch.title.clone()),
+        title: sketch
+            .terminal_title
+            .clone()
+            .or_else(|| sketch.title.clone()),
         is_first_of_a_process: sketch.is_first_of_a_process,
         is_held: draft.live_claims().next().is_some(),
         possible_owners: sketch.possible_owners.clone(),
@@ -198,7 +206,12 @@ fn put_together(draft: &mut Draft, process: &AgentProcess, rule: PairingRule, by
     };
     let verdict = Verdict::Live(because, Confidence::Inferred);
     if rule == PairingRule::Client {
-        draft.add_evidence(kind, format!("client: {how}"), verdict, Some(&process.process));
+        draft.add_evidence(
+            kind,
+            format!("client: {how}"),
+            verdict,
+            Some(&process.process),
+        );
         draft.client = Some(process.process.clone());
     } else {
         draft.add_evidence(kind, how, verdict, Some(&process.process));
@@ -212,7 +225,9 @@ fn leave_open(draft: &mut Draft, process: &AgentProcess, rule: PairingRule) {
         PairingRule::Owner | PairingRule::Never => {
             let pid = process.process.pid;
             let verdict = Verdict::Unknown(UnknownBecause::MayBeServedBy(pid));
-            let says = format!("process {pid} may serve it, but does so for no other reason than its directory and dates");
+            let says = format!(
+                "process {pid} may serve it, but does so for no other reason than its directory and dates"
+            );
             draft.add_evidence(EvidenceKind::Pairing, says, verdict, Some(&process.process));
             draft.find_out(verdict, None);
         }
@@ -244,7 +259,11 @@ pub(super) fn question_the_dead(
         if !is_open {
             continue;
         }
-        let work_dir = draft.sketch.work_dir.as_deref().map(|dir| real_path(dir, parts));
+        let work_dir = draft
+            .sketch
+            .work_dir
+            .as_deref()
+            .map(|dir| real_path(dir, parts));
         let may_serve = unattributed.iter().find(|one| {
             let is_beside = match (&work_dir, one.process.work_dir()) {
                 (Some(dir), Some(its)) => real_path(its, parts) == *dir,

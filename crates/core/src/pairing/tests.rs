@@ -50,7 +50,11 @@ fn launched(began_s: i64) -> Seeker {
 }
 
 #[track_caller]
-fn check_pairs(seekers: &[Seeker], sessions: &[Candidate], right: &[(usize, usize, PairedBy)]) -> Pairs {
+fn check_pairs(
+    seekers: &[Seeker],
+    sessions: &[Candidate],
+    right: &[(usize, usize, PairedBy)],
+) -> Pairs {
     let mut result = pair(seekers, sessions);
     result.pairs.sort_by_key(|(seeker, ..)| *seeker);
     assert_eq!(result.pairs, right, "{result:?}");
@@ -100,7 +104,11 @@ fn two_processes_that_both_fit_stay_open_with_the_candidate() {
 fn launches_one_after_another_are_told_apart_by_elimination() {
     let seekers = [launched(0), launched(100), launched(200)];
     let sessions = [held("c", 201), held("a", 1), held("b", 101)];
-    let right = [(0, 1, Elimination), (1, 2, Elimination), (2, 0, Elimination)];
+    let right = [
+        (0, 1, Elimination),
+        (1, 2, Elimination),
+        (2, 0, Elimination),
+    ];
     check_pairs(&seekers, &sessions, &right);
 }
 
@@ -176,7 +184,11 @@ fn a_title_that_one_terminal_shows_and_one_session_has_is_a_pair() {
     let mut a = held("a", 10);
     a.title = Some("fix login".to_owned());
     let b = held("b", 11);
-    check_pairs(&[first.clone(), second.clone()], &[a.clone(), b.clone()], &[(0, 0, Title), (1, 1, Elimination)]);
+    check_pairs(
+        &[first.clone(), second.clone()],
+        &[a.clone(), b.clone()],
+        &[(0, 0, Title), (1, 1, Elimination)],
+    );
     let mut same = second;
     same.terminal_title = Some("fix login".to_owned());
     check_pairs(&[first.clone(), same], &[a.clone(), b], &[]);
@@ -189,10 +201,18 @@ fn a_title_that_one_terminal_shows_and_one_session_has_is_a_pair() {
 fn one_terminal_and_one_held_session_need_no_date() {
     let mut undated = launched(100);
     let mut resumed = held("a", 0);
-    check_pairs(&[undated.clone()], &[resumed.clone()], &[(0, 0, Elimination)]);
+    check_pairs(
+        &[undated.clone()],
+        &[resumed.clone()],
+        &[(0, 0, Elimination)],
+    );
     undated.began_at_ms = None;
     resumed.born_at_ms = None;
-    check_pairs(&[undated.clone()], &[resumed.clone()], &[(0, 0, Elimination)]);
+    check_pairs(
+        &[undated.clone()],
+        &[resumed.clone()],
+        &[(0, 0, Elimination)],
+    );
     let result = check_pairs(&[undated.clone(), undated], &[resumed], &[]);
     assert_eq!(result.open, [(0, vec![0]), (1, vec![0])]);
 }

@@ -8,4 +8,4 @@ mod reason;
 mod tests;
 
 pub use judge::{Context, Elsewhere, LookFailure, Observed, Recognition, Seen, judge};
-pub use reason::{Confidence, ExitedBecause, Liveness, LiveBecause, UnknownBecause, Verdict};
+pub use reason::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};

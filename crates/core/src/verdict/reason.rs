@@ -42,7 +42,9 @@ impl Liveness {
     /// Finds an answer by its name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|liveness| liveness.name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|liveness| liveness.name() == name)
     }
 }
 

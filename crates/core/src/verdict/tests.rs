@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use whosup_process::Backend as _;
 use whosup_process::{
     Absent, BootId, Pid, PidNamespace, PidScope, Platform, Process, Recorded, RecordedProcess,
     StartStamp, View,
 };
-use whosup_process::Backend as _;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::{
@@ -222,7 +222,9 @@ fn another_boot_is_a_reboot_of_this_host_or_another_host() {
     let rebooted = exited(ExitedBecause::Rebooted);
     let other_host = unknown(UnknownBecause::OtherHost);
     check(other_host, &base, |_| {});
-    check(rebooted, &base, |world| world.claim.dated_at_ms = Some(BOOTED - 60_000));
+    check(rebooted, &base, |world| {
+        world.claim.dated_at_ms = Some(BOOTED - 60_000)
+    });
     check(rebooted, &base, |world| world.claim.dated_at_ms = None);
     check(other_host, &base, |world| {
         world.claim.dated_at_ms = Some(BOOTED - 60_000);
@@ -268,9 +270,15 @@ fn a_rename_without_boot_ids_needs_agent_age_and_directory() {
     base.seen().is_in_claimed_directory = true;
     let other_host = unknown(UnknownBecause::OtherHost);
     check(BY_DATE, &base, |_| {});
-    check(other_host, &base, |world| world.seen().is_in_claimed_directory = false);
-    check(other_host, &base, |world| world.seen().recognition = Recognition::FittingRuntime);
-    check(other_host, &base, |world| world.claim.dated_at_ms = Some(BEGAN - 60_000));
+    check(other_host, &base, |world| {
+        world.seen().is_in_claimed_directory = false
+    });
+    check(other_host, &base, |world| {
+        world.seen().recognition = Recognition::FittingRuntime
+    });
+    check(other_host, &base, |world| {
+        world.claim.dated_at_ms = Some(BEGAN - 60_000)
+    });
     check(other_host, &base, |world| {
         world.claim.placement = Placement::SharedByMachines;
     });
@@ -280,7 +288,9 @@ fn a_rename_without_boot_ids_needs_agent_age_and_directory() {
 #[test]
 fn host_names_are_compared_by_first_label_without_case() {
     for name in ["devbox", "DEVBOX", "devbox.local", "DevBox.example.org"] {
-        check(PROVEN, &world(), |world| world.claim.scope.host = Some(name.to_owned()));
+        check(PROVEN, &world(), |world| {
+            world.claim.scope.host = Some(name.to_owned())
+        });
     }
 }
 
@@ -336,7 +346,9 @@ fn an_earlier_run_of_this_container_is_gone() {
     let other = unknown(UnknownBecause::OtherPidNamespace);
     check(other, &base, |world| world.init_began_at_ms = Some(BEGAN));
     check(other, &base, |world| world.claim.scope.host = None);
-    check(other, &base, |world| world.claim.placement = Placement::Local);
+    check(other, &base, |world| {
+        world.claim.placement = Placement::Local
+    });
     check(other, &base, |world| world.init_began_at_ms = None);
 }
 
@@ -379,13 +391,21 @@ fn a_process_that_cannot_be_ruled_out_is_no_proof_of_death_among_namespaces() {
     let mut base = dated();
     base.observed.has_nested_namespaces = true;
     for recognition in [Recognition::Unrecognized, Recognition::FittingRuntime] {
-        check(unknown(UnknownBecause::UnrecognizedProgram), &base, |world| {
-            world.seen().recognition = recognition;
-        });
-        check(unknown(UnknownBecause::UnrecognizedProgram), &base, |world| {
-            world.observed.at_pid = Ok(None);
-            world.observed.elsewhere = vec![seen(recognition)];
-        });
+        check(
+            unknown(UnknownBecause::UnrecognizedProgram),
+            &base,
+            |world| {
+                world.seen().recognition = recognition;
+            },
+        );
+        check(
+            unknown(UnknownBecause::UnrecognizedProgram),
+            &base,
+            |world| {
+                world.observed.at_pid = Ok(None);
+                world.observed.elsewhere = vec![seen(recognition)];
+            },
+        );
     }
 }
 
@@ -423,11 +443,15 @@ fn nobody_with_the_pid_is_an_exit_only_where_everybody_is_seen() {
     base.observed.at_pid = Ok(None);
     check(exited(ExitedBecause::NoSuchProcess), &base, |_| {});
     let incomplete = unknown(UnknownBecause::IncompleteView);
-    check(incomplete, &base, |world| world.view.is_everything_shown = Ok(false));
+    check(incomplete, &base, |world| {
+        world.view.is_everything_shown = Ok(false)
+    });
     check(incomplete, &base, |world| {
         world.view.is_everything_shown = Err(Absent::PermissionDenied);
     });
-    check(incomplete, &base, |world| world.view.is_initial_time_namespace = Ok(false));
+    check(incomplete, &base, |world| {
+        world.view.is_initial_time_namespace = Ok(false)
+    });
     check(exited(ExitedBecause::NoSuchProcess), &base, |world| {
         world.claim.scope.pid_namespace = Some(PidNamespace::INITIAL);
     });
@@ -458,10 +482,14 @@ fn zombies_threads_and_kernel_threads_serve_nobody() {
 fn another_stamp_is_another_process() {
     let other = |world: &mut World| world.claim.stamp = Some(StartStamp::LinuxTicks(TICKS - 1));
     check(exited(ExitedBecause::PidReused), &world(), other);
-    check(unknown(UnknownBecause::OtherTimeNamespace), &world(), |world| {
-        other(world);
-        world.view.is_initial_time_namespace = Ok(false);
-    });
+    check(
+        unknown(UnknownBecause::OtherTimeNamespace),
+        &world(),
+        |world| {
+            other(world);
+            world.view.is_initial_time_namespace = Ok(false);
+        },
+    );
 }
 
 #[test]
@@ -489,7 +517,9 @@ fn an_equal_stamp_is_proof_within_one_boot() {
             undated(world);
             world.seen().recognition = recognition;
         });
-        check(PROVEN, &world(), |world| world.seen().recognition = recognition);
+        check(PROVEN, &world(), |world| {
+            world.seen().recognition = recognition
+        });
     }
     check(unknown(UnknownBecause::ProgramChanged), &world(), |world| {
         world.seen().recognition = Recognition::AnotherProgram;
@@ -508,7 +538,9 @@ fn a_date_of_the_future_is_no_date() {
     check(unknown(UnknownBecause::BarePid), &dated(), |world| {
         world.claim.dated_at_ms = Some(NOW + 2_001);
     });
-    check(BY_DATE, &dated(), |world| world.claim.dated_at_ms = Some(NOW + 2_000));
+    check(BY_DATE, &dated(), |world| {
+        world.claim.dated_at_ms = Some(NOW + 2_000)
+    });
 }
 
 #[test]
@@ -540,14 +572,22 @@ fn without_a_stamp_an_older_process_is_the_owner_if_it_is_recognized() {
         Recognition::NamedExecutable,
         Recognition::FittingRuntime,
     ] {
-        check(BY_DATE, &dated(), |world| world.seen().recognition = recognition);
-    }
-    for recognition in [Recognition::AnotherProgram, Recognition::Unrecognized] {
-        check(unknown(UnknownBecause::UnrecognizedProgram), &dated(), |world| {
-            world.seen().recognition = recognition;
+        check(BY_DATE, &dated(), |world| {
+            world.seen().recognition = recognition
         });
     }
-    check(BY_DATE, &dated(), |world| world.claim.dated_at_ms = Some(BEGAN - 2_000));
+    for recognition in [Recognition::AnotherProgram, Recognition::Unrecognized] {
+        check(
+            unknown(UnknownBecause::UnrecognizedProgram),
+            &dated(),
+            |world| {
+                world.seen().recognition = recognition;
+            },
+        );
+    }
+    check(BY_DATE, &dated(), |world| {
+        world.claim.dated_at_ms = Some(BEGAN - 2_000)
+    });
     check(unknown(UnknownBecause::ProbeFailed), &dated(), |world| {
         world.seen().process.began_at_ms = Err(Absent::Unsupported);
     });
@@ -606,9 +646,17 @@ fn a_free_lock_is_an_exit_only_where_every_holder_would_show() {
             is_everyone_asked: false,
         };
     });
-    check(incomplete, &base, |world| world.claim.placement = Placement::SharedByMachines);
-    check(incomplete, &base, |world| world.view.is_everything_shown = Ok(false));
-    check(incomplete, &base.clone().in_container(Placement::Local), |_| {});
+    check(incomplete, &base, |world| {
+        world.claim.placement = Placement::SharedByMachines
+    });
+    check(incomplete, &base, |world| {
+        world.view.is_everything_shown = Ok(false)
+    });
+    check(
+        incomplete,
+        &base.clone().in_container(Placement::Local),
+        |_| {},
+    );
     check(
         exited(ExitedBecause::LockNotHeld),
         &base.in_container(Placement::ThisContainer),
@@ -631,55 +679,74 @@ fn every_world() -> Vec<World> {
         changes.iter().map(vary).collect()
     }
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.stamp = None,
-            &|world| world.claim.stamp = Some(StartStamp::LinuxTicks(TICKS + 1)),
-        ])
+        with(
+            world,
+            &[&|_| {}, &|world| world.claim.stamp = None, &|world| {
+                world.claim.stamp = Some(StartStamp::LinuxTicks(TICKS + 1))
+            }],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.dated_at_ms = None,
-            &|world| world.claim.dated_at_ms = Some(BEGAN - 60_000),
-            &|world| world.claim.dated_at_ms = Some(NOW + 60_000),
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.claim.dated_at_ms = None,
+                &|world| world.claim.dated_at_ms = Some(BEGAN - 60_000),
+                &|world| world.claim.dated_at_ms = Some(NOW + 60_000),
+            ],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.scope.boot = boot(OUR_BOOT),
-            &|world| world.claim.scope.boot = boot(OTHER_BOOT),
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.claim.scope.boot = boot(OUR_BOOT),
+                &|world| world.claim.scope.boot = boot(OTHER_BOOT),
+            ],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.scope.host = Some("devbox".to_owned()),
-            &|world| world.claim.scope.host = Some("laptop".to_owned()),
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.claim.scope.host = Some("devbox".to_owned()),
+                &|world| world.claim.scope.host = Some("laptop".to_owned()),
+            ],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.scope.pid_namespace = Some(PidNamespace::INITIAL),
-            &|world| world.claim.scope.pid_namespace = Some(OTHER_NAMESPACE),
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.claim.scope.pid_namespace = Some(PidNamespace::INITIAL),
+                &|world| world.claim.scope.pid_namespace = Some(OTHER_NAMESPACE),
+            ],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.claim.placement = Placement::SharedByMachines,
-            &|world| world.claim.placement = Placement::ThisContainer,
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.claim.placement = Placement::SharedByMachines,
+                &|world| world.claim.placement = Placement::ThisContainer,
+            ],
+        )
     });
     vary(&|world| {
-        with(world, &[
-            &|_| {},
-            &|world| world.view.is_everything_shown = Ok(false),
-            &|world| world.view.is_initial_pid_namespace = Ok(false),
-            &|world| world.observed.has_nested_namespaces = true,
-        ])
+        with(
+            world,
+            &[
+                &|_| {},
+                &|world| world.view.is_everything_shown = Ok(false),
+                &|world| world.view.is_initial_pid_namespace = Ok(false),
+                &|world| world.observed.has_nested_namespaces = true,
+            ],
+        )
     });
     let mut all = Vec::new();
     for world in worlds {
@@ -723,24 +790,34 @@ fn every_combination_keeps_the_promises() {
             assert_ne!(liveness, Liveness::Live, "a bare pid is live: {world:#?}");
         }
         if verdict.confidence() == Some(Confidence::Proven) {
-            assert_eq!(claim.stamp, Some(StartStamp::LinuxTicks(TICKS)), "{world:#?}");
+            assert_eq!(
+                claim.stamp,
+                Some(StartStamp::LinuxTicks(TICKS)),
+                "{world:#?}"
+            );
         }
         if claim.stamp == Some(StartStamp::LinuxTicks(TICKS + 1)) {
-            assert_ne!(liveness, Liveness::Live, "another stamp is live: {world:#?}");
+            assert_ne!(
+                liveness,
+                Liveness::Live,
+                "another stamp is live: {world:#?}"
+            );
         }
         let is_boot_other = claim.scope.boot == boot(OTHER_BOOT);
         if is_boot_other {
             assert_ne!(liveness, Liveness::Live, "another boot is live: {world:#?}");
         }
         let is_everything_shown = world.view.is_everything_shown == Ok(true);
-        if !is_everything_shown
-            && verdict == Verdict::Exited(ExitedBecause::NoSuchProcess)
-        {
+        if !is_everything_shown && verdict == Verdict::Exited(ExitedBecause::NoSuchProcess) {
             panic!("absence proven in a partial view: {world:#?}");
         }
         if matches!(&world.observed.at_pid, Ok(Some(seen)) if seen.recognition == Recognition::AnotherProgram)
         {
-            assert_ne!(liveness, Liveness::Live, "another program is live: {world:#?}");
+            assert_ne!(
+                liveness,
+                Liveness::Live,
+                "another program is live: {world:#?}"
+            );
         }
     }
 }

@@ -70,9 +70,16 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
         parent_session_id: sketch.parent.as_ref().map(ToString::to_string),
         owner: session.owner.as_ref().map(|owner| process(machine, owner)),
         owner_shared: session.is_owner_shared,
-        client: session.client.as_ref().map(|client| process(machine, client)),
+        client: session
+            .client
+            .as_ref()
+            .map(|client| process(machine, client)),
         client_ambiguous: session.is_client_ambiguous,
-        other_live_pids: session.other_live_pids.iter().map(|pid| pid.get()).collect(),
+        other_live_pids: session
+            .other_live_pids
+            .iter()
+            .map(|pid| pid.get())
+            .collect(),
         detached: session.is_detached(),
         headless: session.is_headless(),
         work_dir: work_dir.map(text),
@@ -86,10 +93,7 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
             .or_else(|| sketch.agent_version.clone()),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
-        ended_at: sketch
-            .ended_at_ms
-            .filter(|_| !is_live)
-            .and_then(timestamp),
+        ended_at: sketch.ended_at_ms.filter(|_| !is_live).and_then(timestamp),
         context: None,
         turn: None,
         usage: None,
@@ -116,9 +120,7 @@ fn files(session: &Session) -> WireFiles {
         .iter()
         .find(|judged| judged.evidence.kind == EvidenceKind::Record);
     WireFiles {
-        transcript: described
-            .or(session.sketch.transcript.as_deref())
-            .map(text),
+        transcript: described.or(session.sketch.transcript.as_deref()).map(text),
         record: record
             .and_then(|judged| judged.evidence.path.as_deref())
             .map(text),

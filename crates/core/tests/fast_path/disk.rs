@@ -57,7 +57,8 @@ pub fn write(path: &Path, text: &str) {
 fn set_modified(path: &Path, at_ms: i64) {
     let since_1970 = std::time::Duration::from_millis(at_ms.unsigned_abs());
     let file = fs::File::options().write(true).open(path).unwrap();
-    file.set_modified(std::time::UNIX_EPOCH + since_1970).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + since_1970)
+        .unwrap();
 }
 
 fn lines(path: &Path, records: &[Value]) {
