@@ -14,6 +14,8 @@ pub(crate) enum ExitStatus {
     Done,
     /// The session has exited.
     Exited,
+    /// Something is wrong, and was told.
+    Findings,
     /// The command line was wrong, or the command itself failed.
     Failed,
     /// It could not be told.
@@ -27,7 +29,7 @@ impl ExitStatus {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Exited => 1,
+            Self::Exited | Self::Findings => 1,
             Self::Failed => 2,
             Self::Unknown => 3,
             Self::NoSuchSession => 4,

@@ -3,7 +3,9 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 
-use whosup_core::record::{LoggedEvent, RECORD_BYTES_MAX, parse_record, record_line};
+use whosup_core::record::{
+    LoggedEvent, RECORD_BYTES_MAX, SessionRecord, parse_record, record_line,
+};
 use whosup_core::sidecar::file::{Links, read_regular};
 
 use crate::disk::{is_at, make_directory, open_own};
@@ -39,9 +41,13 @@ fn beginning(files: &SessionFiles) -> String {
     if files.log.exists() {
         return String::new();
     }
-    let record = read_regular(&files.record, RECORD_BYTES_MAX, Links::Refuse).ok();
-    let record = record.and_then(|file| parse_record(&file.bytes).ok());
-    record.map_or_else(String::new, |record| record_line(&record, &[]))
+    read_record(files).map_or_else(String::new, |record| record_line(&record, &[]))
+}
+
+/// The record as it was written last; `None` if it can't be read.
+pub(crate) fn read_record(files: &SessionFiles) -> Option<SessionRecord> {
+    let file = read_regular(&files.record, RECORD_BYTES_MAX, Links::Refuse).ok()?;
+    parse_record(&file.bytes).ok()
 }
 
 fn open(files: &SessionFiles) -> Result<File, TrackError> {

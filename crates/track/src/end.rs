@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use whosup_core::hook_event::EventKind;
 use whosup_core::phase::Phase;
-use whosup_core::record::{LoggedEvent, SessionRecord};
+use whosup_core::process::Pid;
+use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, SessionRecord};
 
-use crate::append::append;
+use crate::append::{append, read_record};
 use crate::refresh::read_folded;
 use crate::{SessionFiles, SessionLock, TrackError, refresh};
 
@@ -57,4 +59,46 @@ pub fn end_session(
         Some(record) if record.phase == Phase::Ended => Ended::Now(Box::new(record)),
         _ => Ended::GoesOn,
     })
+}
+
+/// Ends a session because a person says so; `None` if there is no record of it.
+/// Whether it may live is for the caller to ask.
+///
+/// # Errors
+///
+/// [`TrackError`] if the end could not be written down.
+pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, TrackError> {
+    if !files.record.exists() && !files.log.exists() {
+        return Ok(None);
+    }
+    let Some(lock) = SessionLock::take(files, LOCK_PATIENCE)? else {
+        // Whoever has it is hearing of the session now.
+        return Ok(Some(Ended::GoesOn));
+    };
+    let record = match read_folded(files)? {
+        Some(record) => Some(record),
+        None => read_record(files),
+    };
+    let Some(record) = record else {
+        return Ok(None);
+    };
+    let ended_at_ms = record.last_event_at_ms;
+    let event = LoggedEvent {
+        id: format!("hand-{}-{now_ms}", Pid::own()),
+        at_ms: ended_at_ms,
+        kind: EventKind::SessionEnded,
+        home: record.home.clone(),
+        owner: record.owner.clone(),
+        work_dir: None,
+        git_branch: None,
+        transcript: None,
+        prompt: None,
+        reason: None,
+        pane: None,
+        end: Some(LoggedEnd {
+            cause: EndCause::ByHand,
+            ended_at_ms,
+        }),
+    };
+    end_session(files, &event, Some(&lock)).map(Some)
 }

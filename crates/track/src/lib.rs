@@ -32,7 +32,7 @@ mod settings;
 mod store;
 mod sweep;
 
-pub use end::{Ended, end_session};
+pub use end::{Ended, end_by_hand, end_session};
 pub use error::TrackError;
 pub use hook_log::note_problem;
 pub use install::{Change, Installed, installed, make, plan_install, plan_uninstall};

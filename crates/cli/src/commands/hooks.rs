@@ -224,10 +224,10 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
             .map(|stored| stored.record.last_event_at_ms)
             .max();
         let heard = match heard {
-            Some(at_ms) => format!(
-                "last heard {} ago",
-                text::age(app.world.machine().now_ms(), at_ms)
-            ),
+            Some(at_ms) => match text::age(app.world.machine().now_ms(), at_ms).as_str() {
+                "now" => "last heard just now".to_owned(),
+                age => format!("last heard {age} ago"),
+            },
             None if adapter.hooks().is_some_and(|hooks| hooks.must_be_trusted) => {
                 "never heard: are they trusted in the agent?".to_owned()
             }

@@ -4,12 +4,15 @@ pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod end;
 pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pid;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod sweep;
 pub(crate) mod why;
 
@@ -31,6 +34,12 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Prints the PID of the process that runs a session
     Pid(pid::PidArgs),
+    /// Sweeps, and tells in short what goes on in which directory
+    Status(status::StatusArgs),
+    /// Sweeps, and tells what is wrong and what to do about it
+    Doctor(doctor::DoctorArgs),
+    /// Ends the record of a session by hand
+    End(end::EndArgs),
     /// Records one event of an agent's hook, read from standard input
     Hook(hook::HookArgs),
     /// Sets hooks in agents' settings, takes them out, or tells what is set
@@ -66,6 +75,9 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Why(arguments) => why::run(app, &arguments),
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
+        Command::Status(arguments) => status::run(app, &arguments),
+        Command::Doctor(arguments) => doctor::run(app, &arguments),
+        Command::End(arguments) => end::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
         Command::Hooks(arguments) => hooks::run(app, &arguments),
         Command::Sweep(arguments) => sweep::run(app, &arguments),

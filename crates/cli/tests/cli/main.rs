@@ -5,6 +5,7 @@
 #![allow(clippy::print_stderr, reason = "what is skipped is said")]
 
 mod command_line;
+mod doctor;
 mod help;
 mod hooks;
 mod hooks_install;

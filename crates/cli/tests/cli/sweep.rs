@@ -416,3 +416,65 @@ fn somebody_who_may_see_no_process_of_others_ends_nothing() {
     );
     assert_eq!(record_of(&world, &world.s2)["phase"], "working");
 }
+
+#[test]
+fn status_ends_what_has_exited_and_tells_what_goes_on() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    agent.hook(&event(&world, &world.s1, "PermissionRequest", json!({})));
+    let mut dead = ShellAgent::start(&world);
+    dead.hook(&event(
+        &world,
+        &world.s2,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    dead.kill();
+
+    let said = world.run(["status"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(
+        lines[0], "ended 1 session whose agent had exited",
+        "{}",
+        said.out
+    );
+    assert!(lines.contains(&"~/src/shop"), "{}", said.out);
+    let row = format!(
+        "  waiting for you (permission)  claude-code {}",
+        &world.s1[..8]
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with(&row)),
+        "{}",
+        said.out
+    );
+    assert_eq!(record_of(&world, &world.s2)["end_cause"], "process-gone");
+
+    let said = world.run(["status"]);
+    assert!(!said.out.contains("ended 1"), "{}", said.out);
+    // Agents of other tests may run: only what is said of ours is known.
+    let json = world.run(["status", "--json"]).sessions();
+    assert!(
+        json.iter()
+            .any(|session| session["session_id"] == world.s1.as_str())
+    );
+    assert!(
+        json.iter()
+            .all(|session| session["session_id"] != world.s2.as_str())
+    );
+    let line = world.run(["status", "--format", "tmux"]).out;
+    assert!(
+        line.contains("#[fg=yellow]") && line.lines().count() == 1,
+        "{line}"
+    );
+    let line: Value =
+        serde_json::from_str(&world.run(["status", "--format", "waybar"]).out).unwrap();
+    assert_eq!(line["class"], "waiting", "{line}");
+}

@@ -1,0 +1,53 @@
+//! `whosup end`
+
+use clap::Args;
+use whosup_core::verdict::Liveness;
+use whosup_track::{Ended, Store, end_by_hand};
+
+use crate::app::App;
+use crate::exit::ExitStatus;
+use crate::id::{IdArgs, find};
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup end 0a022b20        Says that a session has ended of which nobody can tell any more
+
+Only whosup's own record is written: no process is stopped and no agent's file is touched. A session
+that is live is not ended so; one that an agent takes up again is live again.";
+
+/// What `end` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct EndArgs {
+    #[command(flatten)]
+    id: IdArgs,
+}
+
+/// Ends the record of a session by hand.
+///
+/// # Errors
+///
+/// If the session is not found, is live, or has no record.
+pub(crate) fn run(app: &mut App<'_>, arguments: &EndArgs) -> anyhow::Result<ExitStatus> {
+    let found = find(&app.world, &arguments.id)?;
+    let session = found.session();
+    let name = format!("{} session {}", session.key.agent, session.key.session);
+    if session.liveness() == Liveness::Live {
+        anyhow::bail!(
+            "cannot end {name}: it is live ({})",
+            session.verdict.reason()
+        );
+    }
+    let store = Store::of(app.world.machine().environment())?;
+    let files = store.files_of(&session.key.agent, &session.key.session);
+    let words = match end_by_hand(&files, app.world.machine().now_ms())? {
+        Some(Ended::Now(_) | Ended::Noted) => "has ended now",
+        Some(Ended::Already) => "had ended before",
+        Some(Ended::GoesOn) => {
+            anyhow::bail!("cannot end {name}: something was heard of it just now")
+        }
+        None => anyhow::bail!("cannot end {name}: no hook ever told of it, so there is no record"),
+    };
+    writeln!(app.out, "{name} {words}")?;
+    Ok(ExitStatus::Done)
+}
