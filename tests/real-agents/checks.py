@@ -133,7 +133,7 @@ def resumed(stage):
     first = stage.prompted()
     first.quit()
     again = stage.open(*stage.agent.resume_arguments(first.session), session=first.session)
-    expect.live(stage, again.truth())
+    live_again(stage, again, stage.agent.tells_resumed)
     again.say(stage.model)
     expect.live(stage, again.truth())
 
@@ -147,12 +147,17 @@ def continued(stage):
     for look in watch.looks:
         for row in look.live_of(first.process.pid):
             raise expect.Failed(f"{row.get('session_id')} is live in {first.process.pid}, which has ended")
-    if stage.agent.tells_continued:
-        expect.live(stage, again.truth())
-    else:
-        expect.live_or_undecided(stage, again.truth())
+    live_again(stage, again, stage.agent.tells_continued)
     again.say(stage.model)
     expect.live(stage, again.truth())
+
+
+def live_again(stage, run, is_told):
+    """Fails unless a session that was taken up is live, or undecided where nothing tells it before a prompt."""
+    if is_told:
+        expect.live(stage, run.truth())
+    else:
+        expect.live_or_undecided(stage, run.truth())
 
 
 def headless(stage):
@@ -168,14 +173,16 @@ def headless_run(stage):
     started = stage.world.start(agent.headless_argv(prompt), stage.app, agent.variables(stage.world), "headless")
     wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
     process = agent.process_below(started.pid)
-    session = wait.until("its session", lambda: agent.session_that_heard(stage.world, stage.model, prompt),
-                         HELD_SECONDS)
+    def heard():
+        return agent.session_that_heard(stage.world, stage.model, prompt)
+    session = wait.until("its session", heard, HELD_SECONDS) if agent.has_session_before_answer else None
     truth = Truth(session=session, owner=process, directory=stage.app, headless=True)
     # An agent may publish no PID here; then the pairing is inferred.
     expect.live(stage, truth, confidences=("proven", "consistent", "inferred"))
     stage.model.release(mark)
     started.wait(HELD_SECONDS)
     wait.until("the headless run ended", lambda: not processes.is_running(process), HELD_SECONDS)
+    session = session or wait.until("its session", heard, HELD_SECONDS)
     expect.not_live(stage, session, (process,))
     return session
 
@@ -197,6 +204,8 @@ def resume_command(stage):
     if not command or command.get("cwd") != stage.app:
         raise expect.Failed(f"resume is {command} | {expect.shown(look, session)}")
     again = stage.agent.open_by(command["argv"], stage.world, command["cwd"], session)
+    live_again(stage, again, stage.agent.tells_resumed)
+    again.say(stage.model)
     expect.live(stage, again.truth())
 
 

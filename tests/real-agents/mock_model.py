@@ -33,6 +33,7 @@ MODELS = ("claude-opus-4-8", "gpt-5-codex", "mock-model")
 GEMINI_SIDE_ANSWER = {"reasoning": "mock", "model_choice": "flash", "next_speaker": "user",
                       "complexity_score": 10, "complexity_reasoning": "mock"}
 ANSWER = "This is the mock model."
+REMINDER = "<system-reminder>"
 
 
 @dataclass
@@ -153,7 +154,7 @@ def _plain(content):
         return content
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") or "" for part in parts if isinstance(part, dict)]
-    return "\n".join(text for text in texts if not text.startswith("<system-reminder>"))
+    return "\n".join(text for text in texts if not text.startswith(REMINDER))
 
 
 def read_messages(body):
@@ -185,7 +186,9 @@ def read_responses(body):
 def read_chat(body):
     """Reads an OpenAI chat completions request."""
     messages = body.get("messages") or []
-    prompt = next((_plain(one.get("content")) for one in reversed(messages) if one.get("role") == "user"), "")
+    texts = (_plain(one.get("content")) for one in reversed(messages) if one.get("role") == "user")
+    # A reminder may follow the prompt as a message of its own.
+    prompt = next((text for text in texts if text and not text.startswith(REMINDER)), "")
     follows = bool(messages) and messages[-1].get("role") == "tool"
     functions = [one.get("function") or {} for one in body.get("tools") or []]
     tools = {one.get("name", ""): one.get("parameters") for one in functions}

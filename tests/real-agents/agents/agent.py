@@ -61,8 +61,12 @@ class Agent:
     tells_directory_at_launch = True
     # Whether a new session has an id before its first prompt.
     has_session_at_launch = True
+    # Whether a session is on disk before its first answer.
+    has_session_before_answer = True
     # Whether something tells, before a prompt, which session was continued without naming it.
     tells_continued = True
+    # The same for a session that was named on the command line.
+    tells_resumed = True
     # Whether its process goes with its pane.
     ends_with_pane = True
 
@@ -109,6 +113,10 @@ class Agent:
     def sessions_before(self, world):
         """Returns what `session_of` needs to tell a new session from those that were there."""
         return frozenset()
+
+    def has_session_after_clear(self):
+        """Tells whether the new session that `clear_command` makes has an id before its first prompt."""
+        return self.has_session_at_launch
 
     def session_of(self, run, before):
         """Returns the session this run serves by the agent's own files, once settled, else None."""
@@ -261,7 +269,7 @@ class Run:
         left = self.session
         before = self.agent.sessions_before(self.world)
         self.enter(self.agent.clear_command)
-        if not self.agent.has_session_at_launch:
+        if not self.agent.has_session_after_clear():
             self.session, self.left = None, left
             wait.until("a new conversation", lambda: self.agent.is_new(self.pane), TURN_SECONDS,
                        wait.SLOW_STEP_SECONDS)
