@@ -2,6 +2,11 @@
 
 from agents.claude_code import ClaudeCode
 from agents.codex import Codex, CodexAlone
+from agents.copilot import Copilot
+from agents.gemini import Gemini
+from agents.kimi_code import KimiCode
+from agents.opencode import OpenCode
+from agents.pi import Pi
 from agents.qwen_code import QwenCode
 
-AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode)
+AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, KimiCode, Pi)

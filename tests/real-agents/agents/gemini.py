@@ -1,0 +1,109 @@
+"""Gemini CLI: a Node launcher and the agent, Node as well. Seen in 0.61.0, 2026-11.
+
+Nothing on disk names a process: the chat made at launch (or at `/clear`) is a
+process's by being new. It lives on when its pane is closed.
+"""
+
+import glob
+import json
+import os
+
+import install
+import processes
+from agents.agent import Agent
+
+SCRIPT = "/gemini"
+CHAT_BYTES_MAX = 4 * 1024 * 1024
+
+
+class Gemini(Agent):
+    """Gemini CLI in a terminal, and `-p` without one."""
+
+    name = "gemini"
+    id = "gemini"
+    packages = (install.Package("@google/gemini-cli", "0.61.0"),)
+    quit_command = "/quit"
+    confidences = ("inferred",)
+    ends_with_pane = False
+
+    def install(self):
+        self.node = install.node_binary()
+        self.binary = install.binary(install.install(self.packages[0]), "gemini")
+
+    def search_path(self):
+        return os.path.dirname(self.node) + os.pathsep + super().search_path()
+
+    def argv(self, *arguments):
+        return [self.binary, *arguments]
+
+    def headless_argv(self, prompt):
+        return [self.binary, "-p", prompt]
+
+    def configure(self, world, directories):
+        os.makedirs(world.in_home(".gemini"), mode=0o700, exist_ok=True)
+        settings = {
+            "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+            "privacy": {"usageStatisticsEnabled": False},
+            "telemetry": {"enabled": False},
+            "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+            "model": {"name": "gemini-2.5-pro"},
+        }
+        with open(world.in_home(".gemini", "settings.json"), "w") as file:
+            json.dump(settings, file)
+
+    def variables(self, world):
+        return {
+            "PATH": self.search_path(),
+            "GEMINI_API_KEY": "mock-key",
+            "GOOGLE_GEMINI_BASE_URL": world.model_url,
+            "GEMINI_TELEMETRY_ENABLED": "false",
+            "NO_BROWSER": "1",
+        }
+
+    def is_ready(self, pane):
+        return pane.shows("Type your message") and not pane.shows("esc to cancel")
+
+    def asks_permission(self, pane):
+        return pane.shows("Allow execution of")
+
+    def process_below(self, pid):
+        scripts = [one for one in (processes.read(pid), *processes.descendants(pid))
+                   if one and any(word.endswith(SCRIPT) for word in one.argv[1:])]
+        pids = {one.pid for one in scripts}
+        # The deeper one: the launcher only starts it and waits.
+        return next((one for one in scripts if one.parent in pids), None)
+
+    def chats(self, world):
+        """Returns the chats of this home: session id -> path of the first file."""
+        found = {}
+        for path in sorted(glob.glob(world.in_home(".gemini", "tmp", "*", "chats", "session-*.jsonl"))):
+            session = _session_in(path)
+            if session:
+                found.setdefault(session, path)
+        return found
+
+    def sessions_before(self, world):
+        return frozenset(self.chats(world))
+
+    def session_of(self, run, before):
+        new = frozenset(self.chats(run.world)) - before
+        return next(iter(new)) if len(new) == 1 else None
+
+    def session_that_heard(self, world, model, text):
+        for path in glob.glob(world.in_home(".gemini", "tmp", "*", "chats", "session-*.jsonl")):
+            with open(path, "rb") as file:
+                if text.encode() in file.read(CHAT_BYTES_MAX):
+                    return _session_in(path)
+        return None
+
+    def continue_arguments(self):
+        return ("--resume", "latest")
+
+
+def _session_in(path):
+    """Returns the session that the first line of a chat names, or None."""
+    try:
+        with open(path) as file:
+            return json.loads(file.readline()).get("sessionId")
+    except (OSError, ValueError, AttributeError):
+        return None

@@ -1,0 +1,88 @@
+"""opencode: one native process, one database for all. Seen in 1.18.33, 2026-11.
+
+A session is made by its first prompt, and nothing on disk names a process: the
+truth is the session that the request to the model names.
+"""
+
+import json
+import os
+
+import install
+import processes
+from agents.agent import Agent
+
+CONFIGURATION = {
+    "$schema": "https://opencode.ai/config.json",
+    "autoupdate": False,
+    "share": "disabled",
+    "model": "mock/mock-model",
+    "small_model": "mock/mock-model",
+    "permission": {"bash": "ask"},
+}
+
+
+class OpenCode(Agent):
+    """opencode in a terminal, and `run` without one."""
+
+    name = "opencode"
+    id = "opencode"
+    packages = (install.Package("opencode-ai", "1.18.33"),)
+    clear_command = "/new"
+    confidences = ("inferred",)
+    has_session_at_launch = False
+    tells_continued = False
+
+    def install(self):
+        # Its install script puts the binary of this machine in place of a stub.
+        script = os.path.join("opencode-ai", "postinstall.mjs")
+        self.binary = install.binary(install.install(self.packages[0], script), "opencode")
+
+    def argv(self, *arguments):
+        return [self.binary, *arguments]
+
+    def headless_argv(self, prompt):
+        return [self.binary, "run", prompt]
+
+    def configure(self, world, directories):
+        folder = world.in_home(".config", "opencode")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "Mock",
+            "options": {"baseURL": world.model_url + "/v1", "apiKey": "mock"},
+            "models": {"mock-model": {"name": "mock-model", "limit": {"context": 128000, "output": 8000}}},
+        }
+        with open(os.path.join(folder, "opencode.json"), "w") as file:
+            json.dump(dict(CONFIGURATION, provider={"mock": provider}), file)
+
+    def variables(self, world):
+        return {
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_SHARE": "1",
+        }
+
+    def is_ready(self, pane):
+        return pane.shows("ctrl+p commands") and not pane.shows("esc interrupt")
+
+    def is_new(self, pane):
+        return pane.shows("Ask anything")
+
+    def asks_permission(self, pane):
+        return pane.shows("Permission required")
+
+    def process_below(self, pid):
+        candidates = [processes.read(pid), *processes.descendants(pid)]
+        return next((one for one in candidates if one and os.path.basename(one.exe).startswith("opencode")), None)
+
+    def session_of(self, run, before):
+        # Known by its argument or not at all.
+        return next((word for word in run.process.argv if word.startswith("ses_")), None)
+
+    def session_that_heard(self, world, model, text):
+        asked = model.asked(text)
+        return asked[-1].headers.get("x-session-id") if asked else None
+
+    def resume_arguments(self, session):
+        return ("--session", session)
