@@ -258,8 +258,15 @@ class Watch:
             if live_ids - set(sessions):
                 raise Failed(f"process {process.pid} has {live_ids - set(sessions)}, which is not its session "
                              f"| {shown(look)}")
-            if len(live_ids) > 1:
+            if len(self._in_front(look, process)) > 1:
                 raise Failed(f"process {process.pid} has {len(live_ids)} live sessions at once | {shown(look)}")
+
+    def _in_front(self, look, process):
+        """Returns the live sessions that a look shows in this process's terminal."""
+        rows = look.live_of(process.pid)
+        if self.stage.agent.holds_several:
+            rows = [row for row in rows if not (row.get("detached") and row.get("owner_shared"))]
+        return {row.get("session_id") for row in rows}
 
     def always_accounted(self, process):
         """Fails if a look left out this process: neither a live session of it nor unattributed."""
@@ -272,7 +279,7 @@ class Watch:
         """Fails if the old session came back to this process after the new one was shown."""
         has_moved = False
         for look in self.looks:
-            live_ids = {row.get("session_id") for row in look.live_of(process.pid)}
+            live_ids = self._in_front(look, process)
             has_moved = has_moved or new in live_ids
             if has_moved and old in live_ids:
                 raise Failed(f"process {process.pid} is back on {old} after {new} | {shown(look)}")

@@ -67,6 +67,8 @@ class Agent:
     tells_continued = True
     # The same for a session that was named on the command line.
     tells_resumed = True
+    # Whether one process may serve further sessions that its terminal does not show.
+    holds_several = False
     # Whether its process goes with its pane.
     ends_with_pane = True
 

@@ -7,13 +7,15 @@ resumed one, which has it from its first prompt on.
 import glob
 import json
 import os
+import re
 
 import install
 import processes
 from agents.agent import Agent
 
 EXE = "/copilot-linux-"
-EVENTS_BYTES_MAX = 4 * 1024 * 1024
+FOREGROUND = re.compile(rb"(R|Unr)egistering foreground session: ([0-9a-f-]{36})")
+FILE_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Copilot(Agent):
@@ -22,6 +24,8 @@ class Copilot(Agent):
     name = "copilot"
     id = "copilot"
     packages = (install.Package("@github/copilot", "1.0.102"),)
+    # The one that `/clear` has left is held a second longer.
+    holds_several = True
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "copilot")
@@ -69,12 +73,25 @@ class Copilot(Agent):
 
     def session_of(self, run, before):
         new = self.held_by(run.world, run.process) - before
-        return next(iter(new)) if len(new) == 1 else None
+        if new:
+            return next(iter(new)) if len(new) == 1 else None
+        # A resumed one is locked by its first prompt only.
+        resumed = self.shown_by(run.world, run.process)
+        return None if resumed in before else resumed
+
+    def shown_by(self, world, process):
+        """Returns the session that the process's own log calls the one in front, or None."""
+        shown = None
+        for path in glob.glob(world.in_home(".copilot", "logs", f"process-*-{process.pid}.log")):
+            with open(path, "rb") as file:
+                for kind, session in FOREGROUND.findall(file.read(FILE_BYTES_MAX)):
+                    shown = session.decode() if kind == b"R" else None
+        return shown
 
     def session_that_heard(self, world, model, text):
         for path in glob.glob(world.in_home(".copilot", "session-state", "*", "events.jsonl")):
             with open(path, "rb") as file:
-                if text.encode() in file.read(EVENTS_BYTES_MAX):
+                if text.encode() in file.read(FILE_BYTES_MAX):
                     return os.path.basename(os.path.dirname(path))
         return None
 
