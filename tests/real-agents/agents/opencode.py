@@ -6,11 +6,14 @@ truth is the session that the request to the model names.
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 
 import install
 import processes
 from agents.agent import Agent
 
+BUSY_SECONDS = 2
 CONFIGURATION = {
     "$schema": "https://opencode.ai/config.json",
     "autoupdate": False,
@@ -76,9 +79,18 @@ class OpenCode(Agent):
         candidates = [processes.read(pid), *processes.descendants(pid)]
         return next((one for one in candidates if one and os.path.basename(one.exe).startswith("opencode")), None)
 
+    def sessions_before(self, world):
+        path = world.in_home(".local", "share", "opencode", "opencode.db")
+        try:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as database:
+                return frozenset(row[0] for row in database.execute("select id from session"))
+        except sqlite3.Error:
+            return frozenset()
+
     def session_of(self, run, before):
-        # Known by its argument or not at all.
-        return next((word for word in run.process.argv if word.startswith("ses_")), None)
+        # Only asked for one that is taken up again: it is there already.
+        found = self.sessions_before(run.world) - before
+        return next(iter(found)) if len(found) == 1 else None
 
     def session_that_heard(self, world, model, text):
         asked = model.asked(text)
