@@ -186,8 +186,9 @@ pub(super) fn read_object(path: &Path) -> Result<Value, String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chat {
     pub(super) id: SessionId,
-    /// The file that has its messages.
-    pub(super) path: PathBuf,
+    /// The file that has its messages; `None` if another start has removed it,
+    /// and nobody has said anything since.
+    pub(super) path: Option<PathBuf>,
     /// When processes began it or took it up, by the headers of its files.
     pub(super) starts_ms: Vec<i64>,
     /// The minute in which a process began it, where its file has lost the header.
@@ -198,6 +199,19 @@ pub(super) struct Chat {
 }
 
 impl Chat {
+    /// One of which nothing is known but its name.
+    pub(super) const fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            path: None,
+            starts_ms: Vec::new(),
+            minute_ms: None,
+            last_at_ms: None,
+            prompts: Vec::new(),
+            has_conversation: false,
+        }
+    }
+
     /// When it was born: by a header, else the minute in its file's name.
     pub(super) fn born_at_ms(&self) -> Option<i64> {
         let first = self.starts_ms.iter().min().copied();
@@ -207,9 +221,10 @@ impl Chat {
         }
     }
 
-    /// Its file has lost its header: Gemini CLI itself does not find it.
-    pub(super) const fn has_lost_header(&self) -> bool {
-        self.minute_ms.is_some()
+    /// Its file is gone, or was made anew without a header: Gemini CLI itself
+    /// does not find it.
+    pub(super) const fn was_removed(&self) -> bool {
+        self.minute_ms.is_some() || self.path.is_none()
     }
 }
 

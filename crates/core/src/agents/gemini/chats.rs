@@ -34,7 +34,7 @@ impl Scanning<'_> {
         let names: Vec<ChatName> = names.texts().filter_map(ChatName::parse).collect();
         let mut by_id: BTreeMap<SessionId, Chat> = BTreeMap::new();
         let mut without_header: Vec<(ChatName, PathBuf, chat::ChatFacts)> = Vec::new();
-        for name in names {
+        for name in &names {
             let path = directory.join(&name.file);
             let is_named = servers.iter().any(|server| {
                 let named = server.named.as_deref();
@@ -44,9 +44,9 @@ impl Scanning<'_> {
                 is_named || is_modified_since(&path, since.saturating_sub(MODIFIED_SLACK_MS))
             });
             let read = if is_of_interest {
-                chat::read_facts(&path, &name)
+                chat::read_facts(&path, name)
             } else if *self.look.depth == Depth::All {
-                let header = chat::read_header(&path, &name);
+                let header = chat::read_header(&path, name);
                 header.map(|header| chat::ChatFacts {
                     header,
                     has_conversation: true,
@@ -63,13 +63,16 @@ impl Scanning<'_> {
                         .is_some_and(|header| header.is_subagent) => {}
                 Ok(facts) => match facts.header.clone() {
                     Some(header) => add_file(&mut by_id, &header, path, facts),
-                    None => without_header.push((name, path, facts)),
+                    None => without_header.push((name.clone(), path, facts)),
                 },
                 Err(message) => self.problem(&path, message),
             }
         }
         for (name, path, facts) in without_header {
             self.add_without_header(&mut by_id, &name, path, facts, prompts);
+        }
+        if let (Some(prompts), Some(since)) = (prompts, since_ms) {
+            add_removed(&mut by_id, &names, prompts, since);
         }
         by_id.into_values().collect()
     }
@@ -88,7 +91,7 @@ impl Scanning<'_> {
         let known = by_id.keys().map(SessionId::as_str);
         let fitting: BTreeSet<&str> = ids_typed
             .chain(known)
-            .filter(|id| id.get(..ID_CHARS_IN_NAME).unwrap_or(id) == name.id_begins)
+            .filter(|id| begins_with(id, name))
             .collect();
         let id = match fitting.first() {
             Some(id) if fitting.len() == 1 => SessionId::parse(id).ok(),
@@ -101,19 +104,36 @@ impl Scanning<'_> {
             );
             return;
         };
-        let chat = by_id.entry(id.clone()).or_insert_with(|| Chat {
-            id,
-            path: path.clone(),
-            starts_ms: Vec::new(),
-            minute_ms: None,
-            last_at_ms: None,
-            prompts: Vec::new(),
-            has_conversation: false,
-        });
-        chat.path = path;
+        let chat = by_id.entry(id.clone()).or_insert_with(|| Chat::new(id));
+        chat.path = Some(path);
         chat.minute_ms = name.minute_ms;
         add_facts(chat, facts);
     }
+}
+
+/// Adds the sessions in which somebody has typed since then, and whose files
+/// another start has removed.
+fn add_removed(
+    by_id: &mut BTreeMap<SessionId, Chat>,
+    names: &[ChatName],
+    prompts: &Prompts,
+    since_ms: i64,
+) {
+    for typed in prompts.typed.iter().filter(|typed| typed.at_ms >= since_ms) {
+        let id = typed.first_session.as_str();
+        if names.iter().any(|name| begins_with(id, name)) {
+            continue;
+        }
+        if let Ok(id) = SessionId::parse(id) {
+            let chat = by_id.entry(id.clone()).or_insert_with(|| Chat::new(id));
+            chat.last_at_ms = chat.last_at_ms.max(Some(typed.at_ms));
+        }
+    }
+}
+
+/// The beginning of the session's id stands in the file's name.
+fn begins_with(id: &str, name: &ChatName) -> bool {
+    id.get(..ID_CHARS_IN_NAME).unwrap_or(id) == name.id_begins
 }
 
 fn is_modified_since(path: &Path, since_ms: i64) -> bool {
@@ -133,15 +153,9 @@ fn add_file(
     path: PathBuf,
     facts: chat::ChatFacts,
 ) {
-    let chat = by_id.entry(header.id.clone()).or_insert_with(|| Chat {
-        id: header.id.clone(),
-        path,
-        starts_ms: Vec::new(),
-        minute_ms: None,
-        last_at_ms: None,
-        prompts: Vec::new(),
-        has_conversation: false,
-    });
+    let id = header.id.clone();
+    let chat = by_id.entry(id.clone()).or_insert_with(|| Chat::new(id));
+    chat.path.get_or_insert(path);
     chat.starts_ms.extend(header.started_at_ms);
     add_facts(chat, facts);
 }

@@ -61,7 +61,11 @@ impl Scanning<'_> {
             .processes_of(self.home)
             .filter(may_serve)
             .collect();
-        let Ok(facts) = facts(&chat.path, Links::Follow) else {
+        let Some((path, facts)) = chat
+            .path
+            .as_deref()
+            .and_then(|path| Some((path, facts(path, Links::Follow).ok()?)))
+        else {
             return;
         };
         for host in &hosts {
@@ -83,10 +87,10 @@ impl Scanning<'_> {
                 exclusivity: Exclusivity::Shared,
                 serving: Serving::Many,
                 trust: trust_of(&facts, self.home, self.look.machine),
-                placement: mounts.placement_of(&chat.path),
+                placement: mounts.placement_of(path),
                 evidence: Evidence {
                     kind: EvidenceKind::Transcript,
-                    path: Some(chat.path.clone()),
+                    path: Some(path.to_owned()),
                     says: format!(
                         "went on since process {pid} began, which serves sessions to an editor"
                     ),

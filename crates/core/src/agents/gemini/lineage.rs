@@ -179,11 +179,14 @@ impl Lineage<'_> {
                 .collect()
         };
         let mut firsts = made_within(LAUNCH_MS_USUAL);
-        if firsts.is_empty() {
-            firsts = made_within(LAUNCH_MS_MAX);
-        }
         if firsts.is_empty() && server.resumes {
             firsts = self.resumed_by(server);
+        }
+        if firsts.is_empty() && !server.is_one_shot {
+            firsts = self.removed_of(server);
+        }
+        if firsts.is_empty() {
+            firsts = made_within(LAUNCH_MS_MAX);
         }
         if firsts.len() > 1 {
             self.drop_unlike(server, &mut firsts);
@@ -195,21 +198,13 @@ impl Lineage<'_> {
     }
 
     /// The session of the process that began last can't have been removed by a
-    /// later start. So one that only it and earlier ones could have begun with
-    /// is its own.
+    /// later start. So of several it is one that has its header, if another
+    /// process can have the others; and if that leaves but one, it is no earlier
+    /// process's.
     fn settle_youngest(&self, servers: &[Server], firsts: &mut [Vec<String>]) {
         let Some(youngest) = servers.iter().max_by_key(|server| server.began_at_ms) else {
             return;
         };
-        let pairs = servers.iter().zip(firsts.iter());
-        let mut its = pairs.filter(|(server, _)| server.pid == youngest.pid);
-        let Some((_, [its])) = its
-            .next()
-            .map(|(server, firsts)| (server, firsts.as_slice()))
-        else {
-            return;
-        };
-        let its = its.clone();
         let latest = youngest.began_at_ms + LAUNCH_MS_MAX;
         let is_later = |chat: &Chat| chat.starts_ms.iter().any(|at_ms| *at_ms > latest);
         let mut chats = self.chats.iter();
@@ -217,9 +212,29 @@ impl Lineage<'_> {
             // Somebody has begun after it, and ended.
             return;
         }
+        let may_have_been_removed = |first: &String| {
+            let mut chats = self.chats.iter();
+            chats.any(|chat| chat.id.as_str() == first && chat.was_removed())
+        };
+        let of_others: BTreeSet<String> = servers
+            .iter()
+            .zip(firsts.iter())
+            .filter(|(server, _)| server.pid != youngest.pid)
+            .flat_map(|(_, firsts)| firsts.iter().cloned())
+            .collect();
+        let mut its_own = None;
+        for (server, firsts) in servers.iter().zip(firsts.iter_mut()) {
+            if server.pid == youngest.pid && server.named.is_none() && !server.resumes {
+                firsts.retain(|first| !(may_have_been_removed(first) && of_others.contains(first)));
+                if let [only] = firsts.as_slice() {
+                    its_own = Some(only.clone());
+                }
+            }
+        }
+        let Some(its_own) = its_own else { return };
         for (server, firsts) in servers.iter().zip(firsts) {
             if server.pid != youngest.pid && server.named.is_none() {
-                firsts.retain(|first| *first != its);
+                firsts.retain(|first| *first != its_own);
             }
         }
     }
@@ -228,13 +243,30 @@ impl Lineage<'_> {
     /// took up some session, and whose files no longer say when.
     fn resumed_by(&self, server: &Server) -> Vec<&Chat> {
         let is_typed_in = |chat: &&Chat| {
-            let is_older = chat
-                .born_at_ms()
-                .is_some_and(|born| born < server.began_at_ms);
+            let born = chat.born_at_ms();
+            let is_older = born.map_or(chat.path.is_none(), |born| born < server.began_at_ms);
             let mut since = self.since(server, chat.id.as_str());
             is_older && since.next().is_some() && !self.has_quit(server, chat.id.as_str())
         };
         self.chats.iter().filter(is_typed_in).collect()
+    }
+
+    /// Sessions whose files are gone and in which nobody had typed before the
+    /// process began.
+    fn removed_of(&self, server: &Server) -> Vec<&Chat> {
+        let may_be_its = |chat: &&Chat| {
+            let id = chat.id.as_str();
+            let mut typed = self
+                .prompts
+                .typed
+                .iter()
+                .filter(|typed| typed.first_session == id);
+            let is_since = typed
+                .next()
+                .is_some_and(|first| first.at_ms >= server.began_at_ms);
+            chat.path.is_none() && is_since && !self.has_quit(server, id)
+        };
+        self.chats.iter().filter(may_be_its).collect()
     }
 
     /// Of several, those that can't be its own go: prompts that nobody typed are

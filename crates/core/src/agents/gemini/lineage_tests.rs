@@ -29,7 +29,7 @@ fn chat(id: &str, born: f64, prompts: &[(&str, f64)]) -> Chat {
     let last = prompts.last().map_or(born, |(_, at)| at + 1.0);
     Chat {
         id: SessionId::parse(id).unwrap(),
-        path: format!("/h/{id}.jsonl").into(),
+        path: Some(format!("/h/{id}.jsonl").into()),
         starts_ms: vec![ms(born)],
         minute_ms: None,
         last_at_ms: Some(ms(last)),
@@ -163,6 +163,51 @@ fn the_silent_session_of_the_youngest_process_is_its_own() {
     let chats = [chat("b", 21.0, &[]), chat("x", 300.0, &[("fix it", 300.5)])];
     let right: &[(&str, &[i32], bool)] = &[("b", &[1, 2], true), ("x", &[], true)];
     check(&servers, &chats, &Prompts::default(), right);
+}
+
+#[test]
+fn the_youngest_process_has_not_lost_its_header() {
+    // By their dates either could have begun with either.
+    let servers = [server(1, 43.0), server(2, 54.0)];
+    let chats = [
+        made_anew("a", 0.0, &[("one", 90.0)]),
+        chat("b", 57.0, &[("two", 80.0)]),
+    ];
+    let prompts = typed(&[("b", "two", 79.8), ("a", "one", 89.8)]);
+    let right: &[(&str, &[i32], bool)] = &[("a", &[1], true), ("b", &[2], true)];
+    check(&servers, &chats, &prompts, right);
+    // Alone, it may have begun with either: whoever has removed the one may
+    // have begun with the other.
+    let right: &[(&str, &[i32], bool)] = &[("a", &[1], true), ("b", &[1], true)];
+    check(&servers[..1], &chats, &prompts, right);
+}
+
+#[test]
+fn a_session_whose_file_was_removed_leads_on_by_what_was_typed() {
+    let removed = Chat {
+        last_at_ms: Some(ms(60.0)),
+        ..Chat::new(SessionId::parse("a").unwrap())
+    };
+    let servers = [server(1, 0.0), server(2, 12.0), server(3, 80.0)];
+    let chats = [
+        removed,
+        chat("b", 18.0, &[("two", 30.0)]),
+        chat("c", 60.4, &[("three", 70.0)]),
+        chat("d", 88.0, &[]),
+    ];
+    let prompts = typed(&[
+        ("b", "two", 29.8),
+        ("a", "one", 50.0),
+        ("a", "/clear", 60.0),
+        ("a", "three", 69.8),
+    ]);
+    let right: &[(&str, &[i32], bool)] = &[
+        ("a", &[], true),
+        ("b", &[2], true),
+        ("c", &[1], false),
+        ("d", &[3], true),
+    ];
+    check(&servers, &chats, &prompts, right);
 }
 
 #[test]

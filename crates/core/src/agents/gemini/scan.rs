@@ -191,7 +191,7 @@ impl<'a> Scanning<'a> {
             work_dir: project.root.clone(),
             born_at_ms: chat.born_at_ms(),
             last_record_at_ms: chat.last_at_ms,
-            transcript: Some(chat.path.clone()),
+            transcript: chat.path.clone(),
             pairing: if may_have_owner {
                 PairingRule::Owner
             } else {
@@ -200,7 +200,7 @@ impl<'a> Scanning<'a> {
             possible_owners: owners,
             is_first_of_a_process: fate.is_some_and(|fate| fate.is_first),
             is_headless: is_headless.then_some(true),
-            is_resumable: chat.has_conversation && !chat.has_lost_header(),
+            is_resumable: chat.has_conversation && !chat.was_removed(),
             started_at_ms: chat.born_at_ms(),
             ..Sketch::new(self.key(&chat.id))
         };

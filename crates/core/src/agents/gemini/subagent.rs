@@ -75,7 +75,7 @@ fn read_one(
             placement: machine.mounts().placement_of(path),
             evidence: Evidence {
                 kind: EvidenceKind::Transcript,
-                path: Some(parent.path.clone()),
+                path: parent.path.clone(),
                 says: "its parent has gone on since its last record".to_owned(),
             },
         };
