@@ -13,13 +13,17 @@ use whosup_core::phase::Phase;
 use whosup_core::problem::Problem;
 use whosup_core::process::Pid;
 use whosup_core::recognize::Users;
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, StoredRecord, read_records};
+use whosup_core::record::{
+    EndCause, LoggedEnd, LoggedEvent, SessionRecord, StoredRecord, read_records,
+};
 use whosup_core::scan::{Scanned, Scope, scan};
 use whosup_core::sidecar::{AgentId, SessionId};
 use whosup_core::verdict::Verdict;
 
 use self::conditions::{positive_exit, why_not};
+use crate::append::read_record;
 use crate::end::{Ended, end_session};
+use crate::refresh::read_folded;
 use crate::{SessionFiles, SessionLock, Store, TrackError};
 
 /// How many sessions one sweep ends: as many locks are held at once.
@@ -161,17 +165,13 @@ fn hold(
                 continue;
             }
         };
-        let agents = BTreeSet::from([record.agent.clone()]);
-        let again = read_records(store.root(), |agent| agents.contains(agent)).found;
-        let again = again
-            .into_iter()
-            .find(|again| again.record.session == record.session);
-        match again {
-            Some(again) if again.record == *record => held.push(Held {
-                stored: again,
+        match read_again(&files) {
+            Ok(Some(again)) if again == *record => held.push(Held {
+                stored,
                 files,
                 lock,
             }),
+            Err(error) => report.problems.push(problem(&stored, &error)),
             // Something was heard of it meanwhile.
             _ => report
                 .kept
@@ -179,6 +179,11 @@ fn hold(
         }
     }
     held
+}
+
+/// What is in a session's files now.
+fn read_again(files: &SessionFiles) -> Result<Option<SessionRecord>, TrackError> {
+    Ok(read_folded(files)?.or_else(|| read_record(files)))
 }
 
 fn take_lock(files: &SessionFiles, options: &SweepOptions) -> Result<Option<SessionLock>, String> {
@@ -206,21 +211,22 @@ fn end_all(machine: &Machine, held: Vec<Held>, options: &SweepOptions, report: &
         extra_homes: options.extra_homes.clone(),
     };
     let mut scanned = scan(machine, &scope);
-    let ids: BTreeSet<SessionId> = held
-        .iter()
-        .map(|held| held.stored.record.session.clone())
-        .collect();
-    scanned.describe(|session| ids.contains(&session.key.session));
     let stored: Vec<_> = held.iter().map(|held| &held.stored).collect();
     let verdicts = verdicts_of_owners(machine, &stored);
-    for (held, verdict) in held.iter().zip(verdicts) {
-        let may_end = verdict
-            .and_then(|verdict| positive_exit(&held.stored.record, verdict, machine))
-            .ok_or_else(|| "its process may live after all".to_owned())
-            .and_then(|cause| match why_not(&held.stored.record, &scanned) {
-                Some(because) => Err(because),
-                None => Ok(cause),
-            });
+    let may_end: Vec<Result<EndCause, String>> = stored
+        .iter()
+        .zip(verdicts)
+        .map(|(stored, verdict)| {
+            verdict
+                .and_then(|verdict| positive_exit(&stored.record, verdict, machine))
+                .ok_or_else(|| "its process may live after all".to_owned())
+                .and_then(|cause| why_not(&stored.record, &scanned).map_or(Ok(cause), Err))
+        })
+        .collect();
+    // Reads the dates in their files; what can't be read there claims nothing.
+    let ids: BTreeSet<&SessionId> = stored.iter().map(|one| &one.record.session).collect();
+    scanned.describe(|session| ids.contains(&session.key.session));
+    for (held, may_end) in held.iter().zip(may_end) {
         match may_end {
             Ok(cause) => end_one(held, cause, &scanned, machine, report),
             Err(because) => report.kept.push(kept(&held.stored, because)),
@@ -340,8 +346,7 @@ fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     let Some(_lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(false);
     };
-    let is_ended =
-        crate::refresh::read_folded(files)?.is_none_or(|record| record.phase == Phase::Ended);
+    let is_ended = read_folded(files)?.is_none_or(|record| record.phase == Phase::Ended);
     if !is_ended {
         return Ok(false);
     }

@@ -13,7 +13,7 @@ use super::world::{WHOSUP, World, said, wait_for};
 /// How many hooks speak of one session at once.
 const AT_ONCE: usize = 60;
 /// How many hooks are killed at some point of their work.
-const KILLED: u64 = 200;
+const KILLED: u64 = 1_000;
 /// The user that owns nothing.
 const NOBODY: u32 = 65_534;
 
@@ -196,6 +196,41 @@ fn a_hook_of_another_agent_has_no_owner_and_clears_the_one_there_was() {
     let record: serde_json::Value =
         serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
     assert!(record["owner"].is_null(), "{record}");
+}
+
+#[test]
+fn a_daemon_that_runs_many_sessions_is_marked_shared_and_proves_no_life() {
+    let world = World::new();
+    let mut daemon = ShellAgent::start_codex_daemon(&world);
+    let told = event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    );
+    let payload = daemon.payload(&told);
+    // It has the variables of the pane that once started it.
+    let line = format!(
+        "TMUX=/run/tmux,1,0 TMUX_PANE=%3 '{WHOSUP}' hook codex < '{}'",
+        payload.display()
+    );
+    assert_eq!(daemon.run(&line), ("0".to_owned(), String::new()));
+    let path = format!(".local/state/whosup/sessions/codex/{}.json", world.s1);
+    let path = world.home().join(path);
+    let record =
+        || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap() };
+    assert_eq!(record()["owner"]["pid"], daemon.pid());
+    assert_eq!(record()["owner"]["shared"], true);
+    assert!(record()["pane"].is_null(), "{}", record());
+    // It may have let go of the session long ago: the session's lock would tell.
+    let id = format!("codex:{}", world.s1);
+    let said = world.run(["check", id.as_str()]);
+    assert_ne!(said.status, 0, "{}{}", said.out, said.err);
+    assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
+    daemon.kill();
+    let said = world.run(["sweep"]);
+    assert!(said.out.starts_with("ended codex session"), "{}", said.out);
+    assert_eq!(record()["end_cause"], "process-gone");
 }
 
 #[test]

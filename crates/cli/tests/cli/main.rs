@@ -9,6 +9,7 @@ mod doctor;
 mod help;
 mod hooks;
 mod hooks_install;
+mod hooks_model;
 mod odd_files;
 mod processes;
 mod rights;

@@ -18,17 +18,30 @@ pub(crate) struct ShellAgent<'w> {
 }
 
 impl<'w> ShellAgent<'w> {
+    /// Starts one that poses as Claude Code.
     pub(crate) fn start(world: &'w World) -> Self {
-        let program = world
-            .root()
-            .join("opt/@anthropic-ai/claude-code/bin/claude");
+        Self::start_as(world, "@anthropic-ai/claude-code/bin/claude", &[])
+    }
+
+    /// Starts one that poses as the daemon of Codex, which runs many sessions.
+    pub(crate) fn start_codex_daemon(world: &'w World) -> Self {
+        // To a shell, the first argument is the script that it runs.
+        let script = "while read -r line; do eval \"$line\"; done\n";
+        world.write("src/shop/app-server", script);
+        let arguments = ["app-server", "--listen", "unix://", "--managed-daemon"];
+        Self::start_as(world, "codex/bin/codex", &arguments)
+    }
+
+    fn start_as(world: &'w World, program: &str, arguments: &[&str]) -> Self {
+        let program = world.root().join("opt").join(program);
         if !program.exists() {
             std::fs::create_dir_all(program.parent().unwrap()).unwrap();
             std::fs::copy("/bin/sh", &program).unwrap();
         }
         let mut command = Command::new(&program);
         command
-            .arg0("claude")
+            .arg0(program.file_name().unwrap())
+            .args(arguments)
             .env_clear()
             .env("HOME", world.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -69,15 +82,17 @@ impl<'w> ShellAgent<'w> {
                 .join(format!("{name}-{}-{}", self.pid(), self.commands))
         };
         let (said, status) = (at("said"), at("status"));
-        let told = format!(
+        let script = at("script");
+        let text = format!(
             "{{ {line}\n}} > '{}' 2>&1; echo $? > '{}.new'; mv '{}.new' '{}'\n",
             said.display(),
             status.display(),
             status.display(),
             status.display()
         );
+        std::fs::write(&script, text).unwrap();
         let stdin = self.child.stdin.as_mut().unwrap();
-        stdin.write_all(told.as_bytes()).unwrap();
+        writeln!(stdin, ". '{}'", script.display()).unwrap();
         stdin.flush().unwrap();
         let status = wait_for("the agent's command to end", || {
             std::fs::read_to_string(&status).ok()
