@@ -280,7 +280,9 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
     sketch.work_dir.clone_from(&record.work_dir);
-    sketch.transcript.clone_from(&record.transcript);
+    // Hooks may run before there is a transcript.
+    let is_there = |path: &&PathBuf| path.exists();
+    sketch.transcript = record.transcript.as_ref().filter(is_there).cloned();
     sketch.started_at_ms = record.started_at_ms;
     sketch.ended_at_ms = record.ended_at_ms;
     sketch.is_orphan_when_stale = true;
