@@ -98,3 +98,7 @@ class OpenCode(Agent):
 
     def resume_arguments(self, session):
         return ("--session", session)
+
+    def own_checks(self):
+        from agents import opencode_checks
+        return opencode_checks.CHECKS
