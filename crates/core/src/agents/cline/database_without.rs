@@ -25,3 +25,18 @@ pub(super) fn read(path: &Path) -> Result<Option<Rows>, String> {
         _ => Err("this build can't read databases".to_owned()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_one_which_is_there_cannot_be_read_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions.db");
+        assert!(read(&path).unwrap().is_none());
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(read(&path).unwrap_err(), "this build can't read databases");
+    }
+}

@@ -20,7 +20,7 @@ const LOG_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
 /// What is on every line that matters here.
-const MARK: &[u8] = b"\"event\":\"session.";
+const MARK: &str = "\"event\":\"session.";
 
 /// What a process does with a session.
 const OPENING: &[&str] = &["session.input_sent", "session.started"];
@@ -63,7 +63,7 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
     };
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
-        if !line.bytes().windows(MARK.len()).any(|part| part == MARK) {
+        if !std::str::from_utf8(line.bytes()).is_ok_and(|text| text.contains(MARK)) {
             continue;
         }
         let Some((key, said)) = line.json().values.first().and_then(parse) else {

@@ -21,7 +21,8 @@
 //! exclusive, dated by its `started_at`, and no claim at all if the PID is a
 //! hub's. The hub (`--cline-hub-daemon`, one for each data directory, outliving
 //! all terminals) owns a session only while the row says that it is in a turn and
-//! no terminal has it open: a turn goes on there when its terminal is killed.
+//! no terminal has it open: a turn goes on there when its terminal is killed. Of a
+//! turn whose row has another PID, which is gone, the hub *may* be the owner.
 //!
 //! A status is what was said last: `idle` stays after SIGKILL, and after a clean
 //! exit under a hub; a later start turns it into `failed`, with the date of that

@@ -157,39 +157,57 @@ impl<'a> Scanning<'a> {
     /// What the rows say, where that may be so.
     fn claim_by_rows(&mut self) {
         let Some(facts) = self.rows_facts else { return };
-        let opened: BTreeSet<SessionId> = self
-            .claims
-            .iter()
-            .map(|claim| claim.key.session.clone())
-            .collect();
+        let opened = self.claims.iter().map(|claim| claim.key.session.clone());
+        let opened: BTreeSet<SessionId> = opened.collect();
         let mut claims = Vec::new();
         for row in self.rows.values().filter(|row| row.parent.is_none()) {
-            let Some(pid) = row.pid else { continue };
-            let mut claim = self.claim(&row.id, pid, &self.rows_file, &facts);
-            claim.evidence.kind = EvidenceKind::Database;
-            claim.work_dir.clone_from(&row.work_dir);
-            claim.dated_at_ms = row.started_at_ms;
-            claim.evidence.says = format!("pid {pid}, {}", row.status);
-            let process = self.process(pid);
-            if process.is_some_and(|its| its.role == Role::Host) {
-                claim.serving = Serving::Many;
+            claims.extend(self.claim_of_row(row, &facts));
+            if row.is_in_a_turn() && !opened.contains(&row.id) {
+                claims.extend(self.claim_of_hub(row, &facts));
             }
-            let is_hub = process.is_some_and(|its| process::is_hub(&its.program()));
-            if row.is_ended() {
-                claim.subject = Subject::Released;
-                claim.dated_at_ms = row.ended_at_ms.or(row.started_at_ms);
-            } else if is_hub {
-                // The hub is nobody's owner by itself. It goes on with the turn
-                // of a terminal that has gone.
-                if !row.is_in_a_turn() || opened.contains(&row.id) {
-                    continue;
-                }
-                claim.dated_at_ms = row.updated_at_ms;
-                claim.evidence.says = format!("the hub, pid {pid}, is {}", row.status);
-            }
-            claims.push(claim);
         }
         self.claims.extend(claims);
+    }
+
+    /// That its PID runs it, unless that is the hub's.
+    fn claim_of_row(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
+        let pid = row.pid?;
+        let process = self.process(pid);
+        let mut claim = self.claim(&row.id, pid, &self.rows_file, facts);
+        claim.evidence.kind = EvidenceKind::Database;
+        claim.evidence.says = format!("pid {pid}, {}", row.status);
+        claim.work_dir.clone_from(&row.work_dir);
+        claim.dated_at_ms = row.started_at_ms;
+        if process.is_some_and(|its| its.role == Role::Host) {
+            claim.serving = Serving::Many;
+        }
+        if row.is_ended() {
+            claim.subject = Subject::Released;
+            claim.dated_at_ms = row.ended_at_ms.or(row.started_at_ms);
+        } else if process.is_some_and(|its| process::is_hub(&its.program())) {
+            return None;
+        }
+        Some(claim)
+    }
+
+    /// That the hub goes on with a turn whose terminal has gone: if it is the hub
+    /// that the row names. A terminal that took the session up under a hub left
+    /// no trace in the row, so that the hub may do so in any case.
+    fn claim_of_hub(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
+        let mut hubs = self
+            .of_role(Role::Host)
+            .filter(|its| process::is_hub(&its.program()));
+        let hub = hubs.next()?.process.pid;
+        let mut claim = self.claim(&row.id, hub, &self.rows_file, facts);
+        claim.evidence.kind = EvidenceKind::Database;
+        claim.serving = Serving::Many;
+        if row.pid == Some(hub) {
+            claim.dated_at_ms = row.updated_at_ms;
+            claim.evidence.says = format!("the hub, pid {hub}, {}", row.status);
+        } else {
+            claim.evidence.says = format!("{}, perhaps in the hub, pid {hub}", row.status);
+        }
+        Some(claim)
     }
 
     fn claim(&self, session: &SessionId, pid: Pid, path: &Path, facts: &FileFacts) -> Claim {

@@ -43,3 +43,14 @@ impl SessionDb {
         match *self {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_it_cannot_be_read_is_told() {
+        let read = SessionDb::read(Path::new("/nonexistent/opencode.db"));
+        assert_eq!(read.unwrap_err(), "this build can't read databases");
+    }
+}

@@ -26,6 +26,8 @@ const FIELDS_MAX: usize = 32;
 const DIRECTORY_MESSAGE: &str = "creating instance";
 /// What a server says first.
 const SERVER_MESSAGE: &str = "loading";
+/// What it says when it makes a session.
+const MADE_MESSAGE: &str = "created";
 /// What it says while it works on a session.
 const SESSION_MESSAGES: &[&str] = &["exiting loop", "loop", "process", "stream"];
 
@@ -134,7 +136,7 @@ impl Log {
         if entry.message == "asking" {
             run.asked_at_ms = run.asked_at_ms.or(Some(entry.at_ms));
         }
-        let is_made = entry.message == "created";
+        let is_made = entry.message == MADE_MESSAGE;
         let session = match is_made {
             true => entry.field("id"),
             false if SESSION_MESSAGES.contains(&&*entry.message) => entry.field("session.id"),
@@ -179,7 +181,13 @@ impl<'a> Entry<'a> {
                     at_ms = Some(value.parse::<Timestamp>().ok()?.as_millisecond());
                 }
                 ("run", Cow::Borrowed(run)) => entry.run = run,
-                ("message", _) => entry.message = value,
+                ("message", _) => {
+                    entry.message = value;
+                    // The fields of most lines say nothing that matters.
+                    if !has_fields(&entry.message) {
+                        break;
+                    }
+                }
                 _ => entry.fields.push((name, value)),
             }
         }
@@ -191,6 +199,11 @@ impl<'a> Entry<'a> {
         let found = self.fields.iter().find(|(name, _)| *name == wanted);
         found.map(|(_, value)| &**value)
     }
+}
+
+/// A message whose fields are needed.
+fn has_fields(message: &str) -> bool {
+    matches!(message, DIRECTORY_MESSAGE | MADE_MESSAGE) || SESSION_MESSAGES.contains(&message)
 }
 
 /// Splits `NAME=VALUE` off, the value bare or a JSON string.

@@ -31,10 +31,15 @@
 mod database;
 mod fit;
 mod log;
+#[cfg(feature = "sqlite")]
 mod message;
 mod process;
 mod run;
 mod scan;
+#[cfg_attr(
+    not(feature = "sqlite"),
+    expect(dead_code, reason = "what is only found in a database")
+)]
 mod session;
 
 use std::path::{Path, PathBuf};
