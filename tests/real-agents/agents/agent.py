@@ -136,6 +136,10 @@ class Agent:
         """Returns the process with the terminal where that is another one than the owner."""
         return None
 
+    def is_recorded(self, run):
+        """Tells whether anything on disk tells of the run's session."""
+        return True
+
     def is_held(self, run):
         """Tells whether a daemon still keeps the session of a run whose program is gone."""
         return False
@@ -219,7 +223,8 @@ class Run:
 
     def truth(self):
         """Returns what is so now."""
-        return Truth(session=self.session, owner=self.agent.owner_of(self), directory=self.directory,
+        session = self.session if self.session and self.agent.is_recorded(self) else None
+        return Truth(session=session, owner=self.agent.owner_of(self), directory=self.directory,
                      client=self.agent.client_of(self), pane=self.pane.id, left=self.left)
 
     def enter(self, text):

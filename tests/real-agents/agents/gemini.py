@@ -1,7 +1,8 @@
 """Gemini CLI: a Node launcher and the agent, Node as well. Seen in 0.61.0, 2026-11.
 
 Nothing on disk names a process: the chat made at launch (or at `/clear`) is a
-process's by being new. It lives on when its pane is closed.
+process's by being new. A chat in which nothing was said is removed by the next
+start in its directory. The agent lives on when its pane is closed.
 """
 
 import glob
@@ -13,6 +14,7 @@ import processes
 from agents.agent import Agent
 
 SCRIPT = "/gemini"
+SHORT_LENGTH = 8
 CHAT_BYTES_MAX = 4 * 1024 * 1024
 
 
@@ -25,6 +27,12 @@ class Gemini(Agent):
     quit_command = "/quit"
     confidences = ("inferred",)
     ends_with_pane = False
+    # A resumed chat gets a second file, but not within the minute of its first.
+    tells_continued = False
+
+    def __init__(self):
+        # The first characters of a session's id, which its files are named by -> the id.
+        self.known = {}
 
     def install(self):
         self.node = install.node_binary()
@@ -74,27 +82,35 @@ class Gemini(Agent):
         return next((one for one in scripts if one.parent in pids), None)
 
     def chats(self, world):
-        """Returns the chats of this home: session id -> path of the first file."""
+        """Returns the chats of this home: path -> session."""
         found = {}
-        for path in sorted(glob.glob(world.in_home(".gemini", "tmp", "*", "chats", "session-*.jsonl"))):
+        for path in glob.glob(world.in_home(".gemini", "tmp", "*", "chats", "session-*.jsonl")):
+            short = path[-len(".jsonl") - SHORT_LENGTH:-len(".jsonl")]
             session = _session_in(path)
             if session:
-                found.setdefault(session, path)
+                self.known[short] = session
+            # One that was removed comes back without its first line.
+            session = session or self.known.get(short)
+            if session:
+                found[path] = session
         return found
 
     def sessions_before(self, world):
-        return frozenset(self.chats(world))
+        return frozenset(self.chats(world).values())
 
     def session_of(self, run, before):
-        new = frozenset(self.chats(run.world)) - before
+        new = self.sessions_before(run.world) - before
         return next(iter(new)) if len(new) == 1 else None
 
     def session_that_heard(self, world, model, text):
-        for path in glob.glob(world.in_home(".gemini", "tmp", "*", "chats", "session-*.jsonl")):
+        for path, session in self.chats(world).items():
             with open(path, "rb") as file:
                 if text.encode() in file.read(CHAT_BYTES_MAX):
-                    return _session_in(path)
+                    return session
         return None
+
+    def is_recorded(self, run):
+        return run.session in self.sessions_before(run.world)
 
     def continue_arguments(self):
         return ("--resume", "latest")
