@@ -22,7 +22,7 @@ class CannotInstall(Exception):
 
 @dataclass(frozen=True)
 class Package:
-    """One npm package at one version."""
+    """One package at one version."""
 
     name: str
     version: str
@@ -64,10 +64,10 @@ def install(package, script=None):
     building = f"{folder}.building-{os.getpid()}"
     os.makedirs(building)
     try:
-        _run(["npm", "install", "--prefix", building, "--ignore-scripts", "--no-audit", "--no-fund",
+        run(["npm", "install", "--prefix", building, "--ignore-scripts", "--no-audit", "--no-fund",
               "--no-update-notifier", "--save-exact", f"{package.name}@{package.version}"], building)
         if script is not None:
-            _run(["node", os.path.join(building, "node_modules", script)], building)
+            run(["node", os.path.join(building, "node_modules", script)], building)
         os.rename(building, folder)
     except OSError as error:
         # Another run may have been quicker.
@@ -95,7 +95,8 @@ def node_binary():
     return path
 
 
-def _run(argv, folder):
+def run(argv, folder):
+    """Runs one step of an installation, or raises `CannotInstall` with the end of its output."""
     try:
         done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",

@@ -8,5 +8,6 @@ from agents.kimi_code import KimiCode
 from agents.opencode import OpenCode
 from agents.pi import Pi
 from agents.qwen_code import QwenCode
+from agents.vibe import Vibe
 
-AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, KimiCode, Pi)
+AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, KimiCode, Pi, Vibe)

@@ -100,6 +100,10 @@ class Agent:
         """Tells whether the agent waits for a prompt."""
         raise NotImplementedError
 
+    def typed(self, text):
+        """Returns how the screen shows this line while it is typed."""
+        return text
+
     def is_new(self, pane):
         """Tells whether the screen shows a conversation without a prompt."""
         return self.is_ready(pane)
@@ -230,7 +234,7 @@ class Run:
     def enter(self, text):
         """Types a line, waits until the screen shows it and stands still, and presses Enter."""
         self.pane.text(text)
-        wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text), TYPE_SECONDS,
+        wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text, self.agent.typed(text)), TYPE_SECONDS,
                    wait.SLOW_STEP_SECONDS)
         self._wait_still()
         self.pane.key("Enter")
