@@ -1,0 +1,104 @@
+"""Cline: one native process, and a hub daemon that the first one starts. Seen in 3.0.65, 2026-11.
+
+Each session has a row and a file that name a PID, which may be the hub's or a former one.
+"""
+
+import glob
+import json
+import os
+
+import expect
+import install
+import processes
+from agents.agent import Agent
+
+TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
+HUB_ARGUMENT = "--cline-hub-daemon"
+
+
+class Cline(Agent):
+    """Cline in a terminal, and with a prompt without one."""
+
+    name = "cline"
+    id = "cline"
+    packages = (install.Package("cline", "3.0.65"),)
+    confidences = ("proven", "consistent", "inferred")
+    # It publishes no state: the transcript shows the prompt without its answer.
+    phases_working = ("working", None)
+    phases_waiting = ("waiting", "working", None)
+    has_session_at_launch = False
+    tells_continued = False
+    tells_resumed = False
+
+    def install(self):
+        self.binary = install.binary(install.install(self.packages[0]), "cline")
+
+    def argv(self, *arguments):
+        return [self.binary, *arguments]
+
+    def headless_argv(self, prompt):
+        return [self.binary, prompt]
+
+    def configure(self, world, directories):
+        folder = world.in_home(".cline", "data", "settings")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        provider = {"provider": "openai-compatible", "apiKey": "mock", "model": "mock-model",
+                    "baseUrl": world.model_url + "/v1"}
+        settings = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}, "providers": {
+            "openai-compatible": {"settings": provider, "updatedAt": "2026-11-27T21:15:05.170Z",
+                                  "tokenSource": "manual"}}}
+        with open(os.path.join(folder, "providers.json"), "w") as file:
+            json.dump(settings, file)
+        # An offer of its makers, shown once.
+        with open(os.path.join(folder, "cli-notices.json"), "w") as file:
+            json.dump({"shown": {"cline-cli-cline-pass-intro": True}}, file)
+
+    def variables(self, world):
+        return {
+            "CLINE_NO_AUTO_UPDATE": "1",
+            "CLINE_TELEMETRY_DISABLED": "1",
+            "DO_NOT_TRACK": "1",
+        }
+
+    def is_ready(self, pane):
+        return pane.shows("What can I do for you?", "Ask anything...") and pane.shows("mock-model")
+
+    def is_new(self, pane):
+        return pane.shows("What can I do for you?")
+
+    def asks_permission(self, pane):
+        raise expect.Skipped("it runs commands without asking")
+
+    def process_below(self, pid):
+        candidates = [processes.read(pid), *processes.descendants(pid)]
+        return next((one for one in candidates
+                     if one and one.comm == "cline" and HUB_ARGUMENT not in one.argv), None)
+
+    def sessions_before(self, world):
+        return frozenset(self.folders(world))
+
+    def session_of(self, run, before):
+        new = self.folders(run.world).keys() - before
+        return new.pop() if len(new) == 1 else None
+
+    def folders(self, world):
+        """Returns the folders of all sessions by their ids."""
+        paths = glob.glob(world.in_home(".cline", "data", "sessions", "*_*"))
+        return {os.path.basename(path): path for path in paths}
+
+    def session_that_heard(self, world, model, text):
+        for session, folder in self.folders(world).items():
+            if _holds(os.path.join(folder, session + ".messages.json"), text):
+                return session
+        return None
+
+    def resume_arguments(self, session):
+        return ("--id", session)
+
+
+def _holds(path, text):
+    try:
+        with open(path, "rb") as file:
+            return text.encode() in file.read(TRANSCRIPT_BYTES_MAX)
+    except OSError:
+        return False
