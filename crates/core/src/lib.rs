@@ -20,6 +20,7 @@
 pub mod agents;
 pub mod claim;
 pub mod command;
+pub mod common_place;
 pub mod explain;
 pub mod hook_event;
 pub mod machine;

@@ -176,10 +176,9 @@ pub fn homes(
         if known.contains_key(&real) {
             continue;
         }
-        let facts = whosup_sidecar::file::facts(&real, whosup_sidecar::file::Links::Follow);
         homes.push(Home {
             is_default: default.as_ref() == Some(&root),
-            owner_uid: facts.ok().and_then(|facts| facts.uid),
+            owner_uid: whosup_sidecar::file::owner_of(&real),
             root: root.clone(),
         });
         known.insert(real, root);
@@ -198,4 +197,43 @@ pub fn homes(
         }
     }
     homes
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use std::sync::Arc;
+
+    use whosup_process::{ProcessTable, Recorded};
+
+    use super::*;
+    use crate::agents::vibe::Vibe;
+    use crate::command::NoCommands;
+    use crate::machine::Environment;
+    use crate::mounts::Mounts;
+
+    #[test]
+    fn a_home_is_known_with_the_user_who_owns_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join(".vibe");
+        std::fs::create_dir(&root).unwrap();
+        let us = rustix::process::geteuid();
+        let owner = if us.is_root() {
+            std::os::unix::fs::chown(&root, Some(12_345), None).unwrap();
+            12_345
+        } else {
+            eprintln!("only a home of our own is looked at: nobody but root can give one away");
+            us.as_raw()
+        };
+        let machine = Machine::new(
+            Environment::new(Some(directory.path().to_owned()), None, []),
+            0,
+            ProcessTable::look(Arc::new(Recorded::initial())),
+            Mounts::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n"),
+            Arc::new(NoCommands),
+        );
+        let homes = homes(&machine, &Vibe, &[], &mut []);
+        assert_eq!(homes.len(), 1);
+        assert_eq!(homes[0].owner_uid, Some(owner));
+    }
 }

@@ -8,6 +8,7 @@ use whosup_sidecar::AgentId;
 
 use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::claim::{Claim, Placement, Trust};
+use crate::common_place::scan_common_place;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, merge};
 use crate::observe::Observer;
@@ -62,7 +63,10 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
     let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
-    let needs_panes = processes.iter().any(may_be_in_a_pane);
+    let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
+    let mut published = published.take(&mut problems);
+    let needs_panes =
+        processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
         let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);
@@ -80,20 +84,19 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         (panes, scans)
     });
     let panes = panes.take(&mut problems);
-    let records = scan_records(machine, &scope.depth, |agent| {
-        scope
-            .agents
-            .as_ref()
-            .is_none_or(|agents| agents.contains(agent))
-    });
+    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
     for scanned in scans {
         let scanned = scanned.take(&mut problems);
         found.claims.extend(scanned.claims);
         found.sketches.extend(scanned.sketches);
     }
+    published.move_to_homes_of(&found);
+    found.claims.extend(published.scan.claims);
+    found.sketches.extend(published.scan.sketches);
     problems.extend(found.claims.iter().filter_map(distrust));
-    let homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
+    let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
+    homes.extend(published.homes);
     let merged = judge_and_merge(machine, found, &homes, &processes, &panes);
     let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
     Scanned {
@@ -117,11 +120,12 @@ fn distrust(claim: &Claim) -> Option<Problem> {
 }
 
 fn is_wanted(scope: &Scope, adapter: &dyn Adapter) -> bool {
-    let agent = agents::id_of(adapter);
-    scope
-        .agents
-        .as_ref()
-        .is_none_or(|agents| agents.contains(&agent))
+    is_asked_for(scope, &agents::id_of(adapter))
+}
+
+fn is_asked_for(scope: &Scope, agent: &AgentId) -> bool {
+    let mut asked = scope.agents.iter();
+    asked.all(|agents| agents.contains(agent))
 }
 
 fn may_be_in_a_pane(process: &AgentProcess) -> bool {

@@ -120,6 +120,14 @@ pub fn facts(path: &Path, links: Links) -> Result<FileFacts, ReadFileError> {
     Ok(FileFacts::of(&metadata))
 }
 
+/// The user who owns whatever lies at `path`, also a directory; links are
+/// followed. `None` where that can't be told.
+#[must_use]
+pub fn owner_of(path: &Path) -> Option<u32> {
+    let metadata = std::fs::metadata(path).ok()?;
+    FileFacts::of(&metadata).uid
+}
+
 impl OpenFile {
     /// Opens a regular file for reading.
     ///

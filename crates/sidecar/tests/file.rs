@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode};
 use tempfile::TempDir;
-use whosup_sidecar::file::{FileKind, Links, OpenFile, ReadFileError, facts, read_regular};
+use whosup_sidecar::file::{
+    FileKind, Links, OpenFile, ReadFileError, facts, owner_of, read_regular,
+};
 use whosup_sidecar::{ReadSidecarError, read_sidecar};
 
 /// How long anything here may take before it counts as waiting for somebody.
@@ -385,4 +387,15 @@ fn reading_changes_nothing() {
     OpenFile::open(&path, Links::Follow).unwrap();
     assert_eq!((look(&path), look(world.path())), before);
     assert_eq!(fs::read_dir(world.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_owner_of_a_directory_is_told_and_of_nothing_is_not() {
+    let world = tempfile::tempdir().unwrap();
+    let us = rustix::process::geteuid().as_raw();
+    assert_eq!(owner_of(world.path()), Some(us));
+    let link = world.path().join("link");
+    symlink(world.path(), &link).unwrap();
+    assert_eq!(owner_of(&link), Some(us));
+    assert_eq!(owner_of(&world.path().join("none")), None);
 }

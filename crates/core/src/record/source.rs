@@ -64,9 +64,8 @@ pub fn scan_records(
 
 /// The directory is ours; whoever owns it may write what is in it.
 fn home_of_records(root: &Path) -> Home {
-    let facts = whosup_sidecar::file::facts(root, Links::Follow);
     Home {
-        owner_uid: facts.ok().and_then(|facts| facts.uid),
+        owner_uid: whosup_sidecar::file::owner_of(root),
         is_default: true,
         root: root.to_owned(),
     }

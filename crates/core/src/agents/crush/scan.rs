@@ -44,11 +44,6 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             scanning.add_project(project, opener);
         }
     }
-    for claim in &scanning.claims {
-        if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path) {
-            scanning.problems.push(Problem::at(&AGENT, path, because));
-        }
-    }
     scanning.problems.sort();
     scanning.problems.dedup();
     Found {

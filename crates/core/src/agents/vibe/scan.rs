@@ -59,11 +59,6 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         ..
     } = scanning;
     found.sketches = sketches.into_values().collect();
-    for claim in &found.claims {
-        if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path) {
-            problems.push(Problem::at(&AGENT, path, because));
-        }
-    }
     problems.sort();
     problems.dedup();
     Found { found, problems }
