@@ -15,7 +15,7 @@
 //! reader does not put right.
 //!
 //! A session ends through [`end_session`] alone: because its agent said so
-//! ([`receive`]), or because the [`sweep`](fn@sweep) found its process gone.
+//! ([`receive`](fn@receive)), or because the [`sweep`](fn@sweep) found its process gone.
 
 mod append;
 mod disk;
