@@ -5,8 +5,8 @@ from agents.cline import Cline
 from agents.codex import Codex, CodexAlone
 from agents.copilot import Copilot
 from agents.gemini import Gemini
-from agents.kimi_code import KimiCode
 from agents.kimi_cli import KimiCli
+from agents.kimi_code import KimiCode
 from agents.opencode import OpenCode
 from agents.pi import Pi
 from agents.qwen_code import QwenCode
