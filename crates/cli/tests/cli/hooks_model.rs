@@ -72,12 +72,10 @@ fn tell(seed: u64) {
                 agents.push(ShellAgent::start(&world));
                 told.push("an agent starts".to_owned());
             }
-            1 if agents.len() > 1 || chance.below(3) == 0 => {
-                if !agents.is_empty() {
-                    let mut killed = agents.swap_remove(chance.below(agents.len()));
-                    killed.kill();
-                    told.push(format!("{} is killed", killed.pid()));
-                }
+            1 if agents.len() > 1 || (!agents.is_empty() && chance.below(3) == 0) => {
+                let mut killed = agents.swap_remove(chance.below(agents.len()));
+                killed.kill();
+                told.push(format!("{} is killed", killed.pid()));
             }
             2 => {
                 let said = world.run(["sweep"]);
