@@ -27,6 +27,7 @@
 //! `OPENCODE_DB` names another database; that file is a home of its own then. A
 //! build of another channel has `opencode-CHANNEL.db`.
 
+mod claims;
 #[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod fit;
@@ -41,6 +42,7 @@ mod scan;
     expect(dead_code, reason = "what is only found in a database")
 )]
 mod session;
+mod sketches;
 
 use std::path::{Path, PathBuf};
 

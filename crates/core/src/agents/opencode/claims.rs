@@ -1,0 +1,149 @@
+//! What the runs of the log and the arguments of processes claim.
+
+use whosup_sidecar::SessionId;
+
+use super::AGENT;
+use super::fit::{continued, is_named, is_since};
+use super::log::Log;
+use super::scan::Scanning;
+use crate::agents::{AgentProcess, Role};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
+    Subject, Trust,
+};
+use crate::trust::trust_of;
+
+impl Scanning<'_> {
+    /// What the processes whose runs are known worked on, and what they were
+    /// started for.
+    pub(super) fn claim_by_runs(&mut self) {
+        let Some(runs) = &self.runs else { return };
+        let mut claims = Vec::new();
+        for process in &self.processes {
+            let pid = process.process.pid;
+            let Some((name, run)) = runs.of(pid) else {
+                continue;
+            };
+            for (session, at_ms) in &run.worked_on {
+                let row = self.row(session);
+                let is_sub_agent = runs.log.sub_agents.contains(session)
+                    || row.is_some_and(|row| row.parent.is_some());
+                // One that is in no database was deleted, or is another home's.
+                if is_sub_agent || (row.is_none() && self.is_all_read) {
+                    continue;
+                }
+                let Ok(session) = SessionId::parse(session) else {
+                    continue;
+                };
+                let says =
+                    format!("run {name}, which can only be process {pid}, last worked on it then");
+                let evidence = (EvidenceKind::Pairing, says);
+                claims.push(self.claim(&runs.log, session, process, Some(*at_ms), evidence));
+            }
+            claims.extend(self.claim_by_arguments(&runs.log, process));
+        }
+        self.claims.extend(claims);
+    }
+
+    /// The session that a process was started for.
+    fn claim_by_arguments(&self, log: &Log, process: &AgentProcess) -> Option<Claim> {
+        if process.role != Role::Session {
+            return None;
+        }
+        let named = self.rows.iter().find(|row| is_named(process, row));
+        let pid = process.process.pid;
+        let (row, says) = match named {
+            Some(row) => (row, format!("the arguments of process {pid} name it")),
+            None => {
+                let row = continued(process, &self.rows)?;
+                let says =
+                    format!("process {pid} was told to go on with the last one, which this was");
+                (row, says)
+            }
+        };
+        let began = process.process.began_at_ms.clone().ok();
+        let evidence = (EvidenceKind::Arguments, says);
+        let mut claim = self.claim(log, row.id.clone(), process, began, evidence);
+        claim.trust = Trust::Trusted;
+        claim.evidence.path = None;
+        Some(claim)
+    }
+
+    /// A server that no run is known of may be serving whatever was used since.
+    pub(super) fn claim_for_unknown_hosts(&mut self) {
+        let mut claims = Vec::new();
+        for host in self.unknown_hosts() {
+            let pid = host.process.pid;
+            for row in self
+                .rows
+                .iter()
+                .filter(|row| row.parent.is_none() && is_since(host, row))
+            {
+                let says = format!("process {pid} is a server and may be serving it");
+                claims.push(Claim {
+                    placement: self.look.machine.mounts().placement_of(&self.home.root),
+                    ..bare_claim(self.key(&row.id), host, (EvidenceKind::Pairing, says))
+                });
+            }
+        }
+        self.claims.extend(claims);
+    }
+
+    fn claim(
+        &self,
+        log: &Log,
+        session: SessionId,
+        process: &AgentProcess,
+        dated_at_ms: Option<i64>,
+        evidence: (EvidenceKind, String),
+    ) -> Claim {
+        let mut claim = bare_claim(self.key(&session), process, evidence);
+        claim.dated_at_ms = dated_at_ms;
+        claim.modified_at_ms = log.facts.modified_ms;
+        claim.work_dir = self
+            .row(session.as_str())
+            .and_then(|row| row.directory.clone());
+        claim.trust = trust_of(&log.facts, self.home, self.look.machine);
+        claim.placement = self.look.machine.mounts().placement_of(&log.path);
+        claim.evidence.path = Some(log.path.clone());
+        claim
+    }
+
+    pub(super) fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+}
+
+/// A claim that names a process and nothing else.
+fn bare_claim(
+    key: SessionKey,
+    process: &AgentProcess,
+    (kind, says): (EvidenceKind, String),
+) -> Claim {
+    Claim {
+        key,
+        subject: Subject::Process(process.process.pid),
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: None,
+        modified_at_ms: None,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Shared,
+        serving: match process.role {
+            Role::Host => Serving::Many,
+            _ => Serving::One,
+        },
+        trust: Trust::Trusted,
+        placement: Placement::Local,
+        evidence: Evidence {
+            kind,
+            path: None,
+            says,
+        },
+    }
+}
