@@ -27,7 +27,8 @@ BODY_BYTES_MAX = 64 * 1024 * 1024
 REQUESTS_KEPT = 2000
 HOLD_SECONDS_MAX = 180
 DIRECTIVE = re.compile(r"(run-tool|hold-turn)\{([^}\n]*)\}")
-SHELL_TOOLS = ("Bash", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command", "bash", "exec")
+SHELL_TOOLS = ("Bash", "Shell", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command",
+               "bash", "exec")
 MODELS = ("claude-opus-4-8", "gpt-5-codex", "mock-model")
 # What Gemini's side questions, which want JSON, may ask for.
 GEMINI_SIDE_ANSWER = {"reasoning": "mock", "model_choice": "flash", "next_speaker": "user",
