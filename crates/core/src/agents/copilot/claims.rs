@@ -265,11 +265,15 @@ impl Scanning<'_> {
                 )),
                 _ => {
                     if let Some(opened_at_ms) = self.opened_by(session, *pid) {
-                        claims.push(claim(
-                            Some(opened_at_ms),
-                            Serving::Many,
-                            format!("process {pid} has opened it beside another one"),
-                        ));
+                        // While a process ends, its only session is not in front any more.
+                        let is_alone = log.foreground.is_none() && log.opened.len() == 1;
+                        let (serving, beside) = if is_alone {
+                            (Serving::One, "")
+                        } else {
+                            (Serving::Many, " beside another one")
+                        };
+                        let says = format!("process {pid} has opened it{beside}");
+                        claims.push(claim(Some(opened_at_ms), serving, says));
                     }
                 }
             }
