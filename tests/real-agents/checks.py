@@ -172,7 +172,7 @@ def headless_run(stage):
     agent = stage.agent
     started = stage.world.start(agent.headless_argv(prompt), stage.app, agent.variables(stage.world), "headless")
     wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
-    process = agent.process_below(started.pid)
+    process = agent.headless_owner_below(started.pid)
     def heard():
         return agent.session_that_heard(stage.world, stage.model, prompt)
     session = wait.until("its session", heard, HELD_SECONDS) if agent.has_session_before_answer else None
@@ -288,7 +288,10 @@ def pane_closed(stage):
 
 def outlived(stage):
     """Closes the pane of an agent that lives on: live without a pane, and not live once it has ended."""
-    run, other = stage.prompted(), stage.prompted(directory=stage.other)
+    # In place of the pane's shell, which would end it.
+    run = stage.agent.open_by(["exec", *stage.agent.argv()], stage.world, stage.app)
+    run.say(stage.model)
+    other = stage.prompted(directory=stage.other)
     expect.live(stage, run.truth())
     run.pane.close()
     wait.until("its terminal gone", lambda: not _has_terminal(run.process), HELD_SECONDS)

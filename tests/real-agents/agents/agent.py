@@ -136,6 +136,14 @@ class Agent:
         """Returns the process that serves the run's session."""
         return run.process
 
+    def parts_of(self, run):
+        """Returns the processes that go when this run ends."""
+        return (run.process,)
+
+    def headless_owner_below(self, pid):
+        """Returns the process at or below `pid` that serves a session without a terminal, or None."""
+        return self.process_below(pid)
+
     def client_of(self, run):
         """Returns the process with the terminal where that is another one than the owner."""
         return None
@@ -292,13 +300,15 @@ class Run:
 
     def quit(self):
         """Ends the agent as a person does."""
+        parts = self.agent.parts_of(self)
         self.enter(self.agent.quit_command)
-        self.wait_gone()
+        self.wait_gone(parts)
 
     def signal(self, number):
         """Signals the agent's own program."""
+        parts = self.agent.parts_of(self)
         processes.send(self.process, number)
-        self.wait_gone()
+        self.wait_gone(parts)
 
     def kill(self):
         """Ends the agent's own program with SIGKILL."""
@@ -306,12 +316,13 @@ class Run:
 
     def close_pane(self):
         """Closes the pane the agent runs in."""
+        parts = self.agent.parts_of(self)
         self.pane.close()
-        self.wait_gone()
+        self.wait_gone(parts)
 
-    def wait_gone(self):
-        """Waits until the agent's own program has ended."""
-        wait.until(f"{self.agent.name} ended", lambda: not processes.is_running(self.process),
+    def wait_gone(self, parts):
+        """Waits until the agent's own program has ended, with all that goes with it."""
+        wait.until(f"{self.agent.name} ended", lambda: not any(map(processes.is_running, parts)),
                    LAUNCH_SECONDS)
 
 

@@ -96,6 +96,12 @@ class Vibe(Agent):
     def owner_of(self, run):
         return self.server_of(run)
 
+    def parts_of(self, run):
+        return tuple(filter(None, (run.process, self.server_of(run))))
+
+    def headless_owner_below(self, pid):
+        return next((one for one in processes.descendants(pid) if one.comm == SERVER), None)
+
     def client_of(self, run):
         return run.process
 
