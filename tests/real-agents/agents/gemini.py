@@ -2,7 +2,8 @@
 
 Nothing on disk names a process: the chat made at launch (or at `/clear`) is a
 process's by being new. A chat in which nothing was said is removed by the next
-start in its directory. The agent lives on when its pane is closed.
+start in its directory. An agent that is its pane's own program lives on when the
+pane is closed; one that a shell has started ends with the shell.
 """
 
 import glob
@@ -114,6 +115,10 @@ class Gemini(Agent):
 
     def continue_arguments(self):
         return ("--resume", "latest")
+
+    def own_checks(self):
+        from agents import gemini_checks
+        return gemini_checks.CHECKS
 
 
 def _session_in(path):
