@@ -65,8 +65,7 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
-    let needs_panes =
-        processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
+    let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
         let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);
