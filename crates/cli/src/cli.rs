@@ -3,10 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser};
-use whosup_core::agents::AGENTS;
+use whosup_core::agents::{AGENTS, adapter};
+use whosup_core::common_place::has_agent;
+use whosup_core::machine::Environment;
 use whosup_core::sidecar::AgentId;
 
 use crate::colour::ColourChoice;
@@ -82,10 +84,47 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
     }
 }
 
-/// Reads the id of an agent that is supported.
+/// Reads the id of an agent that is supported, or that has a directory in the
+/// common place.
 pub(crate) fn agent_parser() -> impl TypedValueParser<Value = AgentId> {
     let ids = AGENTS.iter().map(|adapter| adapter.profile().id);
-    PossibleValuesParser::new(ids).try_map(|id| AgentId::parse(&id))
+    AgentParser {
+        supported: PossibleValuesParser::new(ids),
+    }
+}
+
+/// See [`agent_parser`].
+#[derive(Clone)]
+struct AgentParser {
+    supported: PossibleValuesParser,
+}
+
+impl TypedValueParser for AgentParser {
+    type Value = AgentId;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<AgentId, clap::Error> {
+        let agent = value.to_str().and_then(|name| AgentId::parse(name).ok());
+        match agent {
+            Some(agent) if adapter(&agent).is_some() || has_agent(&Environment::here(), &agent) => {
+                Ok(agent)
+            }
+            // Says which ones there are.
+            _ => self
+                .supported
+                .clone()
+                .try_map(|id| AgentId::parse(&id))
+                .parse_ref(command, argument, value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.supported.possible_values()
+    }
 }
 
 /// Reads a name out of a closed list of named values.

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use whosup_core::agents::{self, AGENTS, Depth};
+use whosup_core::common_place::has_agent;
+use whosup_core::machine::Environment;
 use whosup_core::problem::Problem;
 use whosup_core::scan::Scanned;
 use whosup_core::session::Session;
@@ -93,10 +95,10 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn parse(arguments: &'a IdArgs) -> Result<Self, IdError> {
+    fn parse(arguments: &'a IdArgs, environment: &Environment) -> Result<Self, IdError> {
         let text = arguments.id.as_str();
         let (agent, beginning) = match text.split_once(':') {
-            Some((agent, beginning)) => (Some(parse_agent(agent, text)?), beginning),
+            Some((agent, beginning)) => (Some(parse_agent(agent, text, environment)?), beginning),
             None => (None, text),
         };
         check_beginning(beginning).map_err(|source| IdError::Malformed {
@@ -146,12 +148,12 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn parse_agent(agent: &str, text: &str) -> Result<AgentId, IdError> {
+fn parse_agent(agent: &str, text: &str, environment: &Environment) -> Result<AgentId, IdError> {
     let agent = AgentId::parse(agent).map_err(|source| IdError::Agent {
         text: text.to_owned(),
         source,
     })?;
-    if agents::adapter(&agent).is_none() {
+    if agents::adapter(&agent).is_none() && !has_agent(environment, &agent) {
         let known: Vec<&str> = AGENTS.iter().map(|adapter| adapter.profile().id).collect();
         return Err(IdError::Unsupported {
             agent: agent.to_string(),
@@ -200,7 +202,7 @@ impl Found<'_> {
 ///
 /// [`IdError`] if none or several are meant, or the id can't be one.
 pub(crate) fn find<'a>(world: &'a World, arguments: &IdArgs) -> anyhow::Result<Found<'a>> {
-    let wanted = Wanted::parse(arguments)?;
+    let wanted = Wanted::parse(arguments, world.machine().environment())?;
     let mut problems = Vec::new();
     for depth in [Depth::Live, Depth::All] {
         let reach = Reach {
@@ -278,7 +280,7 @@ fn hides_sessions(problem: &Problem) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{IdArgs, Wanted, check_beginning};
+    use super::{Environment, IdArgs, Wanted, check_beginning};
 
     #[track_caller]
     fn check_refused(id: &str, cause: &str) {
@@ -286,7 +288,8 @@ mod tests {
             id: id.to_owned(),
             home: None,
         };
-        let error = anyhow::Error::new(Wanted::parse(&arguments).unwrap_err());
+        let error =
+            anyhow::Error::new(Wanted::parse(&arguments, &Environment::default()).unwrap_err());
         assert!(format!("{error:#}").contains(cause), "{error:#}");
     }
 

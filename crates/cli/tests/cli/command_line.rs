@@ -164,3 +164,41 @@ fn a_home_that_is_not_set_is_no_failure() {
     assert_eq!(said.status, 0, "{}", said.err);
     assert_eq!(said.sessions().len(), 0);
 }
+
+#[test]
+fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
+    let world = World::new();
+    let ours = std::env::current_exe().unwrap();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let sidecar = serde_json::json!({
+        "schema_version": 1, "pid": std::process::id(), "session_id": world.s1,
+        "work_dir": world.work_dir(), "hostname": "", "started_at": now.as_secs_f64(),
+        "executable": ours.canonicalize().unwrap(),
+    });
+    let place = world.home().join(".local/state/agent-sessions/my-agent");
+    std::fs::create_dir_all(&place).unwrap();
+    let path = place.join(format!("{}.runtime.json", world.s1));
+    std::fs::write(path, sidecar.to_string()).unwrap();
+
+    let said = world.run(["list", "--agent", "my-agent", "--json"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let sessions = said.sessions();
+    assert_eq!(sessions.len(), 1, "{}", said.out);
+    assert_eq!(sessions[0]["agent"], "my-agent");
+    assert_eq!(sessions[0]["liveness"], "live");
+    assert_eq!(sessions[0]["owner"]["pid"], std::process::id());
+    let of_all = world.run(["list", "--json"]).sessions();
+    assert!(
+        of_all
+            .iter()
+            .any(|one| one["session_id"] == world.s1.as_str())
+    );
+    let shown = world.run(["show", &format!("my-agent:{}", world.s1)]);
+    assert_eq!(shown.status, 0, "{}", shown.err);
+    assert!(shown.out.contains("my-agent"), "{}", shown.out);
+    // Another name is still none.
+    let other = world.run(["list", "--agent", "their-agent"]);
+    assert_eq!(other.status, 2, "{}", other.err);
+}
