@@ -69,6 +69,8 @@ class Agent:
     tells_resumed = True
     # Whether one process may serve further sessions that its terminal does not show.
     holds_several = False
+    # Whether what is typed just after it has drawn its screen may be lost.
+    loses_early_typing = False
     # Whether its process goes with its pane.
     ends_with_pane = True
 
@@ -242,6 +244,11 @@ class Run:
     def enter(self, text):
         """Types a line, waits until the screen shows it and stands still, and presses Enter."""
         self.pane.text(text)
+        if self.agent.loses_early_typing:
+            try:
+                wait.until("the text", lambda: self.pane.shows(text), ENTER_SECONDS, wait.SLOW_STEP_SECONDS)
+            except wait.NotSeen:
+                self.pane.text(text)
         wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text, self.agent.typed(text)), TYPE_SECONDS,
                    wait.SLOW_STEP_SECONDS)
         self._wait_still()

@@ -29,6 +29,7 @@ class Cline(Agent):
     has_session_at_launch = False
     tells_continued = False
     tells_resumed = False
+    loses_early_typing = True
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "cline")

@@ -13,6 +13,7 @@ import processes
 from agents.agent import Agent
 
 COMM = "Kimi Code"
+INPUT = "── input"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 CONFIGURATION = """\
 default_model = "mock"
@@ -64,7 +65,7 @@ class KimiCli(Agent):
         }
 
     def is_ready(self, pane):
-        return pane.shows("context:") and pane.shows("── input")
+        return pane.shows("context:") and pane.shows(INPUT)
 
     def asks_permission(self, pane):
         return pane.shows("Approve once")
@@ -78,7 +79,14 @@ class KimiCli(Agent):
 
     def session_of(self, run, before):
         new = self.folders(run.world).keys() - before
-        return new.pop() if len(new) == 1 else None
+        session = new.pop() if len(new) == 1 else None
+        # Before it asks for a prompt in it, what is typed is lost.
+        return session if session and self.shows_session(run.pane, session) else None
+
+    def shows_session(self, pane, session):
+        """Tells whether the greeting of this session is on the screen, and a prompt's place below it."""
+        _, found, below = pane.screen().rpartition("Session: " + session)
+        return bool(found) and INPUT in below
 
     def folders(self, world):
         """Returns the folders of all sessions by their ids."""
