@@ -30,7 +30,9 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 /// A file's text up to its test module.
 fn without_tests(text: &str) -> String {
-    let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+    let starts = ["#[cfg(test)]", "#[cfg(all(test,"];
+    let ends = starts.iter().filter_map(|start| text.find(start));
+    let end = ends.min().unwrap_or(text.len());
     text[..end].to_owned()
 }
 
