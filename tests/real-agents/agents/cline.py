@@ -13,6 +13,7 @@ import processes
 from agents.agent import Agent
 
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
+OFFERS = ("cline-cli-cline-pass-intro", "cline-cli-desktop-launch", "cline-cli-zen")
 HUB_ARGUMENT = "--cline-hub-daemon"
 
 
@@ -50,9 +51,9 @@ class Cline(Agent):
                                   "tokenSource": "manual"}}}
         with open(os.path.join(folder, "providers.json"), "w") as file:
             json.dump(settings, file)
-        # An offer of its makers, shown once.
+        # Offers of its makers, each shown once.
         with open(os.path.join(folder, "cli-notices.json"), "w") as file:
-            json.dump({"shown": {"cline-cli-cline-pass-intro": True}}, file)
+            json.dump({"shown": dict.fromkeys(OFFERS, True)}, file)
 
     def variables(self, world):
         return {
