@@ -243,6 +243,8 @@ impl Scanning<'_> {
             transcript: Some(path.to_owned()),
             title: head.title.filter(|_| head.is_title_given),
             started_at_ms: head.first_at_ms,
+            // Droid refuses a transcript without its first line.
+            is_resumable: head.id.is_some(),
             ..Sketch::new(SessionKey {
                 agent: AGENT,
                 session: id.clone(),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use whosup_process::{FileId, Pid};
+use whosup_process::{Among, FileId, Pid};
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular};
 use whosup_sidecar::{SessionId, StrictObject};
 
@@ -257,13 +257,17 @@ fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Proble
     }
 }
 
-/// Who holds the lease of whoever tidies up.
+/// Which of Vibe's own processes tidies up now.
 fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Told> {
     let path = directory.join(format!("{CLEANUP}.lock"));
-    let facts = facts(&path, Links::Refuse).ok()?;
-    let file = file_of(&facts);
-    let held = who_holds(look, &Vibe, &[file]).ok()?;
-    let by = *held.get(&file)?.by.first()?;
+    let file = file_of(&facts(&path, Links::Refuse).ok()?);
+    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let among = Among::These(&own);
+    let holders = look.machine.table().holders(&[file], among).ok()?;
+    let by = holders
+        .of(file)
+        .find(|holder| !holder.locks.is_empty())?
+        .pid;
     let beside = path.with_extension("lock.json");
     let told = read_told(&beside, CLEANUP).ok().flatten();
     Some(Told {
