@@ -2,7 +2,8 @@
 //!
 //! The first line is a header (`sessionId`, `startTime`, `kind`), then come
 //! messages and changes of the whole (`$set`). When a session is taken up, its
-//! id is set once more, and a second, empty file by the new minute appears.
+//! id is set once more, and a second, empty file by the new minute appears; in
+//! the same minute that is the same file, which then has a second header.
 //! A later start of Gemini CLI may add a summary, which has no date; whatever
 //! else is written has one. It also removes the files of sessions in which
 //! nothing was said, those of running ones included: the next message then
@@ -97,6 +98,8 @@ pub(super) struct Header {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ChatFacts {
     pub(super) header: Option<Header>,
+    /// When processes began the session or took it up, by headers in this file.
+    pub(super) starts_ms: Vec<i64>,
     /// The date inside the last record that has one.
     pub(super) last_at_ms: Option<i64>,
     /// The last prompts, newest first, and when they were sent.
@@ -120,6 +123,7 @@ pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, Stri
     if name.is_object() {
         let object = read_object(path)?;
         facts.header = header_in(&object);
+        facts.add_start_of_first();
         facts.last_at_ms = message::date_at(&object, "lastUpdated");
         for record in message::messages_in(&object).iter().rev() {
             facts.add(record);
@@ -129,10 +133,15 @@ pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, Stri
     let read = |facts: &mut ChatFacts| -> Result<(), TranscriptError> {
         let file = TranscriptFile::open(path)?;
         facts.header = header_of(&file)?;
+        facts.add_start_of_first();
         let mut lines = file.backwards(PROMPTS_BOUNDS)?;
         for line in lines.by_ref() {
             for record in line?.json().values.iter().rev() {
                 facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
+                if let Some(header) = header_in(record) {
+                    facts.starts_ms.extend(header.started_at_ms);
+                    facts.header.get_or_insert(header);
+                }
                 facts.add(record);
             }
             if facts.prompts.len() >= PROMPTS_MAX {
@@ -148,6 +157,12 @@ pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, Stri
 }
 
 impl ChatFacts {
+    fn add_start_of_first(&mut self) {
+        let first = self.header.as_ref();
+        self.starts_ms
+            .extend(first.and_then(|header| header.started_at_ms));
+    }
+
     fn add(&mut self, value: &Value) {
         let Some(record) = Record::of(value) else {
             return;

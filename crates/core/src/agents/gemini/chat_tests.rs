@@ -62,6 +62,17 @@ fn header_last_date_and_prompts_are_read() {
 }
 
 #[test]
+fn a_session_that_is_taken_up_in_the_same_minute_has_a_second_header() {
+    let again = header().replace("20:53:03.261Z\",\"last", "20:53:50.000Z\",\"last");
+    let facts = facts(&[&header(), CONTEXT, PROMPT, &again, CONTEXT]);
+    let starts: std::collections::BTreeSet<i64> = facts.starts_ms.into_iter().collect();
+    assert_eq!(
+        Vec::from_iter(starts),
+        [1_795_812_783_261, 1_795_812_830_000]
+    );
+}
+
+#[test]
 fn a_summary_that_a_later_start_adds_is_no_record() {
     let with = facts(&[&header(), CONTEXT, PROMPT, UPDATED, SUMMARY]);
     assert_eq!(with, facts(&[&header(), CONTEXT, PROMPT, UPDATED]));

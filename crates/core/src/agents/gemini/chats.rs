@@ -48,6 +48,10 @@ impl Scanning<'_> {
             } else if *self.look.depth == Depth::All {
                 let header = chat::read_header(&path, name);
                 header.map(|header| chat::ChatFacts {
+                    starts_ms: header
+                        .iter()
+                        .filter_map(|first| first.started_at_ms)
+                        .collect(),
                     header,
                     has_conversation: true,
                     ..chat::ChatFacts::default()
@@ -156,13 +160,15 @@ fn add_file(
     let id = header.id.clone();
     let chat = by_id.entry(id.clone()).or_insert_with(|| Chat::new(id));
     chat.path.get_or_insert(path);
-    chat.starts_ms.extend(header.started_at_ms);
     add_facts(chat, facts);
 }
 
 fn add_facts(chat: &mut Chat, facts: chat::ChatFacts) {
     chat.last_at_ms = chat.last_at_ms.max(facts.last_at_ms);
     chat.has_conversation |= facts.has_conversation;
+    chat.starts_ms.extend(facts.starts_ms);
+    chat.starts_ms.sort_unstable();
+    chat.starts_ms.dedup();
     chat.prompts.extend(facts.prompts);
     chat.prompts
         .sort_by_key(|(_, at_ms)| std::cmp::Reverse(*at_ms));
