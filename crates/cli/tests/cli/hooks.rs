@@ -499,7 +499,7 @@ fn a_directory_that_may_not_be_written_stays_as_it_is_and_stops_no_agent() {
     }
     let world = World::new();
     let program = world.root().join("whosup");
-    std::fs::copy(WHOSUP, &program).unwrap();
+    crate::world::copy_program(WHOSUP, &program);
     for path in [world.root(), program.as_path()] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }

@@ -67,7 +67,7 @@ impl Somebody {
         }
         // Others may not be able to reach the place where it was built.
         let program = world.root().join("whosup");
-        std::fs::copy(WHOSUP, &program).unwrap();
+        crate::world::copy_program(WHOSUP, &program);
         for path in [world.root(), program.as_path()] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }

@@ -36,7 +36,7 @@ impl<'w> ShellAgent<'w> {
         let program = world.root().join("opt").join(program);
         if !program.exists() {
             std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-            std::fs::copy("/bin/sh", &program).unwrap();
+            crate::world::copy_program("/bin/sh", &program);
         }
         let mut command = Command::new(&program);
         command

@@ -349,7 +349,7 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
         .root()
         .join("opt/@anthropic-ai/claude-code/bin/claude");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    std::fs::copy("/bin/sh", &program).unwrap();
+    crate::world::copy_program("/bin/sh", &program);
     let payload = world.root().join("payload");
     let told = event(
         &world,

@@ -136,7 +136,7 @@ impl World {
         let path = self.root.join("opt").join(program);
         if !path.exists() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::copy("/bin/cat", &path).unwrap();
+            copy_program("/bin/cat", &path);
         }
         let name = path.file_name().unwrap().to_owned();
         let mut command = StdCommand::new(&path);
@@ -270,4 +270,15 @@ pub(crate) fn now_ms() -> u64 {
     let now = std::time::SystemTime::now();
     let now = now.duration_since(std::time::UNIX_EPOCH).unwrap();
     u64::try_from(now.as_millis()).unwrap()
+}
+
+/// Copies a program by a process of its own: one that this process wrote may
+/// still be open for writing in a child that another test is about to start,
+/// and can't be executed then (`ETXTBSY`).
+pub(crate) fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let status = StdCommand::new("cp")
+        .arg(from.as_ref())
+        .arg(to.as_ref())
+        .status();
+    assert!(status.unwrap().success());
 }

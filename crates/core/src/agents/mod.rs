@@ -16,6 +16,8 @@ pub mod kimi_cli;
 pub mod kimi_code;
 pub mod opencode;
 pub mod pi;
+#[cfg(test)]
+pub(crate) mod program_tests;
 pub mod qwen_code;
 mod title;
 pub mod vibe;

@@ -132,7 +132,7 @@ fn start_holder(world: &World, lock: &std::path::Path) -> Option<Ended> {
         return None;
     };
     let program = world.dir.path().join("codex");
-    fs::copy(flock, &program).unwrap();
+    crate::agents::program_tests::copy_program(flock, &program);
     let child = Command::new(program)
         .arg(lock)
         .args(["sleep", "60"])

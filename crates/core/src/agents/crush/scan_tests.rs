@@ -41,7 +41,7 @@ impl World {
         fs::write(world.home().join("projects.json"), list.to_string()).unwrap();
         fs::write(world.data_dir().join("crush.lock"), "").unwrap();
         let shell = fs::canonicalize("/bin/sh").unwrap();
-        fs::copy(shell, world.dir.path().join("crush")).unwrap();
+        crate::agents::program_tests::copy_program(shell, world.dir.path().join("crush"));
         world.add(SCHEMA);
         world.add(&format!(
             "INSERT INTO sessions VALUES ('{OLD}', NULL, 'Old', 0, 1795800000, 1795800000)"
@@ -74,6 +74,11 @@ impl World {
         let machine = Machine::new(environment, 0, table, mounts, Arc::new(SystemCommands));
         let mut problems = Vec::new();
         let mut processes = find_agent_processes(&machine, &[&Crush], Users::Own, &mut problems);
+        // Other tests run at the same time.
+        processes.retain(|process| {
+            let work_dir = process.work_dir();
+            work_dir.is_some_and(|its| its.starts_with(self.dir.path()))
+        });
         for process in &mut processes {
             process.homes.clear();
         }

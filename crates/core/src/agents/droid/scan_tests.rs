@@ -27,7 +27,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("my app.v1")).unwrap();
         let cat = fs::canonicalize("/bin/cat").unwrap();
-        fs::copy(cat, dir.path().join("droid")).unwrap();
+        crate::agents::program_tests::copy_program(cat, dir.path().join("droid"));
         Self { dir }
     }
 

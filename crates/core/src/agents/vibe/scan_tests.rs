@@ -36,7 +36,7 @@ impl World {
         fs::create_dir_all(world.home().join("logs/session/active")).unwrap();
         let shell = fs::canonicalize("/bin/sh").unwrap();
         for (name, script) in [("vibe-rs", INTERFACE), ("vibe-app-server", SERVER)] {
-            fs::copy(&shell, world.dir.path().join(name)).unwrap();
+            crate::agents::program_tests::copy_program(&shell, world.dir.path().join(name));
             fs::write(world.dir.path().join(name).with_extension("sh"), script).unwrap();
         }
         File::create(world.lock()).unwrap();
