@@ -36,6 +36,8 @@ pub(super) const OBJECT_BYTES_MAX: u64 = 16 << 20;
 const MINUTE_CHARS: usize = 16;
 /// How much of an id stands in a file's name.
 pub(super) const ID_CHARS_IN_NAME: usize = 8;
+/// The last date that a name may have: the end of the year 9999.
+const DATE_MS_MAX: i64 = 253_402_300_799_999;
 /// How many milliseconds a minute has.
 pub(super) const MINUTE_MS: i64 = 60_000;
 
@@ -60,7 +62,11 @@ impl ChatName {
             Some(at_ms) => (Some(at_ms), stem.get(MINUTE_CHARS..)?.strip_prefix('-')?),
             None => {
                 let (millis, rest) = stem.split_once('-')?;
-                (millis.parse().ok(), rest)
+                let millis: Option<i64> = millis.parse().ok();
+                (
+                    millis.filter(|at_ms| (0..=DATE_MS_MAX).contains(at_ms)),
+                    rest,
+                )
             }
         };
         (date.is_some() && !id_begins.is_empty()).then(|| Self {

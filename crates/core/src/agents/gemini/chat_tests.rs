@@ -42,6 +42,8 @@ fn a_name_tells_a_minute_and_the_beginning_of_an_id() {
         "session-2026-11-27T20-53-5db42c53.jsonl.tmp-7",
         "session-2026-11-27T20-53.jsonl",
         "session-.jsonl",
+        "session-9223372036854775807-5db42c53.jsonl",
+        "session--5-5db42c53.jsonl",
         "checkpoint-x.json",
         "5db42c53.jsonl",
     ] {
