@@ -27,11 +27,14 @@ impl<'a> Status<'a> {
         Absent::Malformed(format!("`{name}` of `status`"))
     }
 
-    /// The process that this thread belongs to.
+    /// The process that this thread belongs to. The kernel writes 0 for one that
+    /// is being reaped.
     pub(super) fn process_id(self) -> Field<Pid> {
-        let words = self.line("Tgid").and_then(|mut words| words.next());
-        words
-            .and_then(|word| Pid::new(word.parse().ok()?).ok())
+        let word = self.line("Tgid").and_then(|mut words| words.next());
+        if word == Some("0") {
+            return Err(Absent::Vanished);
+        }
+        word.and_then(|word| Pid::new(word.parse().ok()?).ok())
             .ok_or_else(|| Self::malformed("Tgid"))
     }
 
@@ -93,8 +96,14 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_being_reaped_has_vanished() {
+        let status = Status(b"Tgid:\t0\n");
+        assert_eq!(status.process_id(), Err(Absent::Vanished));
+    }
+
+    #[test]
     fn garbage_in_a_status_is_malformed() {
-        let status = Status(b"Tgid:\t0\nUid:\t5\nNSpid:\t-3 x\nCapEff:\tzz\n");
+        let status = Status(b"Tgid:\t-4\nUid:\t5\nNSpid:\t-3 x\nCapEff:\tzz\n");
         assert!(matches!(status.process_id(), Err(Absent::Malformed(_))));
         assert!(matches!(status.effective_uid(), Err(Absent::Malformed(_))));
         assert!(matches!(status.inner_pids(), Err(Absent::Malformed(_))));
