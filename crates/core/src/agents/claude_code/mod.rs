@@ -74,7 +74,6 @@ static PROFILE: Profile = Profile {
     // without a record has none that a folder could show.
     has_session_at_launch: false,
     // Since 2.1; older versions are paired by their transcripts.
-    publishes_pid: true,
 };
 
 /// The adapter for Claude Code.

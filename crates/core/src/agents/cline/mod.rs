@@ -70,7 +70,6 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.65, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for Cline {

@@ -71,7 +71,6 @@ const PROFILE: Profile = Profile {
     checked_against: "0.171.0, 2026-11",
     comms: COMMS,
     has_session_at_launch: true,
-    publishes_pid: true,
 };
 
 /// The adapter.

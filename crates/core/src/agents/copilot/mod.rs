@@ -70,7 +70,6 @@ static PROFILE: Profile = Profile {
     comms: &["copilot", "MainThread"],
     has_session_at_launch: true,
     // Not before the first prompt of a resumed session.
-    publishes_pid: false,
 };
 
 impl Adapter for Copilot {

@@ -62,7 +62,6 @@ static PROFILE: Profile = Profile {
     checked_against: "sources of 2026-08; not seen running",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for Crush {

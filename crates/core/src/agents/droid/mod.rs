@@ -53,7 +53,6 @@ static PROFILE: Profile = Profile {
     checked_against: "0.225.2, 2026-11, read and not seen running",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 /// The directory of a home's sessions.

@@ -68,7 +68,6 @@ static PROFILE: Profile = Profile {
     checked_against: "0.61.0, 2026-11",
     comms: &["gemini", "node", "MainThread"],
     has_session_at_launch: true,
-    publishes_pid: false,
 };
 
 impl Adapter for Gemini {

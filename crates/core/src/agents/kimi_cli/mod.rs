@@ -67,7 +67,6 @@ static PROFILE: Profile = Profile {
     checked_against: "1.50.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,
-    publishes_pid: false,
 };
 
 impl Adapter for KimiCli {

@@ -64,7 +64,6 @@ static PROFILE: Profile = Profile {
     checked_against: "2.1.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for KimiCode {

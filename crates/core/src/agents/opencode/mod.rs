@@ -81,7 +81,6 @@ static PROFILE: Profile = Profile {
     checked_against: "1.18.33, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for OpenCode {

@@ -62,7 +62,6 @@ static PROFILE: Profile = Profile {
     checked_against: "0.73.1, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for Pi {

@@ -62,7 +62,6 @@ static PROFILE: Profile = Profile {
     comms: &["node", "MainThread", "qwen", "bun"],
     // Whoever has one before the first prompt publishes it.
     has_session_at_launch: false,
-    publishes_pid: false,
 };
 
 impl Adapter for QwenCode {

@@ -54,7 +54,6 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.2, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,
-    publishes_pid: true,
 };
 
 impl Adapter for Vibe {

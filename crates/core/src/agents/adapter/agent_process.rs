@@ -1,0 +1,64 @@
+//! A process that an adapter recognized.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whosup_process::{Details, Process};
+use whosup_sidecar::AgentId;
+
+use super::{Home, Program};
+
+/// What a process is to its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Runs one session at a time, or may come to run one.
+    Session,
+    /// Shows a session that another process runs.
+    Client,
+    /// Runs many sessions at once: a daemon, an app server.
+    Host,
+    /// A wrapper above the real process.
+    Launcher,
+    /// Belongs to the agent and never runs a session (an updater, a
+    /// pre-started spare, a hub).
+    Auxiliary,
+}
+
+/// A process that an adapter recognized.
+#[derive(Debug, Clone)]
+pub struct AgentProcess {
+    /// The agent.
+    pub agent: AgentId,
+    /// The process.
+    pub process: Process,
+    /// The rest of what it tells.
+    pub details: Arc<Details>,
+    /// What it is to the agent.
+    pub role: Role,
+    /// The homes it uses, by its own environment; empty if that can't be read.
+    pub homes: Vec<PathBuf>,
+}
+
+impl AgentProcess {
+    /// How it looks, for reading its arguments.
+    #[must_use]
+    pub fn program(&self) -> Program<'_> {
+        Program {
+            process: &self.process,
+            details: &self.details,
+        }
+    }
+
+    /// Its directory, where it can be read.
+    #[must_use]
+    pub fn work_dir(&self) -> Option<&Path> {
+        self.details.cwd.as_deref().ok()
+    }
+
+    /// Tells whether it may use `home`: it does by its environment, or that
+    /// can't be read.
+    #[must_use]
+    pub fn may_use(&self, home: &Home) -> bool {
+        self.homes.is_empty() || self.homes.contains(&home.root)
+    }
+}

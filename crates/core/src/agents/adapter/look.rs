@@ -1,0 +1,57 @@
+//! What an adapter is given to look with, and what it finds.
+
+use std::path::PathBuf;
+
+use super::{AgentProcess, Sketch};
+use crate::claim::Claim;
+use crate::machine::Machine;
+
+/// One home of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Home {
+    /// Its root.
+    pub root: PathBuf,
+    /// It is the one that the agent uses when nothing moves it.
+    pub is_default: bool,
+    /// The user who owns the root; `None` where that can't be told.
+    pub owner_uid: Option<u32>,
+}
+
+/// How far a scan looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Depth {
+    /// What processes, PID-keyed registries, locks and records lead to.
+    Live,
+    /// Every session on disk.
+    All,
+}
+
+/// What an adapter is given to look with.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The world.
+    pub machine: &'a Machine,
+    /// How far to look.
+    pub depth: &'a Depth,
+    /// This agent's processes, of every home.
+    pub processes: &'a [AgentProcess],
+}
+
+impl<'a> Look<'a> {
+    /// This agent's processes that may use `home`.
+    pub fn processes_of(&self, home: &'a Home) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
+        self.processes
+            .iter()
+            .filter(move |process| process.may_use(home))
+    }
+}
+
+/// What one home of an agent told.
+#[derive(Debug, Clone, Default)]
+pub struct AgentScan {
+    /// Who is said to serve which session.
+    pub claims: Vec<Claim>,
+    /// What is known of sessions, claimed or not. A claimed session without a
+    /// sketch is fine.
+    pub sketches: Vec<Sketch>,
+}

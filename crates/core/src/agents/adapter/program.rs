@@ -1,0 +1,91 @@
+//! How a process looks to an adapter that has to recognize it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use whosup_process::{Details, Process};
+
+/// How a process looks, for recognition.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// Its `stat`.
+    pub process: &'a Process,
+    /// The rest.
+    pub details: &'a Details,
+}
+
+impl<'a> Program<'a> {
+    /// The arguments, empty where they can't be read.
+    #[must_use]
+    pub fn argv(&self) -> &'a [OsString] {
+        self.details.argv.as_deref().unwrap_or_default()
+    }
+
+    /// The executable's path, where it can be read.
+    #[must_use]
+    pub fn exe(&self) -> Option<&'a Path> {
+        self.details.exe.as_deref().ok()
+    }
+
+    /// The file name of the executable, where it can be read.
+    #[must_use]
+    pub fn exe_name(&self) -> Option<&'a str> {
+        self.exe()?.file_name()?.to_str()
+    }
+
+    /// The text that the process put over its arguments, trimmed.
+    #[must_use]
+    pub fn title(&self) -> Option<&'a str> {
+        self.details.title.as_ref().ok()?.as_ref()?.to_str()
+    }
+
+    /// `comm`, where it is UTF-8.
+    #[must_use]
+    pub fn comm(&self) -> Option<&'a str> {
+        std::str::from_utf8(&self.process.comm).ok()
+    }
+
+    /// The executable is a language runtime that runs scripts.
+    #[must_use]
+    pub fn is_runtime(&self) -> bool {
+        self.exe_name().is_some_and(crate::agents::is_runtime_name)
+    }
+
+    /// The script that a runtime runs: its first argument that is no option.
+    #[must_use]
+    pub fn script(&self) -> Option<&'a Path> {
+        if !self.is_runtime() {
+            return None;
+        }
+        self.argv()
+            .iter()
+            .skip(1)
+            .map(Path::new)
+            .find(|arg| !arg.as_os_str().as_encoded_bytes().starts_with(b"-"))
+    }
+
+    /// The value of an option in the arguments: `--name value` or `--name=value`.
+    #[must_use]
+    pub fn option(&self, name: &str) -> Option<&'a str> {
+        let mut args = self.argv().iter().skip(1);
+        while let Some(arg) = args.next() {
+            let Some(arg) = arg.to_str() else { continue };
+            if arg == name {
+                return args.next().and_then(|value| value.to_str());
+            }
+            if let Some(value) = arg
+                .strip_prefix(name)
+                .and_then(|rest| rest.strip_prefix('='))
+            {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// Tells whether an argument is exactly `word`.
+    #[must_use]
+    pub fn has_argument(&self, word: &str) -> bool {
+        self.argv().iter().skip(1).any(|arg| arg == word)
+    }
+}

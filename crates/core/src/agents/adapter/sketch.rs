@@ -1,0 +1,142 @@
+//! What a scan tells of one session besides claims.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use whosup_process::{Pid, Process};
+use whosup_sidecar::SessionId;
+
+use super::{Description, Invocation};
+use crate::claim::{Evidence, SessionKey};
+use crate::phase::{Phase, WaitingFor};
+
+/// What a scan tells of one session besides claims: enough to group and pair it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sketch {
+    /// The session.
+    pub key: SessionKey,
+    /// The session that this is a sub-agent of.
+    pub parent: Option<SessionId>,
+    /// The directory it works in.
+    pub work_dir: Option<PathBuf>,
+    /// When it was born: header, UUIDv7, birth of its lock file.
+    pub born_at_ms: Option<i64>,
+    /// The date inside its last prompt, reply or other record, not counting
+    /// what a later start of the agent writes into old files.
+    pub last_record_at_ms: Option<i64>,
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+    /// What the agent itself published of its phase.
+    pub published: Option<Published>,
+    /// How it is paired with processes that claim nothing.
+    pub pairing: PairingRule,
+    /// A process whose arguments lead to it though they do not name it: they
+    /// name the session that this one was forked from.
+    pub named_by: Option<Pid>,
+    /// The processes that may be its owner, where the agent's files tell that
+    /// more closely than directories and dates do. Which of them it is, pairing
+    /// has to find out.
+    pub possible_owners: Option<BTreeSet<Pid>>,
+    /// A process came into being with it: nobody went over to it from another
+    /// session. Of several such sessions one at most is a process's.
+    pub is_first_of_a_process: bool,
+    /// What a terminal shows that is in it, where that is not its title.
+    pub terminal_title: Option<String>,
+    /// The process that shows it, where that is known for certain (it started
+    /// the one that serves it).
+    pub client: Option<KnownClient>,
+    /// The agent removes what is left here on a clean exit, so a stale claim
+    /// without an ended phase is an orphan.
+    pub is_orphan_when_stale: bool,
+    /// There is something to resume: false only where it is known that nothing
+    /// was ever said in it.
+    pub is_resumable: bool,
+    /// It runs without a person at a terminal; `None` if that isn't told.
+    pub is_headless: Option<bool>,
+    /// It is a session that the agent started without a real id yet, or one
+    /// that never came to be: never shown as a session of its own.
+    pub is_provisional: bool,
+    /// A title that is known without reading the transcript.
+    pub title: Option<String>,
+    /// The agent's version, where the claim's file names it.
+    pub agent_version: Option<String>,
+    /// Where the session's own process listens (a socket path or URL, never a token).
+    pub endpoint: Option<String>,
+    /// When the session began, by the claim's file.
+    pub started_at_ms: Option<i64>,
+    /// When the session ended, where somebody recorded that.
+    pub ended_at_ms: Option<i64>,
+    /// What describing it would tell, where the scan came to know that on the
+    /// way: one read of a database tells of every session in it.
+    pub described: Option<Description>,
+    /// How it is resumed, as the claim's file says. Counts only for an agent
+    /// without an adapter, and is shown, never run: anybody may have written it.
+    pub resume: Option<Invocation>,
+}
+
+impl Sketch {
+    /// A sketch that knows nothing but the session's name.
+    #[must_use]
+    pub fn new(key: SessionKey) -> Self {
+        Self {
+            key,
+            parent: None,
+            work_dir: None,
+            born_at_ms: None,
+            last_record_at_ms: None,
+            transcript: None,
+            published: None,
+            pairing: PairingRule::Never,
+            named_by: None,
+            possible_owners: None,
+            is_first_of_a_process: false,
+            terminal_title: None,
+            client: None,
+            is_orphan_when_stale: false,
+            is_resumable: true,
+            is_headless: None,
+            is_provisional: false,
+            title: None,
+            agent_version: None,
+            endpoint: None,
+            started_at_ms: None,
+            ended_at_ms: None,
+            described: None,
+            resume: None,
+        }
+    }
+}
+
+/// The process that shows a session which another process serves, known for
+/// certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownClient {
+    /// The process.
+    pub process: Process,
+    /// How that is known.
+    pub evidence: Evidence,
+}
+
+/// How a session is paired with processes that claim nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairingRule {
+    /// Not at all: whoever serves it says so.
+    Never,
+    /// A process of the agent may be its owner.
+    Owner,
+    /// Its owner is known (a shared host); a process with a terminal may be its client.
+    Client,
+}
+
+/// What an agent itself published of a session's phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The phase, if the agent's word maps to one.
+    pub phase: Option<Phase>,
+    /// What it waits for.
+    pub waiting_for: Option<WaitingFor>,
+    /// The agent's own word.
+    pub word: String,
+    /// When it was published, in milliseconds since 1970.
+    pub at_ms: Option<i64>,
+}
