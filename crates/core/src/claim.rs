@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
+use whosup_process::{BootId, Pid, PidNamespace, PidScope, Process, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
 /// How far a date in a claim may lie beyond now before it counts as none, and
@@ -50,6 +50,34 @@ pub struct Claim {
     pub placement: Placement,
     /// What it rests on.
     pub evidence: Evidence,
+}
+
+impl Claim {
+    /// Tells whether it may be about this process: it names its PID, and neither
+    /// another scope than `ours`, nor another start, nor, where it has no start,
+    /// a date from before the process began.
+    #[must_use]
+    pub fn may_be_about(&self, process: &Process, ours: &PidScope) -> bool {
+        if self.subject.pid() != Some(process.pid) {
+            return false;
+        }
+        let is_older = match (&self.stamp, self.dated_at_ms, &process.began_at_ms) {
+            (Some(stamp), ..) => stamp.is_same_as(&process.stamp) == Some(false),
+            (None, Some(dated), Ok(began)) => dated.saturating_add(CLOCK_SLACK_MS) < *began,
+            _ => false,
+        };
+        let is_other = |claimed: Option<bool>| claimed == Some(true);
+        let scope = &self.scope;
+        let host = scope.host.as_deref().zip(ours.host.as_ref().ok());
+        let boot = scope.boot.as_ref().zip(ours.boot.as_ref().ok());
+        let namespace = scope
+            .pid_namespace
+            .zip(ours.pid_namespace.as_ref().ok().copied());
+        !is_older
+            && !is_other(host.map(|(claimed, ours)| !ours.is_same_host(claimed)))
+            && !is_other(boot.map(|(claimed, ours)| claimed != ours))
+            && !is_other(namespace.map(|(claimed, ours)| claimed != ours))
+    }
 }
 
 /// Who is said to serve a session.

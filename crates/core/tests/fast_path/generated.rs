@@ -113,8 +113,9 @@ impl World {
     /// The process that a claim to a session names, by its place in the world.
     ///
     /// Whoever lives writes into its own home, and what it keeps beside its
-    /// sessions, into the folder of the directory that it works in; what had a
-    /// PID before may have written anywhere.
+    /// sessions, into the folder of the one directory that it works in (its own
+    /// or one that it was told of); what had a PID before may have written
+    /// anywhere.
     fn named(&self, spec: &Spec, session: &SessionSpec, claim: &ClaimSpec) -> Option<usize> {
         let is_beside_session = match session.agent {
             Agent::QwenCode => claim.form == Form::Sidecar,
@@ -123,7 +124,7 @@ impl World {
         };
         let may_write = |process: &ProcessSpec| {
             process.home == session.home
-                && (!is_beside_session || process.directory == session.directory)
+                && (!is_beside_session || process.works_in == session.directory)
         };
         let index = match &claim.who {
             Who::Process(index) | Who::Predecessor(index) => index,

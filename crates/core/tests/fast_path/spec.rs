@@ -35,7 +35,10 @@ pub struct ProcessSpec {
     pub agent: Agent,
     pub kind: Kind,
     pub home: usize,
+    /// The directory that it is in.
     pub directory: usize,
+    /// The directory that its sessions are for.
+    pub works_in: usize,
     pub began_minutes_ago: i64,
     pub has_terminal: bool,
     /// Its environment can be read.
@@ -117,18 +120,30 @@ fn process(agents: &'static [Agent]) -> impl Strategy<Value = ProcessSpec> {
         kind,
         0..HOMES,
         0..DIRECTORIES,
+        prop::option::weighted(0.3, 0..DIRECTORIES),
         MINUTES_AGO,
         prop::bool::weighted(0.8),
         prop::bool::weighted(0.9),
         prop::option::weighted(0.3, any::<Index>()),
     )
         .prop_map(
-            |(agent, kind, home, directory, began, has_terminal, has_environment, names)| {
+            |(
+                agent,
+                kind,
+                home,
+                directory,
+                elsewhere,
+                began,
+                has_terminal,
+                has_environment,
+                names,
+            )| {
                 ProcessSpec {
                     agent,
                     kind,
                     home,
                     directory,
+                    works_in: elsewhere.unwrap_or(directory),
                     began_minutes_ago: began,
                     has_terminal,
                     has_environment,

@@ -40,14 +40,14 @@ pub(super) enum EventKind {
     TakenUp,
 }
 
-/// Reads the last events, oldest first. A log that is not there has none.
+/// Reads the last events, oldest first; `None` if there is no log.
 ///
 /// # Errors
 ///
 /// Why it can't be read.
-pub(super) fn read(path: &Path) -> Result<Vec<Event>, TranscriptError> {
+pub(super) fn read(path: &Path) -> Result<Option<Vec<Event>>, TranscriptError> {
     let file = match TranscriptFile::open(path) {
-        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(Vec::new()),
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
         opened => opened?,
     };
     let mut events = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Event>, TranscriptError> {
         events.extend(std::str::from_utf8(line.bytes()).ok().and_then(parse));
     }
     events.reverse();
-    Ok(events)
+    Ok(Some(events))
 }
 
 /// Parses `TIME | LEVEL | PLACE | SESSION - TEXT`.
@@ -121,7 +121,7 @@ Traceback (most recent call last):
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("kimi.log");
         std::fs::write(&path, LOG).expect("a file");
-        read(&path).expect("events")
+        read(&path).expect("a log").expect("events")
     }
 
     #[test]
@@ -137,8 +137,8 @@ Traceback (most recent call last):
             (EventKind::TakenUp, "s-3"),
         ];
         assert_eq!(found, right);
-        let missing = read(Path::new("/nonexistent/kimi.log")).expect("no events");
-        assert_eq!(missing, []);
+        let missing = read(Path::new("/nonexistent/kimi.log")).expect("no log");
+        assert_eq!(missing, None);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The session directories: `sessions/FOLDER/SESSION/`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use whosup_process::Pid;
+use whosup_process::{Pid, Process};
 use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
 
@@ -21,6 +21,9 @@ use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 use crate::trust::trust_of;
 
+/// How much older than a process what it wrote may seem, in milliseconds:
+/// clocks are set.
+const BEGAN_SLACK_MS: i64 = 3_600_000;
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
 /// How many sessions of one folder are looked at.
@@ -37,8 +40,8 @@ pub(super) struct Reading<'a> {
     work_dirs: HashMap<String, PathBuf>,
     claims: Vec<Claim>,
     sketches: BTreeMap<SessionId, Sketch>,
-    /// What the log says, once it was read.
-    events: Option<Vec<Event>>,
+    /// What the log says, once it was looked for.
+    events: Option<Option<Vec<Event>>>,
     problems: Vec<Problem>,
 }
 
@@ -167,17 +170,16 @@ impl<'a> Reading<'a> {
         seekers
     }
 
-    /// Reads one folder, and returns the processes of it that nothing there
-    /// may belong to.
+    /// Reads one folder, and returns the processes of it that no sidecar there
+    /// names.
     fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) -> Vec<Pid> {
-        let mut silent: Vec<Pid> = seekers.iter().map(|its| its.process.pid).collect();
         let sessions = self.sessions_in(folder);
         if seekers.is_empty() {
             for session in &sessions {
                 self.read_sidecar(session, Keep::All);
                 self.sketch(folder, session, Dates::of_directory(session));
             }
-            return silent;
+            return Vec::new();
         }
         let dates: Vec<Dates> = sessions
             .iter()
@@ -186,7 +188,6 @@ impl<'a> Reading<'a> {
         let history = self.history(&sessions, &dates);
         for (session, dates) in sessions.iter().zip(dates) {
             let claimed = self.read_sidecar(session, Keep::All);
-            silent.retain(|pid| Some(*pid) != claimed);
             let dates = history.corrected(&session.id, dates);
             let is_left = history.is_left_behind(&session.id, dates);
             let fitting: Vec<Pid> = seekers
@@ -194,7 +195,6 @@ impl<'a> Reading<'a> {
                 .filter(|seeker| !is_left && fits(seeker, &session.id, dates))
                 .map(|seeker| seeker.process.pid)
                 .collect();
-            silent.retain(|pid| !fitting.contains(pid));
             if is_all || claimed.is_some() || !fitting.is_empty() {
                 self.sketch(folder, session, dates);
             }
@@ -202,20 +202,29 @@ impl<'a> Reading<'a> {
                 sketch.pairing = PairingRule::Never;
             }
         }
-        silent
+        let ours = self.look.machine.table().scope();
+        let is_named = |its: &Process| self.claims.iter().any(|all| all.may_be_about(its, ours));
+        let of_seekers = seekers.iter().map(|its| &its.process);
+        let silent = of_seekers.filter(|its| !is_named(its));
+        silent.map(|its| its.pid).collect()
+    }
+
+    /// What the log says, if there is one that can be read.
+    fn events(&mut self) -> Option<Vec<Event>> {
+        if self.events.is_none() {
+            let path = self.home.root.join("logs").join("kimi.log");
+            let read = log::read(&path).unwrap_or_else(|error| {
+                self.problem(&path, error.reason());
+                None
+            });
+            self.events = Some(read);
+        }
+        self.events.clone().flatten()
     }
 
     /// What the log says of the sessions of one folder.
     fn history(&mut self, sessions: &[SessionDir], dates: &[Dates]) -> History {
-        if self.events.is_none() {
-            let path = self.home.root.join("logs").join("kimi.log");
-            let events = log::read(&path).unwrap_or_else(|error| {
-                self.problem(&path, error.reason());
-                Vec::new()
-            });
-            self.events = Some(events);
-        }
-        let events = self.events.clone().unwrap_or_default();
+        let events = self.events().unwrap_or_default();
         let began_at_ms = self
             .look
             .processes_of(self.home)
@@ -229,25 +238,70 @@ impl<'a> Reading<'a> {
         )
     }
 
-    /// A process without a session in its directory may have been started for
-    /// another one: one wider search for its PID.
+    /// A process that no sidecar in the folder of its directory names may have
+    /// been started for another one (`--work-dir`): its PID is looked for in the
+    /// folders that it can have written to.
     fn search_for(&mut self, silent: &[Pid], read: &[String]) {
         if silent.is_empty() {
             return;
         }
+        let began = self
+            .look
+            .processes_of(self.home)
+            .filter(|process| silent.contains(&process.process.pid))
+            .map(|process| process.process.began_at_ms.clone().ok());
+        // None, if one of them is of unknown age.
+        let since_ms = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
         let folders = self.names(&self.sessions(), FOLDERS_MAX);
         for folder in folders.texts() {
             let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
             if !is_local || read.iter().any(|already| already == folder) {
                 continue;
             }
-            for session in self.sessions_in(folder) {
+            for session in self.sessions_written_since(folder, since_ms) {
                 if self.read_sidecar(&session, Keep::Naming(silent)).is_some() {
                     let dates = self.read_dates(&session);
                     self.sketch(folder, &session, dates);
                 }
             }
         }
+    }
+
+    /// The sessions of a folder that were made since then, or taken up.
+    ///
+    /// A session that is made changes the folder; one that is taken up is named
+    /// in the log.
+    fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
+        let path = self.sessions().join(folder);
+        let changed = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+        let is_unchanged = match (changed, since_ms) {
+            (Ok(changed), Some(since_ms)) => {
+                ms_since_1970(changed).is_some_and(|changed_ms| changed_ms < since_ms)
+            }
+            _ => false,
+        };
+        if !is_unchanged {
+            return self.sessions_in(folder);
+        }
+        let Some(events) = self.events() else {
+            return self.sessions_in(folder);
+        };
+        let named: BTreeSet<SessionId> = events
+            .iter()
+            .filter_map(|event| SessionId::parse(&event.session).ok())
+            .collect();
+        named
+            .into_iter()
+            .filter_map(|id| {
+                let path = path.join(id.as_str());
+                let metadata = std::fs::metadata(&path).ok()?;
+                metadata.is_dir().then(|| SessionDir {
+                    id,
+                    path,
+                    made_at_ms: made_at_ms(&metadata),
+                })
+            })
+            .collect()
     }
 
     /// Sessions that work on another machine: who serves them can't be told by
@@ -421,8 +475,11 @@ fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
 }
 
 fn made_at_ms(metadata: &std::fs::Metadata) -> Option<i64> {
-    let since = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
+    ms_since_1970(metadata.created().ok()?)
+}
+
+fn ms_since_1970(at: SystemTime) -> Option<i64> {
+    i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
 
 fn existing_wire(session: &Path) -> Option<PathBuf> {

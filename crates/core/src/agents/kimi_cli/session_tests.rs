@@ -1,8 +1,8 @@
 //! What can't be told by a fixture: when a directory was made is always now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whosup_process::{ProcessTable, Recorded, RecordedProcess};
 
@@ -170,27 +170,51 @@ fn a_transcript_that_is_a_fifo_is_a_problem_and_no_wait() {
     assert_eq!(found.found.sketches.len(), 1);
 }
 
+fn write_sidecar(session: &Path, pid: i32) {
+    let id = session.file_name().expect("a name").to_string_lossy();
+    let text = format!(
+        r#"{{"schema_version":1,"pid":{pid},"session_id":"{id}","work_dir":"/home/dev/elsewhere","hostname":"devbox","started_at":1795813161.5}}"#
+    );
+    std::fs::write(session.join("runtime.json"), text).expect("a file");
+}
+
+fn claimed(found: &Found<AgentScan>) -> Vec<&str> {
+    let claims = found.found.claims.iter();
+    claims.map(|claim| claim.key.session.as_str()).collect()
+}
+
 #[test]
 fn a_process_without_a_session_in_its_directory_is_looked_for_elsewhere() {
     let world = world(&[5_000]);
     let elsewhere = folder_of("/home/dev/elsewhere".as_ref()).expect("a folder");
     for (id, pid) in [("s-1", 100), ("s-2", 999)] {
-        let path = world.session_in(&elsewhere, id);
-        let text = format!(
-            r#"{{"schema_version":1,"pid":{pid},"session_id":"{id}","work_dir":"/home/dev/elsewhere","hostname":"devbox","started_at":1795813161.5}}"#
-        );
-        std::fs::write(path.join("runtime.json"), text).expect("a file");
+        write_sidecar(&world.session_in(&elsewhere, id), pid);
     }
-    let found = world.scan(&Depth::Live);
-    let claimed: Vec<_> = found
-        .found
-        .claims
-        .iter()
-        .map(|claim| claim.key.session.as_str())
-        .collect();
-    assert_eq!(claimed, ["s-1"]);
-    let all = world.scan(&Depth::All);
-    assert_eq!(all.found.claims.len(), 2);
+    assert_eq!(claimed(&world.scan(&Depth::Live)), ["s-1"]);
+    assert_eq!(world.scan(&Depth::All).found.claims.len(), 2);
+}
+
+/// A session of long ago that a process takes up does not change its folder.
+#[test]
+fn in_a_folder_from_before_the_process_only_what_the_log_names_is_looked_at() {
+    let world = world(&[5_000]);
+    let elsewhere = folder_of("/home/dev/elsewhere".as_ref()).expect("a folder");
+    for id in ["s-1", "s-2"] {
+        write_sidecar(&world.session_in(&elsewhere, id), 100);
+    }
+    let folder = world.home.root.join("sessions").join(&elsewhere);
+    let old = SystemTime::now() - Duration::from_secs(100 * 3600);
+    std::fs::File::open(&folder)
+        .and_then(|folder| folder.set_modified(old))
+        .expect("a date");
+    // Without a log nothing rules out that one of them was taken up.
+    assert_eq!(claimed(&world.scan(&Depth::Live)), ["s-1", "s-2"]);
+    let log =
+        "2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:571 |  - Resuming session: s-2\n";
+    std::fs::create_dir(world.home.root.join("logs")).expect("a directory");
+    std::fs::write(world.home.root.join("logs/kimi.log"), log).expect("a log");
+    assert_eq!(claimed(&world.scan(&Depth::Live)), ["s-2"]);
+    assert_eq!(world.scan(&Depth::All).found.claims.len(), 2);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::{AgentProcess, Depth, PairingRule, Role};
+use crate::claim::EvidenceKind;
 use crate::transcript::{TranscriptError, TranscriptFile};
 
 /// How much older than every process a sidecar must be to be passed over, in
@@ -65,7 +66,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         } else {
             self.walk_work_dirs(records);
             self.look_up_records(records);
-            self.search_for_silent_processes();
+            self.search_for_silent_processes(records);
         }
         self.sketch_for_seekers(is_all);
     }
@@ -133,17 +134,28 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// A terminal interface of this home that no file names yet may have its
-    /// sidecar in a folder that nothing leads to: one wider search for its PID.
-    fn search_for_silent_processes(&mut self) {
-        let look = self.reading.look();
+    /// A terminal interface of this home that no sidecar so far names may have
+    /// one in a folder that nothing leads to: one wider search for its PID.
+    ///
+    /// A record does not do instead: qwen-code removes the sidecar of a session
+    /// that it leaves, and gives up on a record that it can't rewrite.
+    fn search_for_silent_processes(&mut self, records: &[registry::Record]) {
+        let (look, reading) = (self.reading.look(), &*self.reading);
+        let writes_no_sidecar = |process: &AgentProcess| {
+            let of_it = |record: &&registry::Record| record.pid == process.process.pid;
+            process::is_one_shot(&process.program())
+                || (reading.is_named_by(EvidenceKind::Registry, &process.process)
+                    && !records
+                        .iter()
+                        .filter(of_it)
+                        .any(registry::Record::is_of_terminal))
+        };
         let silent: Vec<Pid> = look
-            .processes_of(self.reading.home())
+            .processes_of(reading.home())
             .filter(|process| matches!(process.role, Role::Session | Role::Host))
-            .filter(|process| !process::is_one_shot(&process.program()))
-            .map(|process| &process.process)
-            .filter(|process| !self.reading.may_have_published(process))
-            .map(|process| process.pid)
+            .filter(|process| !reading.is_named_by(EvidenceKind::Sidecar, &process.process))
+            .filter(|process| !writes_no_sidecar(process))
+            .map(|process| process.process.pid)
             .collect();
         if silent.is_empty() {
             return;

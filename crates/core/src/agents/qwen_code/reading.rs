@@ -10,9 +10,7 @@ use whosup_sidecar::file::FileFacts;
 
 use super::AGENT;
 use crate::agents::{AgentScan, Home, Look, Sketch};
-use crate::claim::{
-    CLOCK_SLACK_MS, Claim, EvidenceKind, Exclusivity, Placement, SessionKey, Trust,
-};
+use crate::claim::{Claim, EvidenceKind, Exclusivity, Placement, SessionKey, Trust};
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -135,46 +133,15 @@ impl<'a> Reading<'a> {
     pub(super) fn may_name(&self, process: &Process) -> bool {
         self.claims
             .iter()
-            .any(|claim| self.may_be_about(claim, process))
+            .any(|claim| claim.may_be_about(process, self.look.machine.table().scope()))
     }
 
-    /// Tells whether a registry record or a sidecar so far may be about this
-    /// process. A writer lock says nothing of where its sidecar would be.
-    pub(super) fn may_have_published(&self, process: &Process) -> bool {
-        self.claims.iter().any(|claim| {
-            claim.evidence.kind != EvidenceKind::LockFile && self.may_be_about(claim, process)
-        })
-    }
-
-    /// It names the process's PID, and neither another machine, nor another
-    /// start, nor a date from before its beginning.
-    fn may_be_about(&self, claim: &Claim, process: &Process) -> bool {
-        if claim.subject.pid() != Some(process.pid) {
-            return false;
-        }
-        if let Some(stamp) = &claim.stamp
-            && stamp.is_same_as(&process.stamp) == Some(false)
-        {
-            return false;
-        }
-        let is_older = match (claim.dated_at_ms, &process.began_at_ms) {
-            (Some(dated), Ok(began)) if claim.stamp.is_none() => {
-                dated.saturating_add(CLOCK_SLACK_MS) < *began
-            }
-            _ => false,
-        };
+    /// Tells whether a claim of this kind so far may be about this process.
+    pub(super) fn is_named_by(&self, kind: EvidenceKind, process: &Process) -> bool {
         let ours = self.look.machine.table().scope();
-        let is_other = |claimed: Option<bool>| claimed == Some(true);
-        let scope = &claim.scope;
-        let host = scope.host.as_deref().zip(ours.host.as_ref().ok());
-        let boot = scope.boot.as_ref().zip(ours.boot.as_ref().ok());
-        let namespace = scope
-            .pid_namespace
-            .zip(ours.pid_namespace.as_ref().ok().copied());
-        !is_older
-            && !is_other(host.map(|(claimed, ours)| !ours.is_same_host(claimed)))
-            && !is_other(boot.map(|(claimed, ours)| claimed != ours))
-            && !is_other(namespace.map(|(claimed, ours)| claimed != ours))
+        self.claims
+            .iter()
+            .any(|claim| claim.evidence.kind == kind && claim.may_be_about(process, ours))
     }
 
     /// Ends the scan.

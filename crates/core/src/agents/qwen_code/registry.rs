@@ -40,6 +40,14 @@ pub(super) struct Record {
     pub(super) endpoint: Option<String>,
 }
 
+impl Record {
+    /// Tells whether its process is a terminal interface, which also writes a
+    /// sidecar.
+    pub(super) fn is_of_terminal(&self) -> bool {
+        self.kind == TUI
+    }
+}
+
 /// Why bytes are no record. The text goes after the file's path.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
