@@ -245,6 +245,7 @@ fn a_table_elsewhere_gives_no_exit_watch() {
     assert!(matches!(watch, Err(ProbeError::Unsupported)));
 }
 
+/// The program of a process stayed the one before execve(2) (sysinfo#840).
 #[test]
 fn a_program_that_execs_another_keeps_its_stamp_and_shows_the_new_program() {
     let mut shell = Running::shell("echo ready; read line; exec sleep 1000", &[]);

@@ -202,6 +202,7 @@ fn another_time_namespace_is_told_and_dates_stay_right_in_it() {
     assert!(apart_ms <= 30, "{apart_ms} ms apart");
 }
 
+/// The entry of a gone process stayed for the one that reused its PID (sysinfo#1323).
 #[test]
 fn a_reused_pid_is_another_process_to_every_question() {
     const TEST: &str = "a_reused_pid_is_another_process_to_every_question";

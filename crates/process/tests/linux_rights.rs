@@ -41,6 +41,7 @@ fn check_refused(table: &Proc, process: &Process) -> Details {
     details
 }
 
+/// `EPERM` was read as a death (claude-code#74566, agent-browser#564, onctl#1082, ggcode#799).
 #[test]
 fn a_process_of_another_user_exists_and_what_it_refuses_is_told_as_refused() {
     const TEST: &str = "a_process_of_another_user_exists_and_what_it_refuses_is_told_as_refused";

@@ -32,6 +32,8 @@ fn amid_forks(mut look: impl FnMut()) {
     });
 }
 
+/// One process that vanished in mid-scan failed the whole scan
+/// (node_exporter#1901, util-linux#2799, psutil#503).
 #[test]
 fn a_look_amid_short_lived_processes_finishes_and_lists_all_that_stay() {
     let sleepers: Vec<Running> = (0..5).map(|_| Running::sleeper()).collect();
@@ -104,4 +106,35 @@ fn a_process_that_goes_while_it_is_probed_is_there_or_gone_and_never_an_error() 
         let watch = Proc::system().watch_exit(process.pid, &process.stamp);
         assert!(matches!(watch, Ok(None)));
     }
+}
+
+/// Threads were listed as processes (sysinfo#1628, sysinfo#805).
+#[test]
+fn a_process_of_thirty_threads_is_one_process() {
+    const THREADS: usize = 30;
+    let all_run = std::sync::Barrier::new(THREADS + 1);
+    let is_over = std::sync::Barrier::new(THREADS + 1);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                all_run.wait();
+                is_over.wait();
+            });
+        }
+        all_run.wait();
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let threads: Vec<Pid> = tasks
+            .map(|task| task.unwrap().file_name().to_str().unwrap().parse().unwrap())
+            .map(world::pid)
+            .collect();
+        let table = ProcessTable::look(whosup_process::system_backend());
+        let listed = table.processes().unwrap().iter();
+        let ours: Vec<_> = listed
+            .filter(|process| threads.contains(&process.pid))
+            .map(|process| (process.pid, process.threads as usize > THREADS))
+            .collect();
+        is_over.wait();
+        assert!(threads.len() > THREADS);
+        assert_eq!(ours, [(Pid::own(), true)]);
+    });
 }

@@ -47,6 +47,7 @@ fn zombie() -> (Running, Process) {
     (running, process)
 }
 
+/// A zombie was counted as running (local-operator#1025, procfs#2).
 #[test]
 fn a_zombie_has_exited_and_tells_so_in_place_of_its_arguments() {
     const TEST: &str = "a_zombie_has_exited_and_tells_so_in_place_of_its_arguments";
