@@ -10,6 +10,8 @@ use crate::phase::WaitingFor;
 
 /// How long a payload may be, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+/// How many parts of a prompt are read.
+const PROMPT_PARTS_MAX: usize = 64;
 
 /// One event of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,23 +169,69 @@ pub enum HookError {
     /// A field is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// Neither the payload nor the command line names the event.
+    #[error("nothing names the event")]
+    NoEvent,
     /// Its session id can't be one.
     #[error("`session_id` is no session id: {0}")]
     SessionId(#[from] SessionIdError),
 }
 
-/// A payload of the form that most agents share: a JSON object with
-/// `hook_event_name`, `session_id`, `cwd` and `transcript_path`.
+/// How an agent names the parts of a payload. Where several names are given the
+/// first one that is there counts.
+#[derive(Debug, Clone, Copy)]
+pub struct PayloadKeys {
+    /// The agent's name of the event; none where the command line has it.
+    pub event: Option<&'static str>,
+    /// The session. A sub-agent's events are its parent's.
+    pub session: &'static [&'static str],
+    /// Where it works.
+    pub work_dir: &'static str,
+    /// Its transcript.
+    pub transcript: &'static str,
+    /// What a person said: a text, or a list of parts with a `text` each.
+    pub prompt: &'static str,
+    /// Why it ended.
+    pub reason: &'static str,
+    /// The sub-agent that it is about.
+    pub sub_agent: &'static str,
+}
+
+impl PayloadKeys {
+    /// As most agents name them.
+    pub const SNAKE_CASE: Self = Self {
+        event: Some("hook_event_name"),
+        session: &["session_id"],
+        work_dir: "cwd",
+        transcript: "transcript_path",
+        prompt: "prompt",
+        reason: "reason",
+        sub_agent: "agent_id",
+    };
+}
+
+/// A payload: a JSON object.
 #[derive(Debug)]
 pub struct HookPayload<'a> {
     object: &'a StrictObject<'a>,
+    keys: &'static PayloadKeys,
+    event_named: Option<&'a str>,
 }
 
 impl<'a> HookPayload<'a> {
-    /// Reads a payload out of its object.
+    /// Reads a payload out of its object, with the event that the command line
+    /// names.
     #[must_use]
-    pub const fn new(object: &'a StrictObject<'a>) -> Self {
-        Self { object }
+    pub const fn new(
+        object: &'a StrictObject<'a>,
+        keys: &'static PayloadKeys,
+        event_named: Option<&'a str>,
+    ) -> Self {
+        Self {
+            object,
+            keys,
+            event_named,
+        }
     }
 
     /// The agent's name of the event.
@@ -192,7 +240,11 @@ impl<'a> HookPayload<'a> {
     ///
     /// [`HookError`] if it has none.
     pub fn name(&self) -> Result<&'a str, HookError> {
-        Ok(self.object.string("hook_event_name")?)
+        match (self.keys.event, self.event_named) {
+            (Some(key), _) => Ok(self.object.string(key)?),
+            (None, Some(named)) => Ok(named),
+            (None, None) => Err(HookError::NoEvent),
+        }
     }
 
     /// A text that may be there.
@@ -216,15 +268,35 @@ impl<'a> HookPayload<'a> {
         let only_if = |wanted: bool, key| if wanted { text(key) } else { Ok(None) };
         let is_about_sub_agent =
             matches!(kind, EventKind::SubAgentStarted | EventKind::SubAgentEnded);
+        let is_prompt = kind == EventKind::TurnStarted;
         Ok(HookEvent {
-            session: SessionId::parse(self.object.string("session_id")?)?,
+            session: self.session()?,
             kind,
-            work_dir: text("cwd")?.map(PathBuf::from),
-            transcript: text("transcript_path")?.map(PathBuf::from),
-            prompt: only_if(kind == EventKind::TurnStarted, "prompt")?.map(str::to_owned),
-            reason: only_if(kind == EventKind::SessionEnded, "reason")?.map(str::to_owned),
-            sub_agent: only_if(is_about_sub_agent, "agent_id")?.map(str::to_owned),
+            work_dir: text(self.keys.work_dir)?.map(PathBuf::from),
+            transcript: text(self.keys.transcript)?.map(PathBuf::from),
+            prompt: if is_prompt { self.prompt()? } else { None },
+            reason: only_if(kind == EventKind::SessionEnded, self.keys.reason)?.map(str::to_owned),
+            sub_agent: only_if(is_about_sub_agent, self.keys.sub_agent)?.map(str::to_owned),
         })
+    }
+
+    fn session(&self) -> Result<SessionId, HookError> {
+        let mut keys = self.keys.session.iter();
+        let is_there = |key: &&&str| matches!(self.object.opt_value(key), Ok(Some(_)));
+        let last = self.keys.session.last().copied().unwrap_or("session_id");
+        let key = keys.find(is_there).copied().unwrap_or(last);
+        Ok(SessionId::parse(self.object.string(key)?)?)
+    }
+
+    fn prompt(&self) -> Result<Option<String>, HookError> {
+        let key = self.keys.prompt;
+        let Some(serde_json::Value::Array(parts)) = self.object.opt_value(key)? else {
+            let text = self.text(key)?.filter(|text| !text.is_empty());
+            return Ok(text.map(str::to_owned));
+        };
+        let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+        let text = texts.take(PROMPT_PARTS_MAX).collect::<Vec<_>>().join("\n");
+        Ok(Some(text).filter(|text| !text.is_empty()))
     }
 }
 

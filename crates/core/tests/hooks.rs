@@ -11,13 +11,13 @@ use std::path::Path;
 use whosup_core::agents::AGENTS;
 use whosup_core::hook_event::{EventKind, HookError, HookEvent};
 
-fn parse(agent: &str, payload: &str) -> Result<HookEvent, HookError> {
+fn parse(agent: &str, event: Option<&str>, payload: &str) -> Result<HookEvent, HookError> {
     let adapter = AGENTS.iter().find(|one| one.profile().id == agent).unwrap();
-    adapter.hooks().unwrap().parse(payload.as_bytes())
+    adapter.hooks().unwrap().parse(payload.as_bytes(), event)
 }
 
 /// The samples of one agent: each line is what the event means, a tab, and what
-/// the hook read.
+/// the hook read. Where the command line names the event, that comes first.
 #[track_caller]
 fn check_samples(agent: &str) -> Vec<HookEvent> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/hooks/{agent}.tsv"));
@@ -25,11 +25,16 @@ fn check_samples(agent: &str) -> Vec<HookEvent> {
     let mut events = Vec::new();
     for line in text.lines() {
         let (meaning, payload) = line.split_once('\t').unwrap();
-        let event = parse(agent, payload).unwrap_or_else(|error| panic!("{payload}: {error}"));
+        let (named, meaning) = match meaning.split_once(' ') {
+            Some((named, meaning)) => (Some(named), meaning),
+            None => (None, meaning),
+        };
+        let event =
+            parse(agent, named, payload).unwrap_or_else(|error| panic!("{payload}: {error}"));
         assert_eq!(event.kind.name(), meaning, "{payload}");
         events.push(event);
     }
-    assert!(events.len() > 5, "only {} samples of {agent}", events.len());
+    assert!(events.len() > 3, "only {} samples of {agent}", events.len());
     events
 }
 
@@ -79,13 +84,55 @@ fn kimi_clis_hooks_mean_what_the_samples_say() {
 }
 
 #[test]
+fn kimi_codes_hooks_mean_what_the_samples_say() {
+    let events = check_samples("kimi-code");
+    let prompts = events.iter().filter_map(|event| event.prompt.as_deref());
+    assert_eq!(prompts.collect::<Vec<_>>(), ["run it", "hello two"]);
+}
+
+#[test]
+fn gemini_clis_hooks_mean_what_the_samples_say() {
+    let events = check_samples("gemini");
+    let ends = events.iter().filter_map(|event| event.reason.as_deref());
+    assert_eq!(ends.collect::<Vec<_>>(), ["clear", "exit"]);
+}
+
+#[test]
+fn copilot_clis_hooks_mean_what_the_samples_say() {
+    let events = check_samples("copilot");
+    // What a sub-agent's tool tells is its session's.
+    let sessions: std::collections::BTreeSet<_> =
+        events.iter().map(|event| event.session.as_str()).collect();
+    assert_eq!(sessions.len(), 3, "{sessions:?}");
+    let sub_agents = events.iter().filter_map(|event| event.sub_agent.as_deref());
+    let sub_agents: Vec<_> = sub_agents.collect();
+    assert_eq!(sub_agents, ["3df5e86b-f05d-4a1c-8381-159ecf1594e6"; 2]);
+}
+
+#[test]
+fn vibes_hooks_mean_what_the_samples_say() {
+    let events = check_samples("vibe");
+    assert!(events.iter().all(|event| event.transcript.is_none()));
+}
+
+#[test]
+fn what_our_plugin_of_opencode_says_means_what_the_samples_say() {
+    check_samples("opencode");
+}
+
+#[test]
+fn droids_hooks_mean_what_the_samples_say() {
+    check_samples("droid");
+}
+
+#[test]
 fn an_event_that_is_not_known_only_shows_that_the_agent_is_there() {
     for adapter in AGENTS {
         let Some(hooks) = adapter.hooks() else {
             continue;
         };
-        let payload = br#"{"hook_event_name":"SomethingNew","session_id":"s1"}"#;
-        let event = hooks.parse(payload).unwrap();
+        let payload = br#"{"hook_event_name":"SomethingNew","session_id":"s1","sessionId":"s1"}"#;
+        let event = hooks.parse(payload, Some("somethingNew")).unwrap();
         assert_eq!(event.kind, EventKind::Heartbeat, "{}", adapter.profile().id);
     }
 }
@@ -96,9 +143,11 @@ fn every_event_that_is_asked_for_means_something() {
         let Some(hooks) = adapter.hooks() else {
             continue;
         };
-        for name in hooks.events.iter().filter(|name| **name != "Notification") {
-            let payload = format!(r#"{{"hook_event_name":"{name}","session_id":"s1"}}"#);
-            let event = hooks.parse(payload.as_bytes()).unwrap();
+        let is_reminder = |name: &&&str| name.eq_ignore_ascii_case("notification");
+        for name in hooks.events.iter().filter(|name| !is_reminder(name)) {
+            let payload =
+                format!(r#"{{"hook_event_name":"{name}","session_id":"s1","sessionId":"s1"}}"#);
+            let event = hooks.parse(payload.as_bytes(), Some(name)).unwrap();
             assert_ne!(
                 event.kind,
                 EventKind::Heartbeat,
@@ -126,7 +175,9 @@ fn what_is_no_event_is_refused_by_name() {
             "cwd",
         ),
     ] {
-        let error = parse("claude-code", payload).unwrap_err().to_string();
+        let error = parse("claude-code", None, payload).unwrap_err().to_string();
         assert!(error.contains(named), "{payload}: {error}");
     }
+    let error = parse("copilot", None, r#"{"sessionId":"s1"}"#).unwrap_err();
+    assert!(error.to_string().contains("event"), "{error}");
 }

@@ -1,17 +1,20 @@
 //! Sets hooks in agents' settings, and takes them out: the one place where a file
 //! of an agent's is written, and only when a person asks for it.
 
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::{self, Adapter, Hooks};
+use whosup_core::agents::{self, Adapter, HookCommand, Hooks, SettingsForm};
+use whosup_core::machine::Environment;
 use whosup_core::sidecar::StrictObject;
 use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
 
 use crate::disk::{make_directory, open_own};
 use crate::settings::{
-    Insertion, SettingsError, apply, insertions, places, present, without, without_command,
+    Insertion, SettingsError, apply, insertions, places, present, programs, without,
+    without_command,
 };
 use crate::{Store, TrackError};
 
@@ -19,6 +22,19 @@ use crate::{Store, TrackError};
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 /// How long the note of what was inserted may be, in bytes.
 const NOTE_BYTES_MAX: u64 = 4 << 20;
+
+/// Where an agent's hooks are to be set, and what they run.
+#[derive(Clone, Copy)]
+pub struct HookSite<'a> {
+    /// The agent.
+    pub adapter: &'a dyn Adapter,
+    /// One of its homes.
+    pub home: &'a Path,
+    /// What else says where its settings are.
+    pub environment: &'a Environment,
+    /// The program that hooks run.
+    pub program: &'a Path,
+}
 
 /// A change of one agent's settings that is not made yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +50,8 @@ pub struct Change {
     /// A person has to trust the hooks in the agent.
     pub must_be_trusted: bool,
     inserted: Vec<Insertion>,
+    /// What was inserted earlier is no longer there.
+    replaces_earlier: bool,
     note: PathBuf,
 }
 
@@ -46,51 +64,123 @@ pub struct Installed {
     pub present: Vec<String>,
     /// Those that are not.
     pub missing: Vec<String>,
+    /// The programs that hooks of ours run: this one, or a `whosup` elsewhere.
+    pub programs: BTreeSet<String>,
+}
+
+/// The settings of one site, read.
+struct Settings {
+    hooks: &'static Hooks,
+    path: PathBuf,
+    form: SettingsForm,
+    command: HookCommand,
+    before: Option<String>,
+}
+
+impl Settings {
+    fn read(site: &HookSite<'_>) -> Result<Self, TrackError> {
+        let unknown = || TrackError::UnknownAgent {
+            agent: agents::id_of(site.adapter).to_string(),
+        };
+        let hooks = site.adapter.hooks().ok_or_else(unknown)?;
+        let mut last = None;
+        for file in hooks.settings {
+            let Some(path) = file.path(site.home, site.environment) else {
+                continue;
+            };
+            let before = read(&path)?;
+            let is_there = before.is_some();
+            last = Some((path, file.form, before));
+            if is_there {
+                break;
+            }
+        }
+        let (path, form, before) = last.ok_or(TrackError::NoPlace)?;
+        let command = HookCommand {
+            program: site.program.to_string_lossy().into_owned(),
+            agent: site.adapter.profile().id,
+        };
+        Ok(Self {
+            hooks,
+            path,
+            form,
+            command,
+            before,
+        })
+    }
+
+    fn text(&self) -> &str {
+        self.before.as_deref().unwrap_or_default()
+    }
+
+    fn wrong(&self, error: SettingsError) -> TrackError {
+        wrong_settings(&self.path, error)
+    }
+
+    /// The text without hooks of ours that run something else: by what was noted
+    /// when they were set, else by their commands. `None` if there are none.
+    fn without_others(&self, note: Option<&Note>) -> Result<Option<String>, SettingsError> {
+        let mut others = programs(self.form, self.text(), &self.command)?;
+        let is_set = others.remove(&self.command.program);
+        let is_own_file = matches!(self.form, SettingsForm::OwnFile(_));
+        let is_outdated = is_own_file && !is_set && !self.text().is_empty();
+        if others.is_empty() && !is_outdated {
+            return Ok(None);
+        }
+        if let Some(before) = note.and_then(|note| note.taken_out_of(self.text())) {
+            return Ok(Some(before));
+        }
+        let mut text = self.text().to_owned();
+        for program in others {
+            let command = HookCommand {
+                program,
+                ..self.command.clone()
+            };
+            text = without_command(self.form, &text, &command)?;
+        }
+        Ok(Some(text))
+    }
 }
 
 /// Plans to set the hooks of an agent in one of its homes; `None` if all are set.
+/// Hooks that run a `whosup` elsewhere are replaced.
 ///
 /// # Errors
 ///
 /// [`TrackError`] if its settings can't be read or understood.
-pub fn plan_install(
-    adapter: &dyn Adapter,
-    home: &Path,
-    program: &Path,
-    store: &Store,
-) -> Result<Option<Change>, TrackError> {
-    let hooks = hooks_of(adapter)?;
-    let path = home.join(hooks.settings_file);
-    let before = read(&path)?;
-    let text = before.clone().unwrap_or_default();
-    let command = command(adapter, program);
-    let wrong = |error: SettingsError| wrong_settings(&path, error);
-    let set = present(hooks.form, &text, hooks.events, &command).map_err(wrong)?;
-    let missing: Vec<&str> = hooks
-        .events
-        .iter()
-        .copied()
-        .filter(|event| !set.iter().any(|set| set == event))
-        .collect();
-    let added = insertions(hooks.form, &text, &missing, &command).map_err(wrong)?;
-    if added.is_empty() {
+pub fn plan_install(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>, TrackError> {
+    let settings = Settings::read(site)?;
+    let (form, events, command) = (settings.form, settings.hooks.events, &settings.command);
+    let wrong = |error| settings.wrong(error);
+    let note = note_of(store, site.adapter, &settings.path);
+    let without_others = settings
+        .without_others(read_note(&note).as_ref())
+        .map_err(wrong)?;
+    let replaces_earlier = without_others.is_some();
+    let text = without_others.unwrap_or_else(|| settings.text().to_owned());
+    let set = present(form, &text, events, command).map_err(wrong)?;
+    let is_missing = |event: &&str| !set.iter().any(|set| set == event);
+    let missing: Vec<&str> = events.iter().copied().filter(is_missing).collect();
+    let added = insertions(form, &text, &missing, command).map_err(wrong)?;
+    if added.is_empty() && !replaces_earlier {
         return Ok(None);
     }
     let after = apply(&text, &added);
     // What we make must be what it was meant to be.
-    let set = present(hooks.form, &after, hooks.events, &command).map_err(wrong)?;
-    if set.len() != hooks.events.len() {
+    let set = present(form, &after, events, command).map_err(wrong)?;
+    if set.len() != events.len() {
         let reason = "its form leaves no place for hooks".to_owned();
         return Err(wrong(SettingsError(reason)));
     }
     Ok(Some(Change {
-        agent: adapter.profile().name,
-        note: note_of(store, adapter, &path),
-        path,
-        before,
+        agent: site.adapter.profile().name,
+        note,
         after: Some(after),
-        must_be_trusted: hooks.must_be_trusted,
+        must_be_trusted: settings.hooks.must_be_trusted,
         inserted: places(&added),
+        replaces_earlier,
+        path: settings.path,
+        before: settings.before,
     }))
 }
 
@@ -100,43 +190,40 @@ pub fn plan_install(
 /// # Errors
 ///
 /// [`TrackError`] if its settings can't be read or understood.
-pub fn plan_uninstall(
-    adapter: &dyn Adapter,
-    home: &Path,
-    program: &Path,
-    store: &Store,
-) -> Result<Option<Change>, TrackError> {
-    let hooks = hooks_of(adapter)?;
-    let path = home.join(hooks.settings_file);
-    let Some(text) = read(&path)? else {
+pub fn plan_uninstall(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>, TrackError> {
+    let settings = Settings::read(site)?;
+    let Some(text) = &settings.before else {
         return Ok(None);
     };
-    let note = note_of(store, adapter, &path);
+    let note = note_of(store, site.adapter, &settings.path);
     let noted = read_note(&note);
     let as_before = noted
         .as_ref()
-        .and_then(|noted| Some((without(&text, &noted.inserted, noted.len)?, noted.was_there)));
+        .and_then(|noted| Some((noted.taken_out_of(text)?, noted.was_there)));
     let (after, was_there) = match as_before {
         Some(found) => found,
         None => {
-            let command = command(adapter, program);
-            let after = without_command(hooks.form, &text, &command)
-                .map_err(|error| wrong_settings(&path, error))?;
-            (after, true)
+            let wrong = |error| settings.wrong(error);
+            let others = settings.without_others(None).map_err(wrong)?;
+            let text = others.as_deref().unwrap_or(text);
+            let after = without_command(settings.form, text, &settings.command).map_err(wrong)?;
+            let is_own_file = matches!(settings.form, SettingsForm::OwnFile(_));
+            (after, !is_own_file)
         }
     };
-    if after == text {
+    if after == *text {
         return Ok(None);
     }
     let is_gone = !was_there && after.is_empty();
     Ok(Some(Change {
-        agent: adapter.profile().name,
-        path,
-        before: Some(text),
+        agent: site.adapter.profile().name,
         after: (!is_gone).then_some(after),
         must_be_trusted: false,
         inserted: Vec::new(),
+        replaces_earlier: true,
         note,
+        path: settings.path,
+        before: settings.before,
     }))
 }
 
@@ -145,25 +232,20 @@ pub fn plan_uninstall(
 /// # Errors
 ///
 /// [`TrackError`] if its settings can't be read or understood.
-pub fn installed(
-    adapter: &dyn Adapter,
-    home: &Path,
-    program: &Path,
-) -> Result<Installed, TrackError> {
-    let hooks = hooks_of(adapter)?;
-    let path = home.join(hooks.settings_file);
-    let text = read(&path)?.unwrap_or_default();
-    let command = command(adapter, program);
-    let present = present(hooks.form, &text, hooks.events, &command)
-        .map_err(|error| wrong_settings(&path, error))?;
-    let missing = hooks
-        .events
+pub fn installed(site: &HookSite<'_>) -> Result<Installed, TrackError> {
+    let settings = Settings::read(site)?;
+    let (form, events) = (settings.form, settings.hooks.events);
+    let wrong = |error| settings.wrong(error);
+    let present = present(form, settings.text(), events, &settings.command).map_err(wrong)?;
+    let programs = programs(form, settings.text(), &settings.command).map_err(wrong)?;
+    let missing = events
         .iter()
         .filter(|event| !present.iter().any(|set| set == *event));
     Ok(Installed {
         missing: missing.map(|event| (*event).to_owned()).collect(),
         present,
-        path,
+        programs,
+        path: settings.path,
     })
 }
 
@@ -179,12 +261,22 @@ pub fn make(change: &Change) -> Result<(), TrackError> {
         return Err(wrong_settings(&change.path, SettingsError(reason)));
     }
     if change.inserted.is_empty() {
+        let earlier = read_note(&change.note);
         write_settings(change)?;
+        if change.after.is_none() && earlier.is_some_and(|note| note.made_directory) {
+            // Somebody else's files keep it.
+            change.path.parent().map(std::fs::remove_dir);
+        }
         // Without the note the hooks are found by their command.
         std::fs::remove_file(&change.note).ok();
         return Ok(());
     }
-    let note = noted(change, read_note(&change.note));
+    let directory = change.path.parent().filter(|directory| !directory.exists());
+    if let Some(directory) = directory {
+        make_directory(directory).map_err(TrackError::at("make", directory))?;
+    }
+    let earlier = read_note(&change.note);
+    let note = noted(change, earlier, directory.is_some());
     if let Some(directory) = change.note.parent() {
         make_directory(directory).map_err(TrackError::at("make", directory))?;
     }
@@ -195,14 +287,16 @@ pub fn make(change: &Change) -> Result<(), TrackError> {
 
 /// What is to be remembered: what was inserted earlier, where it is now, and what
 /// is inserted now.
-fn noted(change: &Change, earlier: Option<Note>) -> serde_json::Value {
+fn noted(change: &Change, earlier: Option<Note>, makes_directory: bool) -> serde_json::Value {
     let before_len = change.before.as_ref().map_or(0, String::len);
     let was_there = earlier
         .as_ref()
         .map_or(change.before.is_some(), |note| note.was_there);
+    let made_directory =
+        makes_directory || earlier.as_ref().is_some_and(|note| note.made_directory);
     let mut inserted = change.inserted.clone();
     let mut len = change.after.as_ref().map_or(0, String::len);
-    if let Some(earlier) = earlier {
+    if let Some(earlier) = earlier.filter(|_| !change.replaces_earlier) {
         if earlier.len != before_len {
             // It is no longer where it was: its words have to do.
             len = 0;
@@ -225,6 +319,7 @@ fn noted(change: &Change, earlier: Option<Note>) -> serde_json::Value {
         "schema_version": 1,
         "path": change.path.to_string_lossy(),
         "was_there": was_there,
+        "made_directory": made_directory,
         "length": len,
         "inserted": inserted,
     })
@@ -247,7 +342,9 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = open_own(&temporary, OpenOptions::new().write(true).truncate(true))?;
         file.write_all(bytes)?;
         if let Ok(old) = File::open(path) {
-            file.set_permissions(old.metadata()?.permissions())?;
+            let old = old.metadata()?;
+            keep_owner(&file, &old)?;
+            file.set_permissions(old.permissions())?;
         }
         file.sync_all()?;
         std::fs::rename(&temporary, path)
@@ -260,26 +357,12 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     result
 }
 
-/// The command that a hook runs.
-fn command(adapter: &dyn Adapter, program: &Path) -> String {
-    let program = program.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    let program = if program.chars().all(is_plain) {
-        program.into_owned()
-    } else {
-        format!("'{}'", program.replace('\'', r"'\''"))
-    };
-    format!("{program} hook {}", agents::id_of(adapter))
-}
-
-fn hooks_of(adapter: &dyn Adapter) -> Result<&'static Hooks, TrackError> {
-    adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
-        agent: agents::id_of(adapter).to_string(),
-    })
-}
-
 fn read(path: &Path) -> Result<Option<String>, TrackError> {
     let unreadable = |reason: String| wrong_settings(path, SettingsError(reason));
+    if path.is_symlink() && !path.exists() {
+        // What would be written in its place is not what it leads to.
+        return Err(unreadable("it is a link to nothing".to_owned()));
+    }
     match read_regular(path, SETTINGS_BYTES_MAX, Links::Follow) {
         Ok(file) => String::from_utf8(file.bytes)
             .map(Some)
@@ -287,6 +370,23 @@ fn read(path: &Path) -> Result<Option<String>, TrackError> {
         Err(ReadFileError::NotFound { .. }) => Ok(None),
         Err(error) => Err(unreadable(error.reason())),
     }
+}
+
+/// Whoever changes settings of somebody else's leaves them to them.
+#[cfg(unix)]
+fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(old.uid()), Some(old.gid()))
+}
+
+/// There is no owner to keep.
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }
 
 fn wrong_settings(path: &Path, error: SettingsError) -> TrackError {
@@ -301,6 +401,14 @@ struct Note {
     inserted: Vec<Insertion>,
     len: usize,
     was_there: bool,
+    made_directory: bool,
+}
+
+impl Note {
+    /// The text without what was inserted, if that is still there.
+    fn taken_out_of(&self, text: &str) -> Option<String> {
+        without(text, &self.inserted, self.len)
+    }
 }
 
 /// One note for each file of settings, named by agent and path.
@@ -334,5 +442,6 @@ fn read_note(path: &Path) -> Option<Note> {
         inserted: inserted.collect::<Option<_>>()?,
         len: usize::try_from(object.integer("length").ok()?).ok()?,
         was_there: object.bool("was_there").ok()?,
+        made_directory: object.opt_bool("made_directory").ok()?.unwrap_or(false),
     })
 }

@@ -35,7 +35,7 @@ mod sweep;
 pub use end::{Ended, end_by_hand, end_session};
 pub use error::TrackError;
 pub use hook_log::note_problem;
-pub use install::{Change, Installed, installed, make, plan_install, plan_uninstall};
+pub use install::{Change, HookSite, Installed, installed, make, plan_install, plan_uninstall};
 pub use lock::SessionLock;
 pub use owner::{FoundOwner, find_owner};
 pub use receive::{HookWorld, Prompts, receive};

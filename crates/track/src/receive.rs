@@ -29,6 +29,8 @@ pub struct HookWorld {
     pub backend: Arc<dyn Backend>,
     /// The hook itself.
     pub hook: Pid,
+    /// The event, where the command line names it.
+    pub event: Option<String>,
     /// Now, in milliseconds since 1970.
     pub now_ms: i64,
     /// What becomes of prompts.
@@ -54,7 +56,7 @@ pub fn receive(adapter: &dyn Adapter, payload: &[u8], world: &HookWorld) -> Resu
     let hooks = adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
         agent: agent.to_string(),
     })?;
-    let event = hooks.parse(payload)?;
+    let event = hooks.parse(payload, world.event.as_deref())?;
     let session = session_that_is_written(hooks, &event).unwrap_or_else(|| event.session.clone());
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &session);

@@ -7,11 +7,14 @@
 
 mod json;
 mod json_text;
+mod own_file;
 mod toml_text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use whosup_core::agents::SettingsForm;
+use whosup_core::agents::{HookCommand, SettingsForm};
+
+use self::json::Place;
 
 /// Text that is inserted, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +35,39 @@ pub(crate) fn present(
     form: SettingsForm,
     text: &str,
     events: &[&str],
-    command: &str,
+    command: &HookCommand,
 ) -> Result<Vec<String>, SettingsError> {
+    let line = command.line();
     match form {
-        SettingsForm::JsonGroups => json::present(text, events, command),
-        SettingsForm::TomlTables => Ok(toml_text::present(text, events, command)),
+        SettingsForm::JsonGroups => json::present(text, Place::BelowHooks, events, &line),
+        SettingsForm::JsonGroupsAtRoot => json::present(text, Place::Root, events, &line),
+        SettingsForm::TomlTables => Ok(toml_text::EVENT_TABLES.present(text, events, &line)),
+        SettingsForm::NamedTomlTables => Ok(toml_text::NAMED_TABLES.present(text, events, &line)),
+        SettingsForm::OwnFile(write) if text == write(command) => {
+            Ok(events.iter().map(|event| (*event).to_owned()).collect())
+        }
+        SettingsForm::OwnFile(_) => Ok(Vec::new()),
     }
+}
+
+/// The programs that hooks of ours run: this one, or a `whosup` elsewhere.
+pub(crate) fn programs(
+    form: SettingsForm,
+    text: &str,
+    command: &HookCommand,
+) -> Result<BTreeSet<String>, SettingsError> {
+    let lines = match form {
+        SettingsForm::JsonGroups => json::commands(text, Place::BelowHooks)?,
+        SettingsForm::JsonGroupsAtRoot => json::commands(text, Place::Root)?,
+        SettingsForm::TomlTables | SettingsForm::NamedTomlTables => toml_text::commands(text),
+        SettingsForm::OwnFile(write) => {
+            return Ok(own_file::program(text, write, command)
+                .into_iter()
+                .collect());
+        }
+    };
+    let programs = lines.iter().filter_map(|line| command.program_in(line));
+    Ok(programs.collect())
 }
 
 /// What has to be inserted for hooks of `events` that run `command`.
@@ -45,14 +75,24 @@ pub(crate) fn insertions(
     form: SettingsForm,
     text: &str,
     events: &[&str],
-    command: &str,
+    command: &HookCommand,
 ) -> Result<Vec<Insertion>, SettingsError> {
     if events.is_empty() {
         return Ok(Vec::new());
     }
+    let line = command.line();
     match form {
-        SettingsForm::JsonGroups => json::insertions(text, events, command),
-        SettingsForm::TomlTables => toml_text::insertions(text, events, command),
+        SettingsForm::JsonGroups => json::insertions(text, Place::BelowHooks, events, &line),
+        SettingsForm::JsonGroupsAtRoot => json::insertions(text, Place::Root, events, &line),
+        SettingsForm::TomlTables => toml_text::EVENT_TABLES.insertions(text, events, &line),
+        SettingsForm::NamedTomlTables => toml_text::NAMED_TABLES.insertions(text, events, &line),
+        SettingsForm::OwnFile(write) if text.is_empty() => Ok(vec![Insertion {
+            at: 0,
+            text: write(command),
+        }]),
+        SettingsForm::OwnFile(_) => Err(SettingsError(
+            "it is not as this program writes it: remove it first".to_owned(),
+        )),
     }
 }
 
@@ -120,10 +160,19 @@ pub(crate) fn without(text: &str, inserted: &[Insertion], len: usize) -> Option<
 pub(crate) fn without_command(
     form: SettingsForm,
     text: &str,
-    command: &str,
+    command: &HookCommand,
 ) -> Result<String, SettingsError> {
+    let line = command.line();
     match form {
-        SettingsForm::JsonGroups => json::without_command(text, command),
-        SettingsForm::TomlTables => toml_text::without_command(text, command),
+        SettingsForm::JsonGroups => json::without_command(text, Place::BelowHooks, &line),
+        SettingsForm::JsonGroupsAtRoot => json::without_command(text, Place::Root, &line),
+        SettingsForm::TomlTables => toml_text::EVENT_TABLES.without_command(text, &line),
+        SettingsForm::NamedTomlTables => toml_text::NAMED_TABLES.without_command(text, &line),
+        SettingsForm::OwnFile(write) if text.is_empty() || text == write(command) => {
+            Ok(String::new())
+        }
+        SettingsForm::OwnFile(_) => Err(SettingsError(
+            "it is not as this program writes it: remove it by hand".to_owned(),
+        )),
     }
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 use whosup_core::agents::{AGENTS, Adapter};
 use whosup_core::machine::Environment;
-use whosup_track::{Store, TrackError, installed, make, plan_install, plan_uninstall};
+use whosup_track::{
+    Change, HookSite, Installed, Store, TrackError, installed, make, plan_install, plan_uninstall,
+};
 
 /// A program whose path needs quotes in a shell and in JSON.
 const PROGRAM: &str = "/opt/my \"tools\"/whosup";
@@ -18,6 +20,7 @@ const PROGRAM: &str = "/opt/my \"tools\"/whosup";
 struct World {
     directory: TempDir,
     adapter: &'static dyn Adapter,
+    environment: Environment,
     store: Store,
 }
 
@@ -30,6 +33,7 @@ impl World {
         let adapter = AGENTS.iter().find(|one| one.profile().id == agent).unwrap();
         Self {
             store: Store::of(&environment).unwrap(),
+            environment,
             adapter: *adapter,
             directory,
         }
@@ -39,19 +43,56 @@ impl World {
         self.directory.path().join("dev/agent")
     }
 
+    /// The settings that are used where there are none yet.
     fn settings(&self) -> PathBuf {
-        self.home()
-            .join(self.adapter.hooks().unwrap().settings_file)
+        let file = self.adapter.hooks().unwrap().settings.last().unwrap();
+        file.path(&self.home(), &self.environment).unwrap()
+    }
+
+    fn plan(&self, program: &str) -> Result<Option<Change>, TrackError> {
+        let home = self.home();
+        plan_install(&self.site(&home, program), &self.store)
+    }
+
+    fn site<'a>(&'a self, home: &'a Path, program: &'a str) -> HookSite<'a> {
+        HookSite {
+            adapter: self.adapter,
+            home,
+            environment: &self.environment,
+            program: Path::new(program),
+        }
     }
 
     fn install(&self) -> Result<bool, TrackError> {
-        let plan = plan_install(self.adapter, &self.home(), Path::new(PROGRAM), &self.store)?;
+        self.install_of(PROGRAM)
+    }
+
+    fn install_of(&self, program: &str) -> Result<bool, TrackError> {
+        let plan = self.plan(program)?;
         plan.map_or(Ok(false), |change| make(&change).map(|()| true))
     }
 
     fn uninstall(&self) -> Result<bool, TrackError> {
-        let plan = plan_uninstall(self.adapter, &self.home(), Path::new(PROGRAM), &self.store)?;
+        let plan = plan_uninstall(&self.site(&self.home(), PROGRAM), &self.store)?;
         plan.map_or(Ok(false), |change| make(&change).map(|()| true))
+    }
+
+    fn installed(&self) -> Installed {
+        installed(&self.site(&self.home(), PROGRAM)).unwrap()
+    }
+
+    /// Everything that is in the agent's home and in the configuration.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut directories = vec![self.home(), self.directory.path().join("dev/.config")];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                directories.extend(path.is_dir().then(|| path.clone()));
+                found.push(path);
+            }
+        }
+        found
     }
 
     /// Sets the hooks and takes them out again.
@@ -63,8 +104,9 @@ impl World {
         }
         assert!(self.install().unwrap(), "{before:?}");
         let with = std::fs::read_to_string(self.settings()).unwrap();
-        let set = installed(self.adapter, &self.home(), Path::new(PROGRAM)).unwrap();
+        let set = self.installed();
         assert!(set.missing.is_empty(), "{with}");
+        assert_eq!(set.programs.iter().collect::<Vec<_>>(), [PROGRAM], "{with}");
         assert!(!self.install().unwrap(), "twice is once: {with}");
         assert_eq!(std::fs::read_to_string(self.settings()).unwrap(), with);
         assert!(self.uninstall().unwrap(), "{with}");
@@ -98,7 +140,7 @@ const JSON_WITH_COMMENTS: &[&str] = &[
 
 #[test]
 fn json_settings_are_as_before_once_hooks_are_taken_out() {
-    for agent in ["claude-code", "codex", "qwen-code"] {
+    for agent in ["claude-code", "codex", "qwen-code", "gemini", "droid"] {
         World::new(agent).check_there_and_back(None);
         for text in JSON.iter().chain(JSON_WITH_COMMENTS) {
             World::new(agent).check_there_and_back(Some(text));
@@ -139,7 +181,9 @@ fn what_was_in_json_settings_still_means_the_same() {
 
 #[test]
 fn toml_settings_are_as_before_once_hooks_are_taken_out() {
-    World::new("kimi-cli").check_there_and_back(None);
+    for agent in ["kimi-cli", "kimi-code", "vibe"] {
+        World::new(agent).check_there_and_back(None);
+    }
     for text in [
         "",
         "default_model = \"k2\"",
@@ -244,12 +288,7 @@ fn settings_that_can_not_be_understood_are_left_alone() {
 fn settings_that_changed_since_they_were_looked_at_are_left_alone() {
     let world = World::new("claude-code");
     std::fs::write(world.settings(), "{}").unwrap();
-    let plan = plan_install(
-        world.adapter,
-        &world.home(),
-        Path::new(PROGRAM),
-        &world.store,
-    );
+    let plan = world.plan(PROGRAM);
     let change = plan.unwrap().unwrap();
     std::fs::write(world.settings(), "{\"a\": 1}").unwrap();
     let error = make(&change).unwrap_err().to_string();
@@ -258,4 +297,152 @@ fn settings_that_changed_since_they_were_looked_at_are_left_alone() {
         std::fs::read_to_string(world.settings()).unwrap(),
         "{\"a\": 1}"
     );
+}
+
+#[test]
+fn vibes_hooks_have_names_of_their_own() {
+    let before = "[[hooks]]\nname = \"mine\"\ntype = \"pre_tool\"\ncommand = \"say it\"\n";
+    let with = World::new("vibe").check_there_and_back(Some(before));
+    let parsed: toml::Table = with.parse().unwrap();
+    let hooks = parsed["hooks"].as_array().unwrap();
+    let kinds = |key: &str| -> Vec<_> { hooks.iter().map(|hook| hook[key].as_str()).collect() };
+    let expected = [
+        "mine",
+        "whosup-pre_tool",
+        "whosup-post_tool",
+        "whosup-post_agent",
+    ];
+    assert_eq!(kinds("name"), expected.map(Some), "{with}");
+    let expected = ["pre_tool", "pre_tool", "post_tool", "post_agent"];
+    assert_eq!(kinds("type"), expected.map(Some), "{with}");
+}
+
+#[test]
+fn a_file_of_our_own_goes_with_the_directory_that_was_made_for_it() {
+    for agent in ["copilot", "opencode"] {
+        let world = World::new(agent);
+        let with = world.check_there_and_back(None);
+        assert!(with.contains("whosup"), "{with}");
+        let left: Vec<_> = world
+            .files()
+            .into_iter()
+            .filter(|path| path.is_file())
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+        assert!(!world.settings().parent().unwrap().exists(), "{agent}");
+        // One that others use stays.
+        let other = world.settings().with_file_name("mine.json");
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(&other, "{}").unwrap();
+        world.check_there_and_back(None);
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "{}");
+    }
+}
+
+#[test]
+fn copilots_hooks_name_their_event_on_the_command_line() {
+    let world = World::new("copilot");
+    world.install().unwrap();
+    let text = std::fs::read_to_string(world.settings()).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["version"], 1);
+    let hooks = value["hooks"].as_object().unwrap();
+    for (event, hooks) in hooks {
+        let line = hooks[0]["bash"].as_str().unwrap();
+        let end = format!("/whosup' hook copilot {event}");
+        assert!(line.ends_with(&end), "{line}");
+    }
+    let asked_for = world.adapter.hooks().unwrap().events;
+    assert_eq!(hooks.len(), asked_for.len());
+}
+
+#[test]
+fn a_file_of_our_own_name_that_is_not_ours_is_left_alone() {
+    let world = World::new("opencode");
+    std::fs::create_dir_all(world.settings().parent().unwrap()).unwrap();
+    for text in ["export const Mine = async () => ({})\n", "\n"] {
+        std::fs::write(world.settings(), text).unwrap();
+        for error in [world.install().unwrap_err(), world.uninstall().unwrap_err()] {
+            assert!(error.to_string().contains("remove it"), "{error}");
+        }
+        assert_eq!(std::fs::read_to_string(world.settings()).unwrap(), text);
+    }
+}
+
+#[test]
+fn hooks_of_a_whosup_elsewhere_are_replaced_and_both_leave_the_bytes_of_before() {
+    let befores = [
+        ("claude-code", "{\n  \"model\": \"opus\"\n}\n"),
+        ("gemini", "{}"),
+        ("kimi-code", "default_model = \"k2\"\n"),
+        (
+            "vibe",
+            "[[hooks]]\nname = \"mine\"\ntype = \"pre_tool\"\ncommand = \"say it\"\n",
+        ),
+        ("copilot", ""),
+        ("opencode", ""),
+    ];
+    for (agent, before) in befores {
+        for keeps_note in [true, false] {
+            let world = World::new(agent);
+            if !before.is_empty() {
+                std::fs::write(world.settings(), before).unwrap();
+            }
+            assert!(world.install_of("/old/bin/whosup").unwrap(), "{agent}");
+            if !keeps_note {
+                std::fs::remove_dir_all(world.directory.path().join("dev/.local")).unwrap();
+            }
+            let set = world.installed();
+            assert!(set.present.is_empty() && set.programs.contains("/old/bin/whosup"));
+            assert!(world.install().unwrap(), "{agent}");
+            let with = std::fs::read_to_string(world.settings()).unwrap();
+            assert!(!with.contains("/old/bin"), "{with}");
+            assert!(world.installed().missing.is_empty(), "{with}");
+            assert!(!world.install().unwrap(), "{agent}: twice is once");
+            assert!(world.uninstall().unwrap(), "{agent}");
+            let after = std::fs::read_to_string(world.settings()).unwrap_or_default();
+            if keeps_note {
+                assert_eq!(after, before, "{agent}");
+            }
+            assert!(!after.contains("whosup"), "{after}");
+        }
+    }
+}
+
+#[test]
+fn droids_hooks_go_where_droid_looks_for_them() {
+    let world = World::new("droid");
+    let own = world.home().join("hooks.json");
+    std::fs::write(&own, "{}\n").unwrap();
+    assert!(world.install().unwrap());
+    assert!(!world.settings().exists());
+    let text = std::fs::read_to_string(&own).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["Stop"][0]["hooks"][0]["type"], "command", "{text}");
+    assert!(value["hooks"].is_null(), "{text}");
+    assert!(world.uninstall().unwrap());
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "{}\n");
+}
+
+#[test]
+fn a_link_to_nothing_is_left_alone() {
+    let world = World::new("claude-code");
+    symlink("dotfiles/settings.json", world.settings()).unwrap();
+    let error = world.install().unwrap_err().to_string();
+    assert!(error.contains("link to nothing"), "{error}");
+    assert!(world.settings().is_symlink());
+}
+
+#[test]
+fn settings_of_somebody_else_stay_theirs() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let world = World::new("gemini");
+    std::fs::write(world.settings(), "{}").unwrap();
+    if chown(world.settings(), Some(65_534), Some(65_534)).is_err() {
+        eprintln!("skipped: needs root to give a file away");
+        return;
+    }
+    world.install().unwrap();
+    let file = std::fs::metadata(world.settings()).unwrap();
+    assert_eq!((file.uid(), file.gid()), (65_534, 65_534));
 }

@@ -8,7 +8,7 @@ use whosup_core::phase::Phase;
 use whosup_core::record::read_records;
 use whosup_core::session::{JudgedEvidence, Session};
 use whosup_core::verdict::Liveness;
-use whosup_track::{Kept, Store, SweepOptions, SweepReport, installed, sweep};
+use whosup_track::{HookSite, Kept, Store, SweepOptions, SweepReport, installed, sweep};
 
 use crate::app::{App, Reach};
 use crate::exit::ExitStatus;
@@ -215,7 +215,12 @@ fn of_hooks(app: &App<'_>) -> anyhow::Result<Vec<Finding>> {
     for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
         let agent = id_of(adapter);
         for home in app.world.homes_of(adapter, &[])? {
-            let set = match installed(adapter, &home.root, &program) {
+            let set = match installed(&HookSite {
+                adapter,
+                home: &home.root,
+                environment: app.world.machine().environment(),
+                program: &program,
+            }) {
                 Ok(set) => set,
                 Err(error) => {
                     findings.push(Finding::new(error.to_string(), "correct that file"));

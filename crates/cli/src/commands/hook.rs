@@ -41,6 +41,9 @@ pub(crate) struct HookArgs {
     /// The agent whose hook this is, as in `whosup agents`
     #[arg(value_name = "AGENT")]
     agent: String,
+    /// The event, for agents that do not say it in what they write
+    #[arg(value_name = "EVENT", allow_hyphen_values = true)]
+    event: Option<String>,
     /// Whatever an agent adds: passed over
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<std::ffi::OsString>,
@@ -54,7 +57,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     // What a fault would print, the agent would read.
     std::panic::set_hook(Box::new(|_| {}));
     let recorded = catch_unwind(AssertUnwindSafe(|| {
-        record(app, &arguments.agent, &environment, now_ms)
+        record(app, arguments, &environment, now_ms)
     }));
     let message = match recorded {
         Ok(Ok(())) => return ExitStatus::Done,
@@ -81,11 +84,12 @@ pub(crate) fn note_usage(error: &clap::Error) -> ExitStatus {
 
 fn record(
     app: &App<'_>,
-    agent: &str,
+    arguments: &HookArgs,
     environment: &Environment,
     now_ms: i64,
 ) -> anyhow::Result<()> {
     let payload = read_input()?;
+    let agent = arguments.agent.as_str();
     let known = AgentId::parse(agent).ok().and_then(|agent| adapter(&agent));
     let adapter = known.ok_or_else(|| TrackError::UnknownAgent {
         agent: agent.to_owned(),
@@ -100,6 +104,7 @@ fn record(
         environment: environment.clone(),
         backend: system_backend(),
         hook: Pid::own(),
+        event: arguments.event.clone(),
         now_ms,
         prompts,
     };

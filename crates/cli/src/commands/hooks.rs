@@ -7,7 +7,9 @@ use clap::{Args, Subcommand};
 use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
 use whosup_core::record::read_records;
 use whosup_core::sidecar::AgentId;
-use whosup_track::{Change, Store, installed, make, plan_install, plan_uninstall};
+use whosup_track::{
+    Change, HookSite, Store, TrackError, installed, make, plan_install, plan_uninstall,
+};
 
 use crate::app::{App, say};
 use crate::cli::agent_parser;
@@ -78,8 +80,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<Ex
     }
 }
 
-type Plan =
-    fn(&dyn Adapter, &Path, &Path, &Store) -> Result<Option<Change>, whosup_track::TrackError>;
+type Plan = fn(&HookSite<'_>, &Store) -> Result<Option<Change>, TrackError>;
 
 fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Result<ExitStatus> {
     let store = Store::of(app.world.machine().environment())?;
@@ -87,7 +88,15 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Resu
     let mut changes = Vec::new();
     let mut failed = false;
     for (adapter, home) in homes(app, &arguments.agents)? {
-        match plan(adapter, &home.root, &program, &store) {
+        let site = HookSite {
+            adapter,
+            home: &home.root,
+            environment: app.world.machine().environment(),
+            program: &program,
+        };
+        match plan(&site, &store) {
+            // Several homes may share their settings.
+            Ok(Some(change)) if changes.iter().any(|one: &Change| one.path == change.path) => {}
             Ok(planned) => changes.extend(planned),
             Err(error) => {
                 failed = true;
@@ -203,7 +212,12 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
     let records = read_records(store.root(), |_| true).found;
     for (adapter, home) in homes(app, agents)? {
         let agent = id_of(adapter);
-        let set = match installed(adapter, &home.root, &program) {
+        let set = match installed(&HookSite {
+            adapter,
+            home: &home.root,
+            environment: app.world.machine().environment(),
+            program: &program,
+        }) {
             Ok(set) => set,
             Err(error) => {
                 say(

@@ -8,6 +8,7 @@ pub mod codex;
 pub mod copilot;
 pub mod crush;
 pub mod droid;
+mod event_names;
 mod folder;
 pub mod gemini;
 mod held;
@@ -29,7 +30,7 @@ pub use adapter::{
     Message, MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
-pub use hooks::{Hooks, SettingsForm};
+pub use hooks::{HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 
 /// Every agent that has an adapter, in the order of `whosup agents`.
 pub const AGENTS: &[&dyn Adapter] = &[

@@ -5,11 +5,21 @@ use std::ops::Range;
 use super::json_text::{Ending, Member, Node, NodeKind, parse};
 use super::{Insertion, SettingsError};
 
+/// Where the events are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the object `hooks`.
+    BelowHooks,
+    /// In the root, unless that has an object `hooks`.
+    Root,
+}
+
 /// How far each level is moved in.
 const INDENT: &str = "  ";
 
 pub(super) fn present(
     text: &str,
+    place: Place,
     events: &[&str],
     command: &str,
 ) -> Result<Vec<String>, SettingsError> {
@@ -17,7 +27,7 @@ pub(super) fn present(
         return Ok(Vec::new());
     }
     let root = parse(text)?;
-    let Some((hooks, _)) = hooks_of(&root)? else {
+    let Some((hooks, _)) = hooks_of(&root, place)? else {
         return Ok(Vec::new());
     };
     let has_ours = |event: &&&str| {
@@ -33,6 +43,7 @@ pub(super) fn present(
 
 pub(super) fn insertions(
     text: &str,
+    place: Place,
     events: &[&str],
     command: &str,
 ) -> Result<Vec<Insertion>, SettingsError> {
@@ -44,14 +55,19 @@ pub(super) fn insertions(
         let members = members.join(",\n");
         return Ok(vec![Insertion {
             at: text.len(),
-            text: format!("{{\n{INDENT}\"hooks\": {{\n{members}\n{INDENT}}}\n}}\n"),
+            text: match place {
+                Place::BelowHooks => {
+                    format!("{{\n{INDENT}\"hooks\": {{\n{members}\n{INDENT}}}\n}}\n")
+                }
+                Place::Root => format!("{{\n{members}\n}}\n"),
+            },
         }]);
     }
     let root = parse(text)?;
     let NodeKind::Object(_, ending) = &root.kind else {
         return Err(SettingsError("it is no JSON object".to_owned()));
     };
-    let Some((hooks, hooks_ending)) = hooks_of(&root)? else {
+    let Some((hooks, hooks_ending)) = hooks_of(&root, place)? else {
         let members: Vec<String> = events
             .iter()
             .map(|event| member(event, command, 2))
@@ -112,16 +128,16 @@ fn group(command: &str, depth: usize) -> String {
     format!("{indent}{{ \"hooks\": [{{ \"type\": \"command\", \"command\": {command} }}] }}")
 }
 
-fn hooks_of(root: &Node) -> Result<Option<(&[Member], Ending)>, SettingsError> {
-    let NodeKind::Object(members, _) = &root.kind else {
+fn hooks_of(root: &Node, place: Place) -> Result<Option<(&[Member], Ending)>, SettingsError> {
+    let NodeKind::Object(members, ending) = &root.kind else {
         return Err(SettingsError("it is no JSON object".to_owned()));
     };
-    let Some(hooks) = members.iter().find(|member| member.key == "hooks") else {
-        return Ok(None);
-    };
-    match &hooks.value.kind {
-        NodeKind::Object(members, ending) => Ok(Some((members, *ending))),
-        _ => Err(SettingsError("`hooks` is no object".to_owned())),
+    let hooks = members.iter().find(|member| member.key == "hooks");
+    match (hooks.map(|hooks| &hooks.value.kind), place) {
+        (Some(NodeKind::Object(members, ending)), _) => Ok(Some((members, *ending))),
+        (_, Place::Root) => Ok(Some((members, *ending))),
+        (None, Place::BelowHooks) => Ok(None),
+        (Some(_), Place::BelowHooks) => Err(SettingsError("`hooks` is no object".to_owned())),
     }
 }
 
@@ -137,12 +153,48 @@ fn runs(node: &Node, command: &str) -> bool {
     }
 }
 
-pub(super) fn without_command(text: &str, command: &str) -> Result<String, SettingsError> {
+/// Every command that hooks run.
+pub(super) fn commands(text: &str, place: Place) -> Result<Vec<String>, SettingsError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let root = parse(text)?;
+    let mut found = Vec::new();
+    for member in hooks_of(&root, place)?.map_or(&[][..], |(hooks, _)| hooks) {
+        collect_commands(&member.value, &mut found);
+    }
+    Ok(found)
+}
+
+fn collect_commands(node: &Node, found: &mut Vec<String>) {
+    match &node.kind {
+        NodeKind::Array(values, _) => {
+            values
+                .iter()
+                .for_each(|value| collect_commands(value, found));
+        }
+        NodeKind::Object(members, _) => {
+            for member in members {
+                match &member.value.kind {
+                    NodeKind::Text(text) if member.key == "command" => found.push(text.clone()),
+                    _ => collect_commands(&member.value, found),
+                }
+            }
+        }
+        NodeKind::Text(_) | NodeKind::Other => {}
+    }
+}
+
+pub(super) fn without_command(
+    text: &str,
+    place: Place,
+    command: &str,
+) -> Result<String, SettingsError> {
     if text.trim().is_empty() {
         return Ok(text.to_owned());
     }
     let root = parse(text)?;
-    let Some((hooks, _)) = hooks_of(&root)? else {
+    let Some((hooks, _)) = hooks_of(&root, place)? else {
         return Ok(text.to_owned());
     };
     let mut removed: Vec<Range<usize>> = Vec::new();

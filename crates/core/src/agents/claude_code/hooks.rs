@@ -6,15 +6,20 @@
 //! when the terminal goes, never on SIGKILL. A reminder that it has been idle for
 //! a minute is a `Notification`, as a request for leave is.
 
-use crate::agents::hooks::{Hooks, SettingsForm, session_by_file_stem, started};
-use crate::hook_event::{EventKind, HookError, HookPayload};
-use crate::phase::WaitingFor;
+use crate::agents::event_names::usual_meaning;
+use crate::agents::hooks::{
+    Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem,
+};
+use crate::hook_event::PayloadKeys;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: session_by_file_stem,
-    settings_file: "settings.json",
-    form: SettingsForm::JsonGroups,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("settings.json"),
+        form: SettingsForm::JsonGroups,
+    }],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -32,26 +37,3 @@ pub(super) static HOOKS: Hooks = Hooks {
     ],
     must_be_trusted: false,
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    Ok(match name {
-        "SessionStart" => started(payload)?,
-        "UserPromptSubmit" => EventKind::TurnStarted,
-        "PreToolUse" => EventKind::ToolStarted,
-        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" => EventKind::ToolEnded,
-        "PermissionRequest" => EventKind::InputRequested(WaitingFor::Permission),
-        "Elicitation" => EventKind::InputRequested(WaitingFor::Question),
-        "ElicitationResult" => EventKind::ToolEnded,
-        "Notification" => match payload.text("notification_type")? {
-            Some("permission_prompt") => EventKind::InputRequested(WaitingFor::Permission),
-            // `idle_prompt`, `auth_success` and whatever else: nobody is asked.
-            _ => EventKind::Heartbeat,
-        },
-        "Stop" | "StopFailure" => EventKind::TurnEnded,
-        "PreCompact" | "PostCompact" => EventKind::Compacted,
-        "SessionEnd" => EventKind::SessionEnded,
-        "SubagentStart" => EventKind::SubAgentStarted,
-        "SubagentStop" => EventKind::SubAgentEnded,
-        _ => EventKind::Heartbeat,
-    })
-}

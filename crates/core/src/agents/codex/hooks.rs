@@ -5,15 +5,18 @@
 //! daemon sends `SessionEnd` about a minute after the last terminal has gone; a
 //! Codex without a daemon sends it at `/exit` only.
 
-use crate::agents::hooks::{Hooks, SettingsForm, no_session_by_path, started};
-use crate::hook_event::{EventKind, HookError, HookPayload};
-use crate::phase::WaitingFor;
+use crate::agents::event_names::usual_meaning;
+use crate::agents::hooks::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
+use crate::hook_event::PayloadKeys;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: no_session_by_path,
-    settings_file: "hooks.json",
-    form: SettingsForm::JsonGroups,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("hooks.json"),
+        form: SettingsForm::JsonGroups,
+    }],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -28,19 +31,3 @@ pub(super) static HOOKS: Hooks = Hooks {
     ],
     must_be_trusted: true,
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    Ok(match name {
-        "SessionStart" => started(payload)?,
-        "UserPromptSubmit" => EventKind::TurnStarted,
-        "PreToolUse" => EventKind::ToolStarted,
-        "PostToolUse" => EventKind::ToolEnded,
-        "PermissionRequest" => EventKind::InputRequested(WaitingFor::Permission),
-        "Stop" => EventKind::TurnEnded,
-        "PreCompact" | "PostCompact" => EventKind::Compacted,
-        "SessionEnd" => EventKind::SessionEnded,
-        "SubagentStart" => EventKind::SubAgentStarted,
-        "SubagentStop" => EventKind::SubAgentEnded,
-        _ => EventKind::Heartbeat,
-    })
-}

@@ -20,6 +20,7 @@
 
 mod claims;
 mod events;
+mod hooks;
 mod open_sessions;
 mod process;
 mod process_log;
@@ -39,8 +40,8 @@ use self::workspace::Workspace;
 use super::bad_lines::BadLines;
 use super::title::one_line;
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -75,6 +76,10 @@ static PROFILE: Profile = Profile {
 impl Adapter for Copilot {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

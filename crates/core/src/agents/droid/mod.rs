@@ -12,6 +12,7 @@
 //! Nothing names a process, so a session is paired with one by its directory
 //! and the dates of its messages, or by the arguments.
 
+mod hooks;
 mod process;
 mod scan;
 mod transcript;
@@ -23,7 +24,7 @@ use whosup_sidecar::file::ReadFileError;
 
 use crate::agents::bad_lines::BadLines;
 use crate::agents::{
-    Adapter, AgentProcess, AgentScan, Description, Home, Invocation, Look, Message, Profile,
+    Adapter, AgentProcess, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Program, Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
@@ -63,6 +64,10 @@ fn sessions_in(home: &Path) -> PathBuf {
 impl Adapter for Droid {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

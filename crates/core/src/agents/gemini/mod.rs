@@ -23,6 +23,7 @@
 
 mod chat;
 mod chats;
+mod hooks;
 mod host;
 mod lineage;
 mod message;
@@ -39,8 +40,8 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::AgentId;
 
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Published,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Published, Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -73,6 +74,10 @@ static PROFILE: Profile = Profile {
 impl Adapter for Gemini {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

@@ -5,14 +5,18 @@
 //! `exit` and `SessionStart` with the source `startup`, from the same process.
 //! SIGTERM and a terminal that goes send nothing.
 
-use crate::agents::hooks::{Hooks, SettingsForm, no_session_by_path, started};
-use crate::hook_event::{EventKind, HookError, HookPayload};
+use crate::agents::event_names::usual_meaning;
+use crate::agents::hooks::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
+use crate::hook_event::PayloadKeys;
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning,
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: no_session_by_path,
-    settings_file: "config.toml",
-    form: SettingsForm::TomlTables,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("config.toml"),
+        form: SettingsForm::TomlTables,
+    }],
     events: &[
         "SessionStart",
         "UserPromptSubmit",
@@ -28,19 +32,3 @@ pub(super) static HOOKS: Hooks = Hooks {
     ],
     must_be_trusted: false,
 };
-
-fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
-    Ok(match name {
-        "SessionStart" => started(payload)?,
-        "UserPromptSubmit" => EventKind::TurnStarted,
-        "PreToolUse" => EventKind::ToolStarted,
-        "PostToolUse" | "PostToolUseFailure" => EventKind::ToolEnded,
-        "Stop" | "StopFailure" => EventKind::TurnEnded,
-        "PreCompact" | "PostCompact" => EventKind::Compacted,
-        "SessionEnd" => EventKind::SessionEnded,
-        "SubagentStart" => EventKind::SubAgentStarted,
-        "SubagentStop" => EventKind::SubAgentEnded,
-        // `Notification` says no more than that it is there.
-        _ => EventKind::Heartbeat,
-    })
-}

@@ -21,6 +21,7 @@
 //! - A run with `--prompt` makes a session that has no title, and is gone soon.
 //!   It is not taken for the `/new` of a terminal's process beside it.
 
+mod hooks;
 mod process;
 mod session;
 mod state;
@@ -34,8 +35,8 @@ use whosup_sidecar::file::ReadFileError;
 use self::session::Reading;
 use crate::agents::title::one_line;
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -69,6 +70,10 @@ static PROFILE: Profile = Profile {
 impl Adapter for KimiCode {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

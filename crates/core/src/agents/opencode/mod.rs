@@ -31,6 +31,7 @@ mod claims;
 #[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod fit;
+mod hooks;
 mod log;
 #[cfg(feature = "sqlite")]
 mod message;
@@ -49,8 +50,8 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::AgentId;
 
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -86,6 +87,10 @@ static PROFILE: Profile = Profile {
 impl Adapter for OpenCode {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

@@ -13,6 +13,7 @@
 //! The terminal is another process's: the interface's, which started the one
 //! that runs the session. Sessions of releases before 3 are not listed.
 
+mod hooks;
 mod lease;
 mod process;
 mod scan;
@@ -25,8 +26,8 @@ use std::path::PathBuf;
 use whosup_sidecar::AgentId;
 
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
@@ -59,6 +60,10 @@ static PROFILE: Profile = Profile {
 impl Adapter for Vibe {
     fn profile(&self) -> &'static Profile {
         &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

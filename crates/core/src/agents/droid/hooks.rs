@@ -1,0 +1,39 @@
+//! Droid's hooks.
+//!
+//! By its documentation and the names in droid 0.225.2, 2026-11; not seen at work,
+//! for it does not start without an account. Hooks in `settings.json` count only
+//! where there is no `hooks.json`.
+
+use crate::agents::event_names::usual_meaning;
+use crate::agents::hooks::{
+    Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem,
+};
+use crate::hook_event::PayloadKeys;
+
+pub(super) static HOOKS: Hooks = Hooks {
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
+    session_of_transcript: session_by_file_stem,
+    settings: &[
+        SettingsFile {
+            place: SettingsPlace::Home("hooks.json"),
+            form: SettingsForm::JsonGroupsAtRoot,
+        },
+        SettingsFile {
+            place: SettingsPlace::Home("settings.json"),
+            form: SettingsForm::JsonGroups,
+        },
+    ],
+    events: &[
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "Notification",
+        "PostToolUse",
+        "SubagentStop",
+        "PreCompact",
+        "Stop",
+        "SessionEnd",
+    ],
+    must_be_trusted: false,
+};
