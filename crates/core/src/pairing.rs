@@ -57,6 +57,9 @@ pub struct Candidate {
     /// The processes that may serve it, where that is told more closely than by
     /// directories and dates: then only these fit.
     pub possible_owners: Option<BTreeSet<Pid>>,
+    /// Processes that may serve it, where one that has ended may have served it
+    /// as well: these are not paired by elimination, with this or another one.
+    pub doubtful_owners: BTreeSet<Pid>,
 }
 
 impl Seeker {
@@ -200,6 +203,9 @@ impl Pool<'_> {
             *at != candidate && self.is_born_after(*at, began) && self.seekers_of(*at).len() == 1
         });
         let moved_on: Vec<usize> = moved_on.collect();
+        if moved_on.iter().any(|at| self.is_doubtful(seeker, *at)) {
+            return None;
+        }
         if moved_on.is_empty() {
             // A younger one that another process may explain as well makes the
             // arguments doubtful only once that process turns out not to.
@@ -240,6 +246,9 @@ impl Pool<'_> {
     fn by_elimination(&self, seeker: usize, fits: &[usize]) -> Option<Choice> {
         let by = PairedBy::Elimination;
         let its = self.seekers.get(seeker)?;
+        if fits.iter().any(|at| self.is_doubtful(seeker, *at)) {
+            return None;
+        }
         if let [only] = fits
             && (its.has_session || self.seekers_of(*only).len() == 1)
         {
@@ -373,6 +382,11 @@ impl Pool<'_> {
         let is_of_its_time =
             is_since(candidate.born_at_ms) || is_since(candidate.last_record_at_ms);
         seeker.names(candidate) || (seeker.may_work_beside(candidate) && is_of_its_time)
+    }
+
+    fn is_doubtful(&self, seeker: usize, candidate: usize) -> bool {
+        let pair = self.seekers.get(seeker).zip(self.candidates.get(candidate));
+        pair.is_some_and(|(seeker, candidate)| candidate.doubtful_owners.contains(&seeker.pid))
     }
 
     /// Held sessions that no rule has placed and that may be in the directory

@@ -114,6 +114,15 @@ pub struct Details {
     pub inner_pids: Field<Vec<Pid>>,
     /// The namespace that it lives in.
     pub pid_namespace: Field<PidNamespace>,
+    /// Nothing has been read from its controlling terminal after this, in
+    /// milliseconds since 1970: whatever was typed there was typed before.
+    ///
+    /// A kernel that notes such times notes them in steps of eight seconds, so
+    /// that they tell nobody's keystrokes (`tty_update_time`, Linux); this is
+    /// the end of the step. [`Absent::Unsupported`](crate::Absent::Unsupported)
+    /// for a process without a terminal, one whose standard input is another
+    /// file, and where nothing shows that times are noted at all.
+    pub terminal_silent_since_ms: Field<i64>,
 }
 
 impl Details {
@@ -128,7 +137,8 @@ impl Details {
             cwd: Err(reason.clone()),
             uid: Err(reason.clone()),
             inner_pids: Err(reason.clone()),
-            pid_namespace: Err(reason),
+            pid_namespace: Err(reason.clone()),
+            terminal_silent_since_ms: Err(reason),
         }
     }
 

@@ -57,6 +57,7 @@ impl RecordedProcess {
             uid: Ok(0),
             inner_pids: Ok(vec![pid]),
             pid_namespace: Ok(PidNamespace::INITIAL),
+            terminal_silent_since_ms: Err(Absent::Unsupported),
         };
         Self {
             process,
@@ -113,6 +114,14 @@ impl RecordedProcess {
     pub const fn tty(mut self, major: u32, minor: u32) -> Self {
         self.process.tty = Some(Tty { major, minor });
         self.process.foreground_group = self.process.process_group;
+        self
+    }
+
+    /// Says that nothing was read from its terminal after this, in
+    /// milliseconds since 1970.
+    #[must_use]
+    pub fn terminal_silent_since(mut self, at_ms: i64) -> Self {
+        self.details.terminal_silent_since_ms = Ok(at_ms);
         self
     }
 

@@ -20,6 +20,7 @@ pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub mod qwen_code;
+mod terminal_input;
 mod title;
 pub mod vibe;
 

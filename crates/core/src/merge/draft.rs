@@ -88,6 +88,7 @@ impl Draft {
             (Some(mine), Some(others)) => Some(&mine & others),
             (mine, others) => mine.or_else(|| others.clone()),
         };
+        mine.doubtful_owners.extend(&other.doubtful_owners);
         mine.client = mine.client.take().or_else(|| other.client.clone());
         mine.is_first_of_a_process |= other.is_first_of_a_process;
         mine.terminal_title = mine

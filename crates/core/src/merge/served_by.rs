@@ -153,6 +153,7 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
         is_first_of_a_process: sketch.is_first_of_a_process,
         is_held: draft.live_claims().next().is_some(),
         possible_owners: sketch.possible_owners.clone(),
+        doubtful_owners: sketch.doubtful_owners.clone(),
     }
 }
 

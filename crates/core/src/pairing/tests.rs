@@ -1,5 +1,7 @@
 //! Who goes with whom, and who stays alone.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use whosup_process::Pid;
@@ -32,6 +34,7 @@ fn session(id: &str, born_s: i64) -> Candidate {
         is_first_of_a_process: false,
         is_held: false,
         possible_owners: None,
+        doubtful_owners: BTreeSet::new(),
     }
 }
 
@@ -312,5 +315,24 @@ fn of_several_sessions_that_processes_began_with_none_is_taken_for_a_clear() {
     check_pairs(&[seeker(0)], &went_on, &[(0, 1, Elimination)]);
     let of_somebody_else = [first("a", 1), first("b", 60)];
     let result = check_pairs(&[seeker(0)], &of_somebody_else, &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+}
+
+#[test]
+fn a_session_that_a_dead_process_explains_as_well_leaves_its_process_open() {
+    let doubtful = |id: &str, born_s: i64| Candidate {
+        doubtful_owners: BTreeSet::from([seeker(0).pid]),
+        ..session(id, born_s)
+    };
+    let result = check_pairs(&[seeker(0)], &[doubtful("a", 60)], &[]);
+    assert_eq!(result.open, [(0, vec![0])]);
+    let result = check_pairs(&[seeker(0)], &[session("a", 1), doubtful("b", 60)], &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+    // Neither does it take a process away from what its arguments name.
+    let named = Seeker {
+        named: Some("a".to_owned()),
+        ..seeker(0)
+    };
+    let result = check_pairs(&[named], &[session("a", -60), doubtful("b", 60)], &[]);
     assert_eq!(result.open, [(0, vec![0, 1])]);
 }

@@ -64,6 +64,8 @@ pub struct ProcessFile {
     /// Its Unix session: the PID of the process that leads it.
     session: Option<i32>,
     tty: Option<(u32, u32)>,
+    /// Nothing was typed in its terminal after this.
+    terminal_silent_since: Option<String>,
     /// The letter of its state; `Z` with `threads` above 1 is a leader whose
     /// threads run on.
     #[serde(default = "default_state")]
@@ -145,6 +147,9 @@ impl ProcessFile {
         details.is_exe_deleted = self.is_exe_deleted;
         self.cwd
             .put(&mut details.cwd, |cwd| expand(cwd, home).into());
+        if let Some(at) = &self.terminal_silent_since {
+            details.terminal_silent_since_ms = Ok(time_ms(at));
+        }
         if let Some(inode) = self.pid_namespace {
             details.pid_namespace = Ok(PidNamespace(inode));
         }

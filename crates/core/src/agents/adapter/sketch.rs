@@ -37,6 +37,9 @@ pub struct Sketch {
     /// more closely than directories and dates do. Which of them it is, pairing
     /// has to find out.
     pub possible_owners: Option<BTreeSet<Pid>>,
+    /// Processes that may be its owner, where one that has ended may have been as
+    /// well: neither they nor the session are paired for want of another.
+    pub doubtful_owners: BTreeSet<Pid>,
     /// A process came into being with it: nobody went over to it from another
     /// session. Of several such sessions one at most is a process's.
     pub is_first_of_a_process: bool,
@@ -89,6 +92,7 @@ impl Sketch {
             pairing: PairingRule::Never,
             named_by: None,
             possible_owners: None,
+            doubtful_owners: BTreeSet::new(),
             is_first_of_a_process: false,
             terminal_title: None,
             client: None,

@@ -14,11 +14,23 @@
 //! leaves no sign of it before the next prompt. But the birth in the first line
 //! is when the process was launched, or told `/new`. So a session that was born
 //! just after a process began is that process's; others are paired by directory
-//! and dates. A session that had its only prompt at its birth was made by a run
-//! with `--print`, and is not taken for the `/new` of a terminal's process.
+//! and dates.
 //!
-//! A session of a process that has gone, and that a person prompted, looks the
-//! same as one that `/new` made in a process that is still there.
+//! A younger session may be of `/new`, or of a process that has gone: the file
+//! looks the same. What tells them apart is the terminal of the process that is
+//! there: if nobody had typed in it when the session was born, it was not told
+//! `/new`. What is left is undecided, with the process as the candidate:
+//!
+//! - a session that had its only prompt at its birth, as one of a run with
+//!   `--print` has: unless the process had just begun then;
+//! - one that was prompted when nobody had typed in the terminal for long;
+//! - one that is too young to be of the launch, where no other session of the
+//!   process is known that `/new` could have been told in.
+//!
+//! What may still mislead (such a pair is marked as inferred): a process that was
+//! launched within the same seconds and has gone, beside one that nobody has
+//! prompted; and a session of a process that has gone, beside one in whose
+//! terminal somebody has typed since and sent nothing.
 
 mod launch;
 mod process;

@@ -10,9 +10,10 @@ use whosup_sidecar::file::ReadFileError;
 
 use super::launch::match_launches;
 use super::session_dir::{folder_of, moved_to};
-use super::transcript::{self, Header, Outline};
+use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, names_in};
+use crate::agents::terminal_input::{is_begun_by_hand, was_typed_elsewhere};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
@@ -96,18 +97,25 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let launched = self.launched();
-        let sessions = std::mem::take(&mut self.sessions);
         let mut sketches = Vec::new();
-        for (id, told) in &sessions {
+        let mut problems = Vec::new();
+        for (id, told) in &self.sessions {
             let may_be_served = self.seekers().any(|seeker| fits(seeker, id, told));
             let mut sketch = self.sketch(id, told);
             if may_be_served {
-                self.tell_apart(&mut sketch, told, &launched);
+                let read = TranscriptFile::open(&told.path)
+                    .and_then(|file| transcript::prompts(&file))
+                    .unwrap_or_else(|error| {
+                        problems.push(Problem::at(&AGENT, &told.path, error.reason()));
+                        Prompts::default()
+                    });
+                self.tell_apart(&mut sketch, told, read, &launched);
             } else if *self.look.depth == Depth::Live {
                 continue;
             }
             sketches.push(sketch);
         }
+        self.problems.extend(problems);
         Found {
             found: AgentScan {
                 claims: Vec::new(),
@@ -242,35 +250,37 @@ impl<'a> Reading<'a> {
     }
 
     /// Adds what tells more closely which of the processes that fit has it.
-    fn tell_apart(&mut self, sketch: &mut Sketch, told: &Told, launched: &[Launch<'_>]) {
-        let its = launched
-            .iter()
-            .find(|launch| launch.session == sketch.key.session);
+    fn tell_apart(
+        &self,
+        sketch: &mut Sketch,
+        told: &Told,
+        prompts: Prompts,
+        launched: &[Launch<'_>],
+    ) {
+        let id = sketch.key.session.clone();
+        let its = launched.iter().find(|launch| launch.session == id);
         let is_prompted_at_birth = told.outline.is_prompted_at_birth;
         sketch.is_first_of_a_process = its.is_some() || is_prompted_at_birth;
         let is_run = |its: &Launch<'_>| its.process.process.tty.is_none();
         if is_prompted_at_birth && its.is_some_and(is_run) {
             sketch.is_headless = Some(true);
         }
-        let read = TranscriptFile::open(&told.path)
-            .and_then(|file| transcript::name_and_is_prompted_once(&file));
-        let (name, is_prompted_once) = read.unwrap_or_else(|error| {
-            self.problem(&told.path, error.reason());
-            (None, false)
+        if let Some(its) = its {
+            sketch.possible_owners = Some(BTreeSet::from([its.process.process.pid]));
+        } else {
+            sketch.possible_owners = self.without_those_elsewhere(&id, told, launched);
+        }
+        sketch.doubtful_owners = self.pids(|seeker| {
+            let is_launch = its.is_some_and(|its| its.process.process.pid == seeker.process.pid);
+            fits(seeker, &id, told) && self.is_doubtful(seeker, told, &prompts, is_launch)
         });
-        sketch.terminal_title = name.and_then(|name| terminal_title(&name, told));
-        sketch.possible_owners = match its {
-            Some(its) => Some(BTreeSet::from([its.process.process.pid])),
-            None if is_prompted_at_birth && is_prompted_once => {
-                Some(self.pids(|seeker| is_launch(seeker, told)))
-            }
-            None => self.without_those_elsewhere(&sketch.key.session, told, launched),
-        };
+        sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, told));
     }
 
-    /// The processes that fit a session, where some that do were in the session
-    /// that they were launched with after its last record. `None` if all that
-    /// fit may be in it.
+    /// The processes that fit a session, where some that do can't be in it: they
+    /// were in the session that they were launched with after its last record, or
+    /// nobody had typed `/new` in their terminal when it was born. `None` if all
+    /// that fit may be in it.
     fn without_those_elsewhere(
         &self,
         id: &SessionId,
@@ -278,13 +288,43 @@ impl<'a> Reading<'a> {
         launched: &[Launch<'_>],
     ) -> Option<BTreeSet<Pid>> {
         let is_elsewhere = |seeker: &AgentProcess| {
-            launched.iter().any(|its| {
+            let is_in_its_first = launched.iter().any(|its| {
                 its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.last_at_ms()
-            })
+            });
+            let is_begun_elsewhere = told.born_at_ms().is_some_and(|born| {
+                is_begun_by_hand(seeker, born) && was_typed_elsewhere(seeker, born)
+            });
+            is_in_its_first || is_begun_elsewhere
         };
         let fitting = self.pids(|seeker| fits(seeker, id, told));
         let left = self.pids(|seeker| fits(seeker, id, told) && !is_elsewhere(seeker));
         (left.len() < fitting.len()).then_some(left)
+    }
+
+    /// A process that has ended explains the session as well as this one does.
+    fn is_doubtful(
+        &self,
+        seeker: &AgentProcess,
+        told: &Told,
+        prompts: &Prompts,
+        is_launch: bool,
+    ) -> bool {
+        let is_like_a_run = told.outline.is_prompted_at_birth && prompts.are_one;
+        if is_like_a_run {
+            return !is_launch;
+        }
+        let is_prompted_elsewhere = prompts
+            .last_typed_at_ms
+            .is_some_and(|at_ms| was_typed_elsewhere(seeker, at_ms));
+        // By `/new`; but from where?
+        let is_without_forerunner = !is_launch
+            && told.born_at_ms().is_some_and(|born| {
+                let is_before = |other: &Told| other.born_at_ms().is_some_and(|at| at < born);
+                let mut others = self.sessions.iter();
+                is_begun_by_hand(seeker, born)
+                    && !others.any(|(id, other)| is_before(other) && fits(seeker, id, other))
+            });
+        is_prompted_elsewhere || is_without_forerunner
     }
 
     fn pids(&self, is_wanted: impl Fn(&AgentProcess) -> bool) -> BTreeSet<Pid> {

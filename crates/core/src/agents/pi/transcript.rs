@@ -50,6 +50,17 @@ pub(super) struct Outline {
     pub(super) is_prompted_at_birth: bool,
 }
 
+/// What a scan needs to know of its prompts, to tell whose it may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Prompts {
+    /// The name that a person gave the session.
+    pub(super) name: Option<String>,
+    /// When the last of them was typed.
+    pub(super) last_typed_at_ms: Option<i64>,
+    /// There was exactly one.
+    pub(super) are_one: bool,
+}
+
 /// Reads the first line; `None` if it is not that of a session.
 pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
     let head = file.head(HEADER_BOUNDS)?;
@@ -83,23 +94,36 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
     })
 }
 
-/// Its name, and whether it has had one prompt only, as far back as is read.
-pub(super) fn name_and_is_prompted_once(
-    file: &TranscriptFile,
-) -> Result<(Option<String>, bool), TranscriptError> {
+/// Reads its name and its prompts, as far back as is read.
+pub(super) fn prompts(file: &TranscriptFile) -> Result<Prompts, TranscriptError> {
     let mut name = None;
-    let mut prompts = 0_usize;
+    let mut last_typed_at_ms = None;
+    let mut count = 0_usize;
     let mut has_header = false;
     for line in file.backwards(LAST_BOUNDS)? {
         for record in line?.json().values.iter().rev() {
             match kind(record) {
                 Some("session_info") => name = name.or_else(|| Some(name_in(record))),
                 Some("session") => has_header = true,
-                _ => prompts += usize::from(role(record) == Some("user")),
+                _ if role(record) == Some("user") => {
+                    count += 1;
+                    last_typed_at_ms = last_typed_at_ms.or_else(|| typed_at_ms(record));
+                }
+                _ => {}
             }
         }
     }
-    Ok((name.flatten(), has_header && prompts == 1))
+    Ok(Prompts {
+        name: name.flatten(),
+        last_typed_at_ms,
+        are_one: has_header && count == 1,
+    })
+}
+
+/// When a prompt was typed. It is recorded later if a turn was still going on.
+fn typed_at_ms(record: &Value) -> Option<i64> {
+    let typed = record.pointer("/message/timestamp").and_then(Value::as_i64);
+    typed.filter(|at| *at > 0).or_else(|| at_ms(record))
 }
 
 /// Reads head and tail.

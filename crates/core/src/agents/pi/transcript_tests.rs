@@ -88,19 +88,33 @@ fn a_prompt_of_the_arguments_comes_with_the_birth() {
     let (_directory, file) = file_of(&[HEADER, MODEL, &at_once, REPLY]);
     let first = header(&file).expect("a file").expect("a session");
     assert!(outline(&file, &first).expect("a file").is_prompted_at_birth);
-    assert_eq!(
-        name_and_is_prompted_once(&file).expect("a file"),
-        (None, true)
-    );
+    let right = Prompts {
+        name: None,
+        last_typed_at_ms: Some(BORN + 20),
+        are_one: true,
+    };
+    assert_eq!(prompts(&file).expect("a file"), right);
     // What a fork copied is older than the fork.
     let copied = PROMPT.replace("21:03:11.145", "20:00:00.000");
     let (_directory, file) = file_of(&[HEADER, &copied, REPLY, PROMPT, REPLY, NAME]);
     assert!(!outline(&file, &first).expect("a file").is_prompted_at_birth);
-    let name = Some("the fix".to_owned());
-    assert_eq!(
-        name_and_is_prompted_once(&file).expect("a file"),
-        (name, false)
+    let right = Prompts {
+        name: Some("the fix".to_owned()),
+        last_typed_at_ms: Some(BORN + 41_396),
+        are_one: false,
+    };
+    assert_eq!(prompts(&file).expect("a file"), right);
+}
+
+#[test]
+fn a_prompt_was_typed_when_its_message_says_though_it_had_to_wait() {
+    let waited = PROMPT.replace(
+        r#""role":"user","#,
+        r#""role":"user","timestamp":1795813380000,"#,
     );
+    let (_directory, file) = file_of(&[HEADER, PROMPT, REPLY, &waited, REPLY]);
+    let found = prompts(&file).expect("a file");
+    assert_eq!(found.last_typed_at_ms, Some(1_795_813_380_000));
 }
 
 #[test]

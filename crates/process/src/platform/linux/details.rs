@@ -15,6 +15,7 @@ use super::look::Look;
 use super::open::Opened;
 use super::raw::{absent, read_file, read_link};
 use super::status::{STATUS_BYTES_MAX, Status};
+use super::terminal;
 
 /// The longest command line that is read.
 const ARGV_BYTES_MAX: usize = 256 * 1024;
@@ -108,6 +109,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
         uid: uid.map_err(&mut explain),
         inner_pids: inner_pids.map_err(&mut explain),
         pid_namespace: read_pid_namespace(opened.dir()).map_err(&mut explain),
+        terminal_silent_since_ms: terminal::read_silent_since(opened).map_err(&mut explain),
     }
 }
 

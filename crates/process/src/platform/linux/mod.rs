@@ -18,6 +18,7 @@ mod open;
 mod raw;
 mod stat;
 mod status;
+mod terminal;
 mod view;
 
 use std::ffi::OsString;

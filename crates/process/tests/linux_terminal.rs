@@ -1,0 +1,54 @@
+//! What a process tells of its terminal.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![cfg(target_os = "linux")]
+
+mod world;
+
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use whosup_process::linux::Proc;
+use whosup_process::{Absent, Backend, Pid};
+use world::{LeftBehind, Running, can_or_skip, pid, process, wait_until};
+
+/// The kernel notes times in steps as long as this.
+const STEP: Duration = Duration::from_secs(8);
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
+fn silent_since_ms(of: Pid) -> Result<i64, Absent> {
+    let details = Proc::system().details(&process(of));
+    details.terminal_silent_since_ms
+}
+
+#[test]
+fn what_was_typed_last_was_typed_before_the_terminal_fell_silent() {
+    if !can_or_skip(&["script", "--version"]) {
+        return;
+    }
+    let mut terminal =
+        Running::spawn(Command::new("script").args(["-qfc", "echo $$; exec cat", "/dev/null"]));
+    let cat = LeftBehind::new(pid(terminal.line().trim().parse().unwrap()));
+    let mut typed_at_ms = 0;
+    // The times that the terminal was made with stand until the next step.
+    wait_until("what is typed in a terminal is noted", || {
+        typed_at_ms = now_ms();
+        terminal.tell("x");
+        while !terminal.line().contains('x') {}
+        silent_since_ms(cat.pid()).is_ok_and(|since| since >= typed_at_ms)
+    });
+    let step_ms = i64::try_from(STEP.as_millis()).unwrap();
+    let since = silent_since_ms(cat.pid()).unwrap();
+    assert!(since <= now_ms() + step_ms, "{since} after {typed_at_ms}");
+}
+
+#[test]
+fn a_process_without_a_terminal_tells_nothing_of_one() {
+    let detached =
+        Running::ready(Command::new("setsid").args(["-w", "sh", "-c", "echo ready; read x"]));
+    assert_eq!(process(detached.pid()).tty, None);
+    assert_eq!(silent_since_ms(detached.pid()), Err(Absent::Unsupported));
+}
