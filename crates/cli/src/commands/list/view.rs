@@ -1,6 +1,7 @@
 //! Writes a list: as a table, as JSON, or why there is nothing to show.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use whosup_core::agents::{AGENTS, Depth};
 use whosup_core::machine::Machine;
@@ -157,29 +158,7 @@ fn say_nothing_is_there(
         (false, Depth::All) => "No coding-agent session was found.",
     };
     say(app.err, what);
-    say(app.err, "Looked at:");
-    let home = app.world.home();
-    let name_width = AGENTS
-        .iter()
-        .map(|adapter| adapter.profile().id.len())
-        .max()
-        .unwrap_or(0);
-    for adapter in AGENTS {
-        let id = whosup_core::agents::id_of(*adapter);
-        if reach
-            .agents
-            .as_ref()
-            .is_some_and(|wanted| !wanted.contains(&id))
-        {
-            continue;
-        }
-        let homes = app.world.homes_of(*adapter, &[])?;
-        let homes: Vec<String> = homes.iter().map(|its| place(&its.root, home)).collect();
-        say(
-            app.err,
-            &format!("  {id:name_width$}  {}", homes.join(", ")),
-        );
-    }
+    say_where(app, reach)?;
     if reach.depth == Depth::Live {
         say(
             app.err,
@@ -187,6 +166,46 @@ fn say_nothing_is_there(
         );
     } else {
         say(app.err, "`whosup demo` shows how this looks with sessions.");
+    }
+    Ok(())
+}
+
+/// Says where was looked: line by line what is there, and in one line the
+/// agents that have nothing here.
+fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
+    let home = app.world.home();
+    let mut looked_at = Vec::new();
+    let mut absent = Vec::new();
+    for adapter in AGENTS {
+        let id = whosup_core::agents::id_of(*adapter);
+        let mut wanted = reach.agents.iter();
+        if !wanted.all(|wanted| wanted.contains(&id)) {
+            continue;
+        }
+        let homes = app.world.homes_of(*adapter, &[])?;
+        let is_there = |root: &Path| !matches!(root.try_exists(), Ok(false));
+        let is_absent = !homes.iter().any(|its| is_there(&its.root));
+        // Whoever asks for one agent wants to read where it would be.
+        if is_absent && reach.agents.is_none() {
+            absent.push(id.to_string());
+        } else {
+            let homes: Vec<String> = homes.iter().map(|its| place(&its.root, home)).collect();
+            looked_at.push((id, homes.join(", ")));
+        }
+    }
+    if !looked_at.is_empty() {
+        say(app.err, "Looked at:");
+        let names = looked_at.iter().map(|(id, _)| id.as_str().len());
+        let width = names.max().unwrap_or(0);
+        for (id, homes) in &looked_at {
+            say(app.err, &format!("  {id:width$}  {homes}"));
+        }
+    }
+    if !absent.is_empty() {
+        let names = absent.join(", ");
+        let words =
+            format!("Without a home here: {names} (`whosup agents` shows where it would be).");
+        say(app.err, &words);
     }
     Ok(())
 }
