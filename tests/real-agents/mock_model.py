@@ -122,10 +122,11 @@ class MockModel:
             self._released[value].wait(HOLD_SECONDS_MAX)
             self._held.discard(value)
             return Reply(text="the turn was let go")
-        return _shell_call(ask.tools, value)
+        return shell_call(ask.tools, value)
 
 
-def _shell_call(tools, command):
+def shell_call(tools, command):
+    """Returns the reply that calls the agent's shell tool."""
     name = next((one for one in SHELL_TOOLS if one in tools), None)
     if name is None:
         return Reply(text="no shell tool among " + ", ".join(sorted(tools)))
