@@ -109,6 +109,8 @@ fn platform_code_stays_in_its_places() {
         &[
             "process/src/",
             "sidecar/src/file",
+            // Modes and the kernel's ways to make a file at once.
+            "sidecar/src/owner/disk",
             // Mounts, device numbers of terminals, SQLite's files.
             "core/src/mounts.rs",
             "core/src/panes/tmux",
@@ -124,7 +126,7 @@ fn platform_code_stays_in_its_places() {
 }
 
 #[test]
-fn only_the_tracker_writes() {
+fn only_the_tracker_and_the_sidecar_s_owner_write() {
     check_none(
         &[
             "fs::write",
@@ -142,6 +144,8 @@ fn only_the_tracker_writes() {
             "track/src/",
             // Opens for reading.
             "sidecar/src/file",
+            // The sidecar of the process that it is part of.
+            "sidecar/src/owner/disk",
             // The demo's own home, and the pages that a person asked for.
             "cli/src/pose.rs",
             "cli/src/commands/demo",

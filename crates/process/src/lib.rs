@@ -49,6 +49,7 @@ mod exit_watch;
 mod field;
 mod holder;
 mod identity;
+mod named;
 mod pid;
 mod platform;
 mod process;
@@ -63,6 +64,7 @@ pub use exit_watch::ExitWatch;
 pub use field::{Absent, Field};
 pub use holder::{Access, Among, FileId, Holder, Holders, LockKind};
 pub use identity::{ParseStampError, Platform, ProcessIdentity, StampKind, StartStamp, Still};
+pub use named::{NamedProcess, Presence};
 pub use pid::{Pid, PidError};
 #[cfg(target_os = "linux")]
 pub use platform::linux;

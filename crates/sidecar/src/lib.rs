@@ -1,5 +1,5 @@
-//! Reads the `runtime.json` contract: a small file in which a coding agent
-//! says which process serves one of its sessions.
+//! Reads and writes the `runtime.json` contract: a small file in which a coding
+//! agent says which process serves one of its sessions.
 //!
 //! ```
 //! use whosup_sidecar::{SidecarPid, parse_sidecar};
@@ -32,15 +32,15 @@
 //!   at its path;
 //! - [`StrictObject`]: a JSON object read without any coercion, whose errors
 //!   say which key is wrong, what was expected and what was found;
-//! - [`parse_sidecar`] (bytes) and [`read_sidecar`] (a file).
-//!
-//! Nothing here writes.
+//! - [`parse_sidecar`] (bytes) and [`read_sidecar`] (a file);
+//! - [`Owner`]: writes the sidecar of a process, for an agent's author.
 
 mod agent_id;
 mod field_error;
 pub mod file;
 mod invisible;
 mod json;
+mod owner;
 mod read;
 mod session_id;
 mod shown;
@@ -50,6 +50,7 @@ mod strict;
 pub use agent_id::{AGENT_ID_BYTES_MAX, AgentId, AgentIdError};
 pub use field_error::FieldError;
 pub use json::JsonError;
+pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError};
 pub use read::{ReadSidecarError, read_sidecar};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use sidecar::{

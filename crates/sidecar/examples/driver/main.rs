@@ -1,0 +1,10 @@
+//! The smallest agent: it does what `whosup conformance` tells it on standard
+//! input (see `docs/conformance.md`), and announces its sessions.
+//!
+//! `whosup conformance -- target/debug/examples/driver`
+
+mod protocol;
+
+fn main() -> std::io::Result<()> {
+    protocol::serve()
+}
