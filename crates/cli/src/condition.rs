@@ -128,6 +128,21 @@ pub(crate) fn is_inferred(session: &Session) -> bool {
     session.verdict.confidence() == Some(Confidence::Inferred)
 }
 
+/// How long a session may be silent before that is worth a word, in milliseconds.
+pub(crate) const SILENT_MS: i64 = 60 * 60 * 1_000;
+
+/// Nobody can tell of it, and nothing was heard of it for long.
+pub(crate) fn is_stale(session: &Session, now_ms: i64) -> bool {
+    session.liveness() == Liveness::Unknown && is_silent(session, now_ms)
+}
+
+/// Nothing was heard of it for long. One of which nothing is dated is not known
+/// to be silent.
+pub(crate) fn is_silent(session: &Session, now_ms: i64) -> bool {
+    let last = session.last_heard_of_ms();
+    last.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) > SILENT_MS)
+}
+
 /// The condition in words, with a mark where it is inferred.
 pub(crate) fn words_of(session: &Session, wording: Wording) -> String {
     let mark = if is_inferred(session) { " ?" } else { "" };

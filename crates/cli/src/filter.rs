@@ -127,9 +127,10 @@ impl Filter {
             Liveness::Live => true,
             Liveness::Unknown => !is_mere_candidate(session),
             Liveness::Exited => {
-                let last = last_heard_of_ms(session);
+                let last = session.last_heard_of_ms();
                 // An orphan without any date may be of today.
                 session.is_orphan()
+                    && !session.is_dismissed
                     && last.is_none_or(|at| self.now_ms.saturating_sub(at) <= ORPHAN_SHOWN_MS)
             }
         }
@@ -177,12 +178,6 @@ fn is_mere_candidate(session: &Session) -> bool {
         Verdict::Unknown(UnknownBecause::MayBeServedBy(_))
     );
     is_candidate && !has_own_evidence
-}
-
-/// When anything was last said of a session, in milliseconds since 1970.
-fn last_heard_of_ms(session: &Session) -> Option<i64> {
-    let said = session.evidence.iter().filter_map(|judged| judged.at_ms);
-    said.chain(session.last_activity_at_ms()).max()
 }
 
 /// The sub-agents of the sessions that `shown` has, and theirs.

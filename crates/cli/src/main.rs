@@ -14,6 +14,7 @@ mod id;
 mod json;
 mod order;
 mod pose;
+mod shell;
 mod short_id;
 mod since;
 mod table;

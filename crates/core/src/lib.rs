@@ -21,6 +21,7 @@ pub mod agents;
 pub mod claim;
 pub mod command;
 pub mod common_place;
+pub mod dismissal;
 pub mod explain;
 pub mod hook_event;
 pub mod machine;

@@ -9,6 +9,7 @@ use whosup_sidecar::AgentId;
 use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::claim::{Claim, Placement, Trust};
 use crate::common_place::scan_common_place;
+use crate::dismissal::Dismissals;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, merge};
 use crate::observe::Observer;
@@ -96,13 +97,23 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     problems.extend(found.claims.iter().filter_map(distrust));
     let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
     homes.extend(published.homes);
-    let merged = judge_and_merge(machine, found, &homes, &processes, &panes);
+    let mut merged = judge_and_merge(machine, found, &homes, &processes, &panes);
+    let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
+    hide_dismissed(&mut merged.sessions, &dismissals.take(&mut problems));
     let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
     Scanned {
         machine,
         depth: scope.depth.clone(),
         processes,
         snapshot,
+    }
+}
+
+/// A session that lives, or may, is never hidden.
+fn hide_dismissed(sessions: &mut [Session], dismissals: &Dismissals) {
+    for session in sessions {
+        session.is_dismissed = session.liveness() == Liveness::Exited
+            && dismissals.hide(&session.key, session.last_heard_of_ms());
     }
 }
 

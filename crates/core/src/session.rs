@@ -3,7 +3,7 @@
 use whosup_process::{Pid, PidScope, Process};
 use whosup_sidecar::{AgentId, SessionId};
 
-use crate::agents::{AgentProcess, Description, Sketch};
+use crate::agents::{self, AgentProcess, Description, Invocation, Sketch};
 use crate::claim::{Evidence, Serving, SessionKey};
 use crate::panes::Pane;
 use crate::phase::{Phase, WaitingFor};
@@ -54,6 +54,8 @@ pub struct Session {
     pub description: Description,
     /// The pane that its client, else its owner, lives in.
     pub pane: Option<Pane>,
+    /// A person wants it out of default views.
+    pub is_dismissed: bool,
     /// Everything that was said of it, best first.
     pub evidence: Vec<JudgedEvidence>,
 }
@@ -210,6 +212,28 @@ impl Session {
         .into_iter()
         .flatten()
         .max()
+    }
+
+    /// When anything was last said of it, in milliseconds since 1970.
+    #[must_use]
+    pub fn last_heard_of_ms(&self) -> Option<i64> {
+        let said = self.evidence.iter().filter_map(|judged| judged.at_ms);
+        said.chain(self.last_activity_at_ms()).max()
+    }
+
+    /// How it is continued, by its agent's adapter, or by what the file that claims
+    /// it says where the agent has none. `None` for a sub-agent, and for one in
+    /// which nothing was said. Whether it may be is for the caller to ask: a second
+    /// process on a live session corrupts it.
+    #[must_use]
+    pub fn invocation(&self) -> Option<Invocation> {
+        if self.sketch.parent.is_some() || !self.sketch.is_resumable {
+            return None;
+        }
+        match agents::adapter(&self.key.agent) {
+            Some(adapter) => adapter.resume(&self.key, self.is_default_home),
+            None => self.sketch.resume.clone(),
+        }
     }
 
     /// When it began, in milliseconds since 1970.

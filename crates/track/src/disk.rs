@@ -1,7 +1,7 @@
 //! Files that nobody else may read, and which file is at a path.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 /// Makes a directory and those above it that are missing, for ourselves alone.
@@ -47,4 +47,45 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
     true
+}
+
+/// Puts bytes at a path: all of them, or what was there stays. Owner and mode stay.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".whosup-new");
+    let temporary = path.with_file_name(name);
+    let write = || {
+        let mut file = open_own(&temporary, OpenOptions::new().write(true).truncate(true))?;
+        file.write_all(bytes)?;
+        if let Ok(old) = File::open(path) {
+            let old = old.metadata()?;
+            keep_owner(&file, &old)?;
+            file.set_permissions(old.permissions())?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    let result = write();
+    if result.is_err() {
+        // It may not have come to be.
+        std::fs::remove_file(&temporary).ok();
+    }
+    result
+}
+
+/// Whoever changes settings of somebody else's leaves them to them.
+#[cfg(unix)]
+fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(old.uid()), Some(old.gid()))
+}
+
+/// There is no owner to keep.
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
 }

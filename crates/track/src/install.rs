@@ -2,8 +2,6 @@
 //! of an agent's is written, and only when a person asks for it.
 
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use whosup_core::agents::{self, Adapter, HookCommand, Hooks, SettingsForm};
@@ -11,7 +9,7 @@ use whosup_core::machine::Environment;
 use whosup_core::sidecar::StrictObject;
 use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
 
-use crate::disk::{make_directory, open_own};
+use crate::disk::{make_directory, replace};
 use crate::settings::{
     Insertion, SettingsError, apply, insertions, places, present, programs, without,
     without_command,
@@ -333,30 +331,6 @@ fn write_settings(change: &Change) -> Result<(), TrackError> {
     }
 }
 
-/// Puts bytes at a path: all of them, or what was there stays.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".whosup-new");
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = open_own(&temporary, OpenOptions::new().write(true).truncate(true))?;
-        file.write_all(bytes)?;
-        if let Ok(old) = File::open(path) {
-            let old = old.metadata()?;
-            keep_owner(&file, &old)?;
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    let result = write();
-    if result.is_err() {
-        // It may not have come to be.
-        std::fs::remove_file(&temporary).ok();
-    }
-    result
-}
-
 fn read(path: &Path) -> Result<Option<String>, TrackError> {
     let unreadable = |reason: String| wrong_settings(path, SettingsError(reason));
     if path.is_symlink() && !path.exists() {
@@ -370,23 +344,6 @@ fn read(path: &Path) -> Result<Option<String>, TrackError> {
         Err(ReadFileError::NotFound { .. }) => Ok(None),
         Err(error) => Err(unreadable(error.reason())),
     }
-}
-
-/// Whoever changes settings of somebody else's leaves them to them.
-#[cfg(unix)]
-fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, fchown};
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
-        return Ok(());
-    }
-    fchown(file, Some(old.uid()), Some(old.gid()))
-}
-
-/// There is no owner to keep.
-#[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
 }
 
 fn wrong_settings(path: &Path, error: SettingsError) -> TrackError {

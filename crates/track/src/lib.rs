@@ -19,6 +19,7 @@
 
 mod append;
 mod disk;
+mod dismiss;
 mod end;
 mod error;
 mod git;
@@ -32,6 +33,7 @@ mod settings;
 mod store;
 mod sweep;
 
+pub use dismiss::{bring_back, dismiss};
 pub use end::{Ended, end_by_hand, end_session};
 pub use error::TrackError;
 pub use hook_log::note_problem;

@@ -4,13 +4,16 @@ pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod demo;
+pub(crate) mod dismiss;
 pub(crate) mod doctor;
 pub(crate) mod end;
 pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod orphans;
 pub(crate) mod pid;
+pub(crate) mod resume;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod sweep;
@@ -38,6 +41,12 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     /// Sweeps, and tells what is wrong and what to do about it
     Doctor(doctor::DoctorArgs),
+    /// Lists what exited without ending, and how to go on with it
+    Orphans(orphans::OrphansArgs),
+    /// Goes on with a session by its agent's own command
+    Resume(resume::ResumeArgs),
+    /// Keeps a session that has exited out of default views
+    Dismiss(dismiss::DismissArgs),
     /// Ends the record of a session by hand
     End(end::EndArgs),
     /// Records one event of an agent's hook, read from standard input
@@ -77,6 +86,9 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Pid(arguments) => pid::run(app, &arguments),
         Command::Status(arguments) => status::run(app, &arguments),
         Command::Doctor(arguments) => doctor::run(app, &arguments),
+        Command::Orphans(arguments) => orphans::run(app, &arguments),
+        Command::Resume(arguments) => resume::run(app, &arguments),
+        Command::Dismiss(arguments) => dismiss::run(app, &arguments),
         Command::End(arguments) => end::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
         Command::Hooks(arguments) => hooks::run(app, &arguments),

@@ -9,7 +9,7 @@ use whosup_core::session::Session;
 use whosup_track::{SweepOptions, sweep};
 
 use crate::app::{App, Reach, say};
-use crate::condition::{Condition, Wording, words_of};
+use crate::condition::{Condition, Wording, is_stale, words_of};
 use crate::exit::ExitStatus;
 use crate::filter::{Filter, Wish};
 use crate::json::write_document;
@@ -23,6 +23,9 @@ Examples:
   whosup status --json             The sessions, as `whosup list --json` has them
 
 Ends first what has exited without saying so, as `whosup sweep` does.";
+
+/// What a session is called that nobody can tell of, and that has been silent long.
+const STALE: &str = "stale";
 
 /// What `status` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -69,18 +72,23 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
         app.world.describe(&mut scanned, |_| true)?;
     }
     let snapshot = scanned.snapshot;
+    let now_ms = snapshot.taken_at_ms;
+    let sessions = text::count(ended, "session", "sessions");
+    let ended = (ended > 0).then(|| format!("ended {sessions} whose agent had exited"));
     if arguments.json {
+        if let Some(ended) = ended {
+            say(app.err, &ended);
+        }
         let wire = whosup_core::wire::snapshot(app.world.machine(), &snapshot);
         write_document(app.out, &wire)?;
     } else if let Some(form) = arguments.format {
-        writeln!(app.out, "{}", line(form, &snapshot.sessions))?;
+        writeln!(app.out, "{}", line(form, &snapshot.sessions, now_ms))?;
     } else {
-        if ended > 0 {
-            let sessions = text::count(ended, "session", "sessions");
-            writeln!(app.out, "ended {sessions} whose agent had exited")?;
+        if let Some(ended) = ended {
+            writeln!(app.out, "{ended}")?;
         }
         write_directories(app, &snapshot.sessions, &ids)?;
-        let plain = line(Form::Plain, &snapshot.sessions);
+        let plain = line(Form::Plain, &snapshot.sessions, now_ms);
         let nothing = "no session is live";
         writeln!(
             app.out,
@@ -108,23 +116,30 @@ fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
 
 /// The conditions that are told, in the order of the table, and how many
 /// sessions are in each.
-fn counts(sessions: &[Session]) -> Vec<(&'static str, usize)> {
-    Condition::ALL
-        .iter()
-        .map(|condition| condition.name())
+fn counts(sessions: &[Session], now_ms: i64) -> Vec<(&'static str, usize)> {
+    let names = Condition::ALL.iter().map(|condition| condition.name());
+    names
+        .chain([STALE])
         .map(|name| {
-            let are_so = sessions
-                .iter()
-                .filter(|one| Condition::of(one).name() == name);
+            let are_so = sessions.iter().filter(|one| name_of(one, now_ms) == name);
             (name, are_so.count())
         })
         .filter(|(_, count)| *count > 0)
         .collect()
 }
 
+/// The condition's name, or that it is stale.
+fn name_of(session: &Session, now_ms: i64) -> &'static str {
+    if is_stale(session, now_ms) {
+        STALE
+    } else {
+        Condition::of(session).name()
+    }
+}
+
 /// One line of numbers: nothing in it was written by an agent.
-fn line(form: Form, sessions: &[Session]) -> String {
-    let counts = counts(sessions);
+fn line(form: Form, sessions: &[Session], now_ms: i64) -> String {
+    let counts = counts(sessions, now_ms);
     let words = |colour: fn(&str) -> Option<&'static str>| {
         let part = |(name, count): &(&str, usize)| match colour(name) {
             Some(colour) => format!("#[fg={colour}]{count} {name}#[default]"),
@@ -180,9 +195,13 @@ fn write_directories(
             let title = session.title().map(text::one_line).unwrap_or_default();
             let row = format!(
                 "  {}  {} {}  {}  {title}",
-                words_of(session, Wording::Full),
+                if is_stale(session, now_ms) {
+                    STALE.to_owned()
+                } else {
+                    words_of(session, Wording::Full)
+                },
                 session.key.agent,
-                ids.get(&session.key),
+                text::visible(ids.get(&session.key)),
                 age.as_deref().unwrap_or("-"),
             );
             writeln!(app.out, "{}", row.trim_end())?;

@@ -12,6 +12,7 @@ mod hooks_install;
 mod hooks_model;
 mod odd_files;
 mod processes;
+mod recovery;
 mod rights;
 mod schema;
 mod shell_agent;

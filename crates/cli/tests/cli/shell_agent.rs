@@ -121,6 +121,18 @@ impl<'w> ShellAgent<'w> {
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }
 
+    /// Lets the agent's hook tell of an event of a session.
+    #[track_caller]
+    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
+        self.hook(&event(self.world, session, name, more));
+    }
+
+    /// Lets the agent's hook tell that a turn has started.
+    #[track_caller]
+    pub(crate) fn prompt(&mut self, session: &str) {
+        self.tell(session, "UserPromptSubmit", json!({"prompt": "p"}));
+    }
+
     /// Ends it as a crash does, and reaps it.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();

@@ -310,6 +310,7 @@ impl Draft {
             sketch: self.sketch,
             description: Description::default(),
             pane: None,
+            is_dismissed: false,
             evidence,
         }
     }

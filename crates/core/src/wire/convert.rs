@@ -9,7 +9,7 @@ use super::{
     SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
     WireProblem, WireProcess, WireSession, WireSnapshot, WireUnattributed,
 };
-use crate::agents::{self, Invocation};
+use crate::agents::Invocation;
 use crate::claim::EvidenceKind;
 use crate::machine::Machine;
 use crate::panes::{self, Pane};
@@ -101,7 +101,7 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
         files: files(session),
         endpoint: sketch.endpoint.clone().filter(|_| is_live),
         home: (!session.is_default_home).then(|| text(&session.key.home)),
-        dismissed: false,
+        dismissed: session.is_dismissed,
         attach: session
             .pane
             .as_ref()
@@ -130,14 +130,8 @@ fn files(session: &Session) -> WireFiles {
 /// A session is resumed only when it is not live and may not be: a second
 /// process on a live session corrupts it. Nor is one in which nothing was said.
 fn resume(session: &Session) -> Option<Invocation> {
-    let sketch = &session.sketch;
-    if session.liveness() != Liveness::Exited || sketch.parent.is_some() || !sketch.is_resumable {
-        return None;
-    }
-    match agents::adapter(&session.key.agent) {
-        Some(adapter) => adapter.resume(&session.key, session.is_default_home),
-        None => sketch.resume.clone(),
-    }
+    let invocation = session.invocation();
+    invocation.filter(|_| session.liveness() == Liveness::Exited)
 }
 
 fn process(machine: &Machine, process: &Process) -> WireProcess {

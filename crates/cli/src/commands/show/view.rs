@@ -18,6 +18,7 @@ use crate::colour::paint;
 use crate::column::place;
 use crate::condition::{Condition, Wording, words_of};
 use crate::json::role_name;
+use crate::shell::{line, readable};
 use crate::text;
 
 /// How wide the names of facts are.
@@ -100,6 +101,12 @@ fn facts(world: &World, shown: &Shown) -> Facts {
     facts.add("pane", place(session));
     facts.add("attach", attach.map(|command| command_line(&command, home)));
     facts.add("resume", resume.map(|command| command_line(&command, home)));
+    facts.add(
+        "dismissed",
+        session
+            .is_dismissed
+            .then(|| "kept out of default views".to_owned()),
+    );
     facts.add("went on to", id(session.superseded_by.as_ref()));
     facts.add("sub-agent of", id(session.sketch.parent.as_ref()));
     facts.add(
@@ -166,32 +173,13 @@ fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
 
 /// A command as a person may type it into a shell.
 fn command_line(command: &WireCommand, home: Option<&Path>) -> String {
-    let mut words = Vec::new();
-    if let Some(cwd) = &command.cwd {
-        words.push(format!("cd {} &&", quoted(cwd, home)));
-    }
-    for (name, value) in &command.env {
-        words.push(format!("{name}={}", quoted(value, home)));
-    }
-    words.extend(command.argv.iter().map(|word| quoted(word, home)));
-    words.join(" ")
-}
-
-/// A word with quotes where a shell would take it apart.
-fn quoted(word: &str, home: Option<&Path>) -> String {
-    let is_plain = |text: &str| {
-        !text.is_empty()
-            && text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "/._-+=:,@%^".contains(c))
-    };
-    let below_home = home.and_then(|home| Path::new(word).strip_prefix(home).ok());
-    match below_home.and_then(Path::to_str) {
-        Some("") => "~".to_owned(),
-        Some(rest) if is_plain(rest) => format!("~/{rest}"),
-        _ if is_plain(word) => word.to_owned(),
-        _ => text::visible(&format!("'{}'", word.replace('\'', "'\\''"))),
-    }
+    let variables = command.env.iter();
+    line(
+        command.argv.iter().map(String::as_str),
+        command.cwd.as_deref(),
+        variables.map(|(name, value)| (name.as_str(), value.as_str())),
+        |word| readable(word, home),
+    )
 }
 
 fn evidence(judged: &JudgedEvidence, home: Option<&Path>) -> String {

@@ -1,0 +1,68 @@
+//! `whosup dismiss`
+
+use clap::Args;
+use whosup_core::verdict::Liveness;
+use whosup_track::{bring_back, dismiss};
+
+use crate::app::App;
+use crate::exit::ExitStatus;
+use crate::id::{IdArgs, find};
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup dismiss 0a022b20           Keeps a session that has exited out of default views
+  whosup dismiss --undo 0a022b20    Brings it back
+
+`whosup list --all` still shows it. If something is heard of it again, so does everything else. Only
+a file of whosup's own is written.
+Exit status: 0 done, 2 it is live or the command failed, 3 it may be live, 4 there is no such session.";
+
+/// What `dismiss` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DismissArgs {
+    #[command(flatten)]
+    id: IdArgs,
+    /// Brings it back into default views
+    #[arg(long)]
+    undo: bool,
+}
+
+/// Keeps a session out of default views, or brings it back.
+///
+/// # Errors
+///
+/// If the session is not found or is live, or that can't be written down.
+pub(crate) fn run(app: &mut App<'_>, arguments: &DismissArgs) -> anyhow::Result<ExitStatus> {
+    let found = find(&app.world, &arguments.id)?;
+    let session = found.session();
+    let id = text::visible(session.key.session.as_str());
+    let name = format!("{} session {id}", session.key.agent);
+    let environment = app.world.machine().environment();
+    if arguments.undo {
+        let words = if bring_back(environment, &session.key)? {
+            "is back"
+        } else {
+            "was not dismissed"
+        };
+        writeln!(app.out, "{name} {words}")?;
+        return Ok(ExitStatus::Done);
+    }
+    let status = match session.liveness() {
+        Liveness::Exited => {
+            dismiss(environment, &session.key, app.world.machine().now_ms())?;
+            writeln!(app.out, "{name} is dismissed")?;
+            return Ok(ExitStatus::Done);
+        }
+        Liveness::Live => ExitStatus::Failed,
+        Liveness::Unknown => ExitStatus::Unknown,
+    };
+    let answer = session.liveness().name();
+    let reason = session.verdict.reason();
+    crate::app::say(
+        app.err,
+        &format!("error: cannot dismiss {name}: it is {answer} ({reason})"),
+    );
+    Ok(status)
+}

@@ -1,0 +1,167 @@
+//! `whosup orphans`
+
+use std::collections::{BTreeSet, HashSet};
+
+use clap::Args;
+use whosup_core::agents::Depth;
+use whosup_core::claim::SessionKey;
+use whosup_core::phase::Phase;
+use whosup_core::record::{EndCause, StoredRecord, read_records, records_root};
+use whosup_core::session::{Session, Snapshot};
+use whosup_core::verdict::Liveness;
+use whosup_core::wire;
+
+use crate::app::{App, Reach, World};
+use crate::exit::ExitStatus;
+use crate::json::write_document;
+use crate::shell::{line, readable};
+use crate::short_id::ShortIds;
+use crate::since::Since;
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup orphans                What died without an end, and how to go on with it
+  whosup orphans --since 1d     Of the last day
+  whosup resume 0a022b20        Goes on with one of them
+  whosup dismiss 0a022b20       Keeps one of them out of this list
+
+Sessions whose process is gone and whose agent never said that they ended: after a crash, a kill, a
+closed terminal or a reboot. Those that a sweep has ended since are among them.";
+
+/// What `orphans` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct OrphansArgs {
+    /// Those of which something was heard since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    #[arg(long, value_name = "WHEN")]
+    since: Option<Since>,
+    /// Dismissed ones too
+    #[arg(long, short)]
+    all: bool,
+    /// Prints one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists what exited without ending, with the command that goes on with each.
+///
+/// # Errors
+///
+/// If the configuration can't be understood, or nobody takes the output.
+pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<ExitStatus> {
+    let (mut snapshot, ids) = orphans(&app.world, arguments)?;
+    snapshot.unattributed.clear();
+    let last = |session: &Session| session.last_heard_of_ms().unwrap_or(0);
+    snapshot
+        .sessions
+        .sort_by_key(|session| std::cmp::Reverse(last(session)));
+    if arguments.json {
+        write_document(app.out, &wire::snapshot(app.world.machine(), &snapshot))?;
+        return Ok(ExitStatus::Done);
+    }
+    for session in &snapshot.sessions {
+        write_orphan(app, session, &ids)?;
+    }
+    if snapshot.sessions.is_empty() {
+        writeln!(app.out, "no session has exited without an end")?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Everything on disk is looked at only where a record tells of a session that a
+/// sweep has ended, which nothing else leads to.
+fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, ShortIds)> {
+    let swept = swept(world);
+    let agents: BTreeSet<_> = swept.iter().map(|key| key.agent.clone()).collect();
+    let mut scanned = world.scan(&Reach::default())?;
+    if !agents.is_empty() {
+        let reach = Reach {
+            depth: Depth::All,
+            agents: Some(agents.clone()),
+            ..Reach::default()
+        };
+        let all = world.scan(&reach)?.snapshot;
+        let sessions = &mut scanned.snapshot.sessions;
+        sessions.retain(|session| !agents.contains(&session.key.agent));
+        sessions.extend(all.sessions);
+        scanned.snapshot.problems.extend(all.problems);
+    }
+    let ids = ShortIds::of(&scanned.snapshot.sessions);
+    let since_ms = arguments
+        .since
+        .map(|since| since.at_ms(world.machine().now_ms()));
+    scanned.snapshot.sessions.retain(|session| {
+        let was_swept = session.liveness() == Liveness::Exited
+            && session.sketch.parent.is_none()
+            && swept.contains(&session.key);
+        let is_recent = since_ms.is_none_or(|since| session.last_heard_of_ms() >= Some(since));
+        (session.is_orphan() || was_swept) && is_recent && (arguments.all || !session.is_dismissed)
+    });
+    world.describe(&mut scanned, |_| true)?;
+    Ok((scanned.snapshot, ids))
+}
+
+/// The sessions that were ended though their agent never said so.
+fn swept(world: &World) -> HashSet<SessionKey> {
+    let Some(root) = records_root(world.machine()) else {
+        return HashSet::new();
+    };
+    let is_swept = |stored: &StoredRecord| {
+        let cause = stored.record.heard.end_cause;
+        stored.record.phase == Phase::Ended
+            && !matches!(cause, None | Some(EndCause::ExitHook | EndCause::ByHand))
+    };
+    let records = read_records(&root, |_| true).found;
+    let swept = records.into_iter().filter(is_swept);
+    swept
+        .map(|stored| SessionKey {
+            agent: stored.record.agent,
+            session: stored.record.session,
+            home: stored.record.home,
+        })
+        .collect()
+}
+
+fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow::Result<()> {
+    let home = app.world.home();
+    let now_ms = app.world.machine().now_ms();
+    let age = session
+        .last_heard_of_ms()
+        .map_or_else(|| "-".to_owned(), |at_ms| text::age(now_ms, at_ms));
+    let title = session.title().map(text::one_line).unwrap_or_default();
+    let dismissed = if session.is_dismissed {
+        "dismissed  "
+    } else {
+        ""
+    };
+    let head = format!(
+        "{} {}  {age}  {}  {dismissed}{title}",
+        session.key.agent,
+        text::visible(ids.get(&session.key)),
+        session.verdict.reason(),
+    );
+    writeln!(app.out, "{}", head.trim_end())?;
+    let how = match session.invocation() {
+        Some(invocation) => {
+            let directory = session.work_dir().map(std::path::Path::to_string_lossy);
+            let variables: Vec<(&str, String)> = invocation
+                .environment
+                .iter()
+                .map(|(name, value)| (name.as_str(), value.to_string_lossy().into_owned()))
+                .collect();
+            line(
+                invocation.argv.iter().map(String::as_str),
+                directory.as_deref(),
+                variables
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_str())),
+                |word| readable(word, home),
+            )
+        }
+        None if !session.sketch.is_resumable => "(nothing was said in it)".to_owned(),
+        None => "(no command is known that goes on with it)".to_owned(),
+    };
+    writeln!(app.out, "  {how}")?;
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! `whosup resume`
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use whosup_core::agents::{self, Invocation};
+use whosup_core::explain::sentence;
+use whosup_core::machine::Environment;
+use whosup_core::session::Session;
+use whosup_core::verdict::Liveness;
+
+use super::show::look;
+use crate::app::{App, say};
+use crate::column::place;
+use crate::exit::ExitStatus;
+use crate::id::IdArgs;
+use crate::shell::{line, quoted};
+use crate::text;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup resume 0a022b20            Goes on with a session, in its directory
+  whosup resume --print 0a022b20    Only prints the command
+  eval \"$(whosup resume --print 0a022b20)\"
+
+whosup is replaced by the agent's own command. A session that is live, or may be, is left alone:
+two processes on one session spoil it. A command that anybody may have written into a file is
+printed, and never run.
+Exit status: that of the agent; 2 it was not run, 3 it may be live, 4 there is no such session.";
+
+/// What `resume` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    id: IdArgs,
+    /// Only prints the command, for a shell
+    #[arg(long)]
+    print: bool,
+    /// Also where the session is live, or may be
+    #[arg(long, short)]
+    force: bool,
+}
+
+/// Becomes the agent's own command that goes on with a session.
+///
+/// # Errors
+///
+/// If the session is not found or has no such command, or that can't be run.
+pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<ExitStatus> {
+    let shown = look(&app.world, &arguments.id)?;
+    let session = shown.session();
+    let name = name_of(session);
+    if let Some((because, status)) = in_use(session).filter(|_| !arguments.force) {
+        say(app.err, &format!("error: cannot resume {name}: {because}"));
+        say(
+            app.err,
+            "hint: `--force` goes on all the same, and two processes on one session spoil it",
+        );
+        return Ok(status);
+    }
+    let Some(invocation) = session.invocation() else {
+        anyhow::bail!("cannot resume {name}: {}", why_not(session));
+    };
+    let command = Resumption {
+        directory: session.work_dir().map(Path::to_owned),
+        invocation,
+    };
+    if arguments.print {
+        writeln!(app.out, "{}", command.line())?;
+        return Ok(ExitStatus::Done);
+    }
+    if agents::adapter(&session.key.agent).is_none() {
+        let line = text::visible(&command.line());
+        anyhow::bail!(
+            "cannot resume {name}: its command comes from a file that anybody may have written; \
+             to run it yourself: {line}"
+        );
+    }
+    let program = command.program(app.world.machine().environment(), &name)?;
+    command.check_directory(&name)?;
+    app.out.flush()?;
+    command.run(&program)
+}
+
+/// `codex session 01a2…`
+fn name_of(session: &Session) -> String {
+    let id = text::visible(session.key.session.as_str());
+    format!("{} session {id}", session.key.agent)
+}
+
+/// Why a second process might meet another one on this session.
+fn in_use(session: &Session) -> Option<(String, ExitStatus)> {
+    let pids = session.owner.iter().map(|owner| owner.pid);
+    let pids = pids.chain(session.other_live_pids.iter().copied());
+    let pids: Vec<String> = pids.map(|pid| format!("process {pid}")).collect();
+    let pane = place(session).map(|place| format!("in {place}"));
+    let who: Vec<String> = pids.into_iter().chain(pane).collect();
+    let who = who.join(", ");
+    match session.liveness() {
+        Liveness::Live => Some((
+            format!("it is live: {who} ({})", session.verdict.reason()),
+            ExitStatus::Failed,
+        )),
+        Liveness::Unknown => Some((
+            format!("it may be live: {}", sentence(session.verdict)),
+            ExitStatus::Unknown,
+        )),
+        Liveness::Exited if !session.other_live_pids.is_empty() => {
+            Some((format!("it may be live: {who}"), ExitStatus::Unknown))
+        }
+        Liveness::Exited => None,
+    }
+}
+
+fn why_not(session: &Session) -> String {
+    match &session.sketch.parent {
+        Some(parent) => format!(
+            "it is a sub-agent of {}, which can be resumed",
+            text::visible(parent.as_str())
+        ),
+        None if !session.sketch.is_resumable => "nothing was ever said in it".to_owned(),
+        None => "no command is known that does it".to_owned(),
+    }
+}
+
+/// What is run, and where.
+struct Resumption {
+    directory: Option<PathBuf>,
+    invocation: Invocation,
+}
+
+impl Resumption {
+    fn line(&self) -> String {
+        let directory = self.directory.as_deref().map(Path::to_string_lossy);
+        let variables: Vec<(&str, String)> = self
+            .invocation
+            .environment
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_string_lossy().into_owned()))
+            .collect();
+        line(
+            self.invocation.argv.iter().map(String::as_str),
+            directory.as_deref(),
+            variables
+                .iter()
+                .map(|(name, value)| (*name, value.as_str())),
+            quoted,
+        )
+    }
+
+    /// Finds the program, as a shell would.
+    fn program(&self, environment: &Environment, name: &str) -> anyhow::Result<PathBuf> {
+        let wanted = self.invocation.argv.first().map(String::as_str);
+        let wanted = wanted.unwrap_or_default();
+        if wanted.contains('/') {
+            return Ok(PathBuf::from(wanted));
+        }
+        let path = environment.variable("PATH").unwrap_or(OsStr::new(""));
+        let mut found = std::env::split_paths(path).map(|directory| directory.join(wanted));
+        found
+            .find(|program| is_executable(program))
+            .ok_or_else(|| anyhow::anyhow!("cannot resume {name}: there is no `{wanted}` on PATH"))
+    }
+
+    fn check_directory(&self, name: &str) -> anyhow::Result<()> {
+        match &self.directory {
+            Some(directory) if !directory.is_dir() => {
+                let shown = text::visible(&directory.to_string_lossy());
+                anyhow::bail!("cannot resume {name}: its directory `{shown}` is no longer there")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(unix)]
+    fn run(&self, program: &Path) -> anyhow::Result<ExitStatus> {
+        use std::os::unix::process::CommandExt as _;
+        let mut command = std::process::Command::new(program);
+        command
+            .arg0(self.invocation.argv.first().map_or("", String::as_str))
+            .args(self.invocation.argv.iter().skip(1))
+            .envs(
+                self.invocation
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            );
+        if let Some(directory) = &self.directory {
+            // A shell would say so too.
+            command.current_dir(directory).env("PWD", directory);
+        }
+        // Comes back only if that failed.
+        let error = command.exec();
+        Err(anyhow::Error::new(error).context(format!("cannot run `{}`", program.display())))
+    }
+
+    #[cfg(not(unix))]
+    fn run(&self, _: &Path) -> anyhow::Result<ExitStatus> {
+        anyhow::bail!("cannot be replaced by another program on this system: use `--print`")
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = std::fs::metadata(path);
+    file.is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}

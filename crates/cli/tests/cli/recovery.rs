@@ -1,0 +1,299 @@
+//! What died: finding it, going on with it, and having had enough of it.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::shell_agent::{ShellAgent, file_of};
+use super::world::{Said, World, said};
+
+/// A program named `claude` that tells how it was run.
+const PROGRAM: &str = "#!/bin/sh\necho \"pid $$\"; pwd; printf '%s\\n' \"$0\" \"$@\"; exit 7\n";
+
+/// A directory to put on `PATH`, with the agent's program in it.
+fn write_program(world: &World) -> PathBuf {
+    let program = world.write("bin/claude", PROGRAM);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program.parent().unwrap().to_owned()
+}
+
+/// A session with a transcript whose agent was killed.
+fn kill_in_session(world: &World, session: &str) {
+    world.write_claude_transcript(".claude", session);
+    let mut agent = ShellAgent::start(world);
+    agent.prompt(session);
+    agent.kill();
+}
+
+/// A record of a session on another host, of which nobody can tell here.
+fn write_record_of_elsewhere(world: &World) {
+    let record = json!({
+        "schema_version": 1,
+        "agent": "claude-code",
+        "session_id": world.s1,
+        "home": world.home().join(".claude"),
+        "owner": {
+            "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",
+            "hostname": "elsewhere", "boot_id": null, "pid_namespace": 4_026_531_836_u64,
+        },
+        "phase": "working",
+        "last_event_at": "2026-01-01T00:00:00.000Z",
+    });
+    let name = format!(".local/state/whosup/sessions/claude-code/{}.json", world.s1);
+    world.write(&name, record.to_string());
+}
+
+#[track_caller]
+fn ids_of(said: &Said) -> Vec<String> {
+    let id = |session: &Value| session["session_id"].as_str().unwrap().to_owned();
+    said.sessions().iter().map(id).collect()
+}
+
+#[test]
+fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
+    let world = World::new();
+    let said = world.run(["orphans"]);
+    let nothing = (0, "no session has exited without an end\n");
+    assert_eq!((said.status, said.out.as_str()), nothing, "{}", said.err);
+    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+
+    kill_in_session(&world, &world.s1);
+    let mut other = ShellAgent::start(&world);
+    other.prompt(&world.s2);
+    for sweeps in [false, true] {
+        if sweeps {
+            assert!(world.run(["sweep"]).out.starts_with("ended"));
+        }
+        let said = world.run(["orphans"]);
+        let command = format!("  cd ~/src/shop && claude --resume {}", world.s1);
+        assert!(said.out.lines().any(|line| line == command), "{}", said.out);
+        assert!(!said.out.contains(&world.s2), "{}", said.out);
+        let json = world.run(["orphans", "--json"]);
+        assert_eq!(ids_of(&json), [world.s1.clone()], "{}", json.out);
+        let resume = &json.sessions()[0]["resume"];
+        assert_eq!(resume["argv"], json!(["claude", "--resume", world.s1]));
+    }
+    let future = ["orphans", "--json", "--since", "2100-01-01T00:00:00Z"];
+    assert_eq!(world.run(future).sessions().len(), 0);
+}
+
+#[test]
+fn a_session_that_its_agent_ended_is_no_orphan() {
+    let world = World::new();
+    world.write_claude_transcript(".claude", &world.s1);
+    let mut agent = ShellAgent::start(&world);
+    agent.prompt(&world.s1);
+    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.kill();
+    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+}
+
+#[test]
+fn resume_becomes_the_agents_own_command_in_the_sessions_directory() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let bin = write_program(&world);
+    let mut path = bin.into_os_string();
+    path.push(":/usr/bin:/bin");
+    let mut command = world.whosup();
+    let command = command
+        .args(["resume", &world.s1])
+        .env("PATH", path)
+        .current_dir(world.root());
+    let said = said(command);
+    let lines: Vec<&str> = said.out.lines().collect();
+    let work_dir = world.work_dir();
+    let program = world.home().join("bin/claude");
+    let expected = [
+        work_dir.to_str().unwrap(),
+        program.to_str().unwrap(),
+        "--resume",
+        &world.s1,
+    ];
+    assert_eq!(lines[1..], expected, "{}", said.err);
+    // Its status is the program's, for it is the program.
+    assert_eq!((said.status, said.err.as_str()), (7, ""));
+}
+
+#[test]
+fn resume_only_prints_what_a_shell_can_run() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let said = world.run(["resume", "--print", world.s1.as_str()]);
+    let work_dir = world.work_dir();
+    let expected = format!(
+        "cd {} && claude --resume {}\n",
+        work_dir.display(),
+        world.s1
+    );
+    assert_eq!((said.status, said.out), (0, expected), "{}", said.err);
+}
+
+#[test]
+fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
+    let world = World::new();
+    world.write_claude_transcript(".claude", &world.s1);
+    let mut agent = ShellAgent::start(&world);
+    agent.prompt(&world.s1);
+    for more in [&[][..], &["--print"]] {
+        let said = world.run(["resume", &world.s1].iter().chain(more));
+        assert_eq!((said.status, said.out.as_str()), (2, ""));
+        let because = format!("it is live: process {}", agent.pid());
+        assert!(said.err.contains(&because), "{}", said.err);
+        assert!(said.err.contains("--force"), "{}", said.err);
+    }
+    let said = world.run(["resume", "--print", "--force", &world.s1]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.out.contains("claude --resume"), "{}", said.out);
+}
+
+#[test]
+fn a_session_of_which_nobody_can_tell_is_not_resumed() {
+    let world = World::new();
+    world.write_claude_transcript(".claude", &world.s1);
+    write_record_of_elsewhere(&world);
+    let said = world.run(["resume", &world.s1]);
+    assert_eq!((said.status, said.out.as_str()), (3, ""), "{}", said.err);
+    assert!(said.err.contains("it may be live"), "{}", said.err);
+    let said = world.run(["dismiss", &world.s1]);
+    assert_eq!(said.status, 3, "{}", said.err);
+}
+
+#[test]
+fn what_can_not_be_resumed_says_why() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let empty = world.root().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let said_with_path = |path: &std::path::Path| {
+        said(
+            world
+                .whosup()
+                .args(["resume", &world.s1])
+                .env("PATH", path)
+                .current_dir("/"),
+        )
+    };
+    let answer = said_with_path(&empty);
+    assert_eq!(answer.status, 2, "{}", answer.out);
+    assert!(
+        answer.err.contains("there is no `claude` on PATH"),
+        "{}",
+        answer.err
+    );
+
+    let bin = write_program(&world);
+    std::fs::rename(world.work_dir(), world.home().join("src/gone")).unwrap();
+    let answer = said_with_path(&bin);
+    assert_eq!((answer.status, answer.out.as_str()), (2, ""));
+    assert!(answer.err.contains("is no longer there"), "{}", answer.err);
+
+    let answer = said(world.whosup().args(["resume", "ffffffff"]).current_dir("/"));
+    assert_eq!(answer.status, 4, "{}", answer.err);
+}
+
+#[test]
+fn a_command_that_a_file_names_is_shown_and_never_run() {
+    let world = World::new();
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let sidecar = json!({
+        "schema_version": 1,
+        "pid": gone.id(),
+        "session_id": world.s1,
+        "work_dir": world.work_dir(),
+        "hostname": rustix::system::uname().nodename().to_str().unwrap(),
+        "started_at": 1_730_000_000.0,
+        "aider_version": null,
+        "resume": ["touch", world.root().join("was-run")],
+    });
+    let name = format!(
+        ".local/state/agent-sessions/aider/{}.runtime.json",
+        world.s1
+    );
+    world.write(&name, sidecar.to_string());
+    let answer = world.run(["resume", "--print", &world.s1]);
+    assert_eq!(answer.status, 0, "{}", answer.err);
+    assert!(answer.out.contains(" && touch "), "{}", answer.out);
+    let answer = world.run(["resume", &world.s1]);
+    assert_eq!((answer.status, answer.out.as_str()), (2, ""));
+    assert!(answer.err.contains("touch"), "{}", answer.err);
+    assert!(!world.root().join("was-run").exists());
+}
+
+#[test]
+fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let here = ["list", "--json", "--cwd", "."];
+    assert_eq!(ids_of(&world.run(here)), [world.s1.clone()]);
+    let record = std::fs::read(file_of(&world, &world.s1, "json")).unwrap();
+
+    let said = world.run(["dismiss", &world.s1]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(world.run(here).sessions().len(), 0);
+    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+    let all = world
+        .run(["list", "--all", "--json", "--cwd", "."])
+        .sessions();
+    assert_eq!((all.len(), &all[0]["dismissed"]), (1, &json!(true)));
+    let orphans = world.run(["orphans", "--all"]);
+    assert!(orphans.out.contains("dismissed"), "{}", orphans.out);
+    assert!(world.run(["show", &world.s1]).out.contains("dismissed"));
+    // The record is what hooks told, and stays so.
+    assert_eq!(
+        std::fs::read(file_of(&world, &world.s1, "json")).unwrap(),
+        record
+    );
+
+    let said = world.run(["dismiss", "--undo", &world.s1]);
+    assert!(said.out.ends_with(" is back\n"), "{}", said.out);
+    assert_eq!(ids_of(&world.run(here)), [world.s1.clone()]);
+    let said = world.run(["dismiss", "--undo", &world.s1]);
+    assert!(said.out.ends_with(" was not dismissed\n"), "{}", said.out);
+    let dismissed = world
+        .home()
+        .join(".local/state/whosup/dismissed/claude-code");
+    assert_eq!(std::fs::read_dir(dismissed).unwrap().count(), 0);
+
+    // It goes on, and dies again.
+    assert_eq!(world.run(["dismiss", &world.s1]).status, 0);
+    kill_in_session(&world, &world.s1);
+    assert_eq!(ids_of(&world.run(here)), [world.s1.clone()]);
+}
+
+#[test]
+fn a_live_session_is_not_dismissed() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.prompt(&world.s1);
+    let answer = world.run(["dismiss", &world.s1]);
+    assert_eq!((answer.status, answer.out.as_str()), (2, ""));
+    assert!(answer.err.contains("it is live"), "{}", answer.err);
+    assert!(!world.home().join(".local/state/whosup/dismissed").exists());
+}
+
+#[test]
+fn status_says_beside_its_document_what_it_ended() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let answer = world.run(["status", "--json"]);
+    assert_eq!(answer.err, "ended 1 session whose agent had exited\n");
+    assert!(!ids_of(&answer).contains(&world.s1));
+}
+
+#[test]
+fn what_nobody_can_tell_of_and_is_silent_is_stale_in_status() {
+    let world = World::new();
+    write_record_of_elsewhere(&world);
+    let answer = world.run(["status"]);
+    let row = format!("  stale  claude-code {}", &world.s1[..8]);
+    assert!(
+        answer.out.lines().any(|line| line.starts_with(&row)),
+        "{}",
+        answer.out
+    );
+    let line = world.run(["status", "--format", "plain"]).out;
+    assert!(line.contains("1 stale"), "{line}");
+}
