@@ -83,7 +83,9 @@ pub fn find_agent_processes(
     found
 }
 
-fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
+/// Tells whether a process may be one of `adapters`' agents, by its name alone.
+#[must_use]
+pub fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
     let Ok(comm) = std::str::from_utf8(&process.comm) else {
         return false;
     };

@@ -15,8 +15,10 @@ mod source;
 
 pub use fold::{Folded, apply, fold};
 pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
-pub use heard::{EndCause, Heard, PROMPT_CHARS_MAX, PaneHint};
-pub use log::{LINE_BYTES_MAX, LogLine, LoggedEnd, LoggedEvent, parse_line, record_line};
+pub use heard::{EndCause, Heard, HeardCpu, PROMPT_CHARS_MAX, PaneHint};
+pub use log::{
+    LINE_BYTES_MAX, LogLine, LoggedEnd, LoggedEvent, parse_line, passed_on_line, record_line,
+};
 pub use owner::RecordedOwner;
 pub use source::{
     LOG_BYTES_MAX, StoredRecord, read_records, records_root, records_root_of, scan_records,

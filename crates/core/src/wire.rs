@@ -98,6 +98,12 @@ pub struct WireSession {
     pub last_activity_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,
+    /// How that came to be known, where hooks told of the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_cause: Option<String>,
+    /// The processor time that went into it at least, where hooks told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds_at_least: Option<f64>,
     /// How full its context is.
     pub context: Option<WireContext>,
     /// Its current turn.

@@ -14,7 +14,7 @@ use whosup_core::phase::{Phase, next_phase};
 use whosup_core::process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_core::record::{
     EndCause, LogLine, LoggedEnd, LoggedEvent, PaneHint, RecordedOwner, SessionRecord, fold,
-    parse_line, record_line,
+    parse_line, passed_on_line, record_line,
 };
 use whosup_core::sidecar::{AgentId, SessionId};
 
@@ -52,6 +52,8 @@ fn event(number: i64, name: &str, pid: Option<i64>) -> LoggedEvent {
         prompt: None,
         reason: None,
         pane: None,
+        cpu_ms: None,
+        is_aftermath: false,
         end: None,
     }
 }
@@ -71,6 +73,8 @@ fn an_event_reads_as_it_was_written() {
     full.transcript = Some(PathBuf::from("/t.jsonl"));
     full.prompt = Some("line\nfeed \u{1b}[0m \u{1f600}".to_owned());
     full.reason = Some("clear".to_owned());
+    full.cpu_ms = Some(12_340);
+    full.is_aftermath = true;
     full.pane = Some(PaneHint {
         tmux: "/run/tmux,1,0".to_owned(),
         pane: "%1".to_owned(),
@@ -179,6 +183,77 @@ fn the_first_end_stays() {
     assert_eq!(record.ended_at_ms, Some(told.at_ms));
     assert_eq!(record.heard.end_cause, Some(EndCause::ExitHook));
     assert_eq!(record.heard.end_reason.as_deref(), Some("clear"));
+}
+
+#[test]
+fn an_end_is_passed_on_once_and_that_of_a_later_life_once_more() {
+    let started = event(1, "turn-started", Some(7)).to_line();
+    let ended = event(2, "session-ended", Some(7)).to_line();
+    let again = event(3, "session-ended", Some(7)).to_line();
+    let resumed = event(4, "turn-started", Some(8)).to_line();
+    let ended_again = event(5, "session-ended", Some(8)).to_line();
+    let told = passed_on_line("2");
+    let of = |log: String| {
+        let heard = record_of(&log).heard;
+        (heard.end_event, heard.is_end_passed_on)
+    };
+    let end = |id: &str| Some(id.to_owned());
+    assert_eq!(of(format!("{started}{told}")), (None, false));
+    assert_eq!(of(format!("{started}{ended}")), (end("2"), false));
+    assert_eq!(
+        of(format!("{started}{ended}{told}{again}")),
+        (end("2"), true)
+    );
+    let later = format!("{started}{ended}{told}{resumed}");
+    assert_eq!(of(later.clone()), (None, false));
+    assert_eq!(of(format!("{later}{ended_again}{told}")), (end("5"), false));
+}
+
+#[test]
+fn a_record_further_on_in_a_log_is_passed_over() {
+    // Two hooks found the log gone, and each began it with the record.
+    let kept = record_of(&log_of(&[event(1, "turn-started", Some(7))]));
+    let line = record_line(&kept, &["1".to_owned()]);
+    let told = event(2, "turn-ended", Some(7)).to_line();
+    let again = event(3, "turn-started", Some(7)).to_line();
+    let record = record_of(&format!("{line}{told}{line}{again}"));
+    assert_eq!((record.phase, record.heard.turns), (Phase::Working, 2));
+}
+
+#[test]
+fn the_processor_time_of_a_session_is_what_its_processes_used_meanwhile() {
+    let with = |number, name, pid, cpu_ms| LoggedEvent {
+        cpu_ms,
+        ..event(number, name, pid)
+    };
+    let at_least = |events: &[LoggedEvent]| record_of(&log_of(events)).heard.cpu.at_least_ms;
+    let start = with(1, "session-started:startup", Some(7), Some(900));
+    let turn = with(2, "turn-started", Some(7), Some(1_500));
+    let ended = with(3, "session-ended", Some(7), Some(4_000));
+    // The session that a process began with has all that it used.
+    assert_eq!(at_least(std::slice::from_ref(&start)), Some(900));
+    assert_eq!(
+        at_least(&[start.clone(), turn.clone(), ended.clone()]),
+        Some(4_000)
+    );
+    // Out of order, and one of which nothing could be read.
+    let unread = with(4, "tool-ended", Some(7), None);
+    assert_eq!(
+        at_least(&[start.clone(), ended.clone(), turn.clone()]),
+        Some(4_000)
+    );
+    assert_eq!(at_least(&[start.clone(), unread, ended.clone()]), Some(900));
+    // One that it went over to has what was used since; so has one that is resumed.
+    assert_eq!(at_least(&[turn.clone(), ended.clone()]), Some(2_500));
+    let resumed = with(5, "session-started:resume", Some(8), Some(700));
+    let last = with(6, "turn-ended", Some(8), Some(800));
+    assert_eq!(at_least(&[turn, ended, resumed, last]), Some(2_600));
+    assert_eq!(at_least(&[with(1, "turn-started", Some(7), None)]), None);
+    // A process of many sessions tells nothing of one, nobody nothing at all.
+    let mut shared = start;
+    shared.owner.as_mut().unwrap().is_shared = true;
+    assert_eq!(at_least(&[shared]), None);
+    assert_eq!(at_least(&[with(1, "turn-started", None, Some(5))]), None);
 }
 
 proptest! {

@@ -72,6 +72,10 @@ pub struct Process {
     pub began_at_ms: Field<i64>,
     /// The memory it has resident, in bytes (field 24, pages).
     pub rss_bytes: Field<u64>,
+    /// The processor time that it has used, its exited threads counted and its
+    /// children not, in milliseconds (fields 14 and 15, ticks). A process that
+    /// has exited and was not reaped still has it.
+    pub cpu_ms: Field<u64>,
     /// Its controlling terminal; `None` if it has none.
     pub tty: Option<Tty>,
     /// Its process group.

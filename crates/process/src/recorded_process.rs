@@ -42,6 +42,7 @@ impl RecordedProcess {
             stamp: StartStamp::LinuxTicks(ticks),
             began_at_ms: Ok(began_at_ms),
             rss_bytes: Ok(RSS_BYTES),
+            cpu_ms: Ok(0),
             tty: None,
             process_group: pid.get(),
             unix_session: pid.get(),
@@ -173,6 +174,13 @@ impl RecordedProcess {
     #[must_use]
     pub fn rss_bytes(mut self, rss_bytes: u64) -> Self {
         self.process.rss_bytes = Ok(rss_bytes);
+        self
+    }
+
+    /// Sets the processor time that it has used.
+    #[must_use]
+    pub fn cpu_ms(mut self, cpu_ms: u64) -> Self {
+        self.process.cpu_ms = Ok(cpu_ms);
         self
     }
 

@@ -49,6 +49,10 @@ fn our_own_process_is_seen_with_its_parent_its_group_and_its_date() {
     assert!(own.threads >= 2, "the test runs in a thread of its own");
     assert!(!own.is_kernel_thread);
     assert!(own.rss_bytes.clone().unwrap() > 100_000);
+    wait_until("the kernel has counted a tick of it", || {
+        // Looking is work, too.
+        process(Pid::own()).cpu_ms.unwrap() > own.cpu_ms.clone().unwrap()
+    });
     assert_eq!(
         own.process_group,
         rustix::process::getpgrp().as_raw_nonzero().get()

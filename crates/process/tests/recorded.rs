@@ -51,6 +51,7 @@ fn a_recorded_process_tells_what_it_was_told() {
         .tty(136, 2)
         .uid(1000)
         .rss_bytes(5)
+        .cpu_ms(70)
         .threads(11)
         .run_state(RunState::Running)
         .env(&[("HOME", "/home/dev"), ("SECRET", "x")])
@@ -67,6 +68,7 @@ fn a_recorded_process_tells_what_it_was_told() {
     assert_eq!(process.tty, Some(tty));
     assert_eq!(process.foreground_group, process.process_group);
     assert_eq!(process.rss_bytes, Ok(5));
+    assert_eq!(process.cpu_ms, Ok(70));
     assert_eq!(process.threads, 11);
     assert_eq!(process.run_state, RunState::Running);
     let details = world.details(&process);

@@ -20,7 +20,11 @@ const TRIES_MAX: usize = 16;
 /// the old one before it looked a last time; what came later is appended again
 /// here. An event that is in a log twice counts once, by its id.
 pub(crate) fn append(files: &SessionFiles, event: &LoggedEvent) -> Result<(), TrackError> {
-    let line = event.to_line();
+    append_line(files, &event.to_line())
+}
+
+/// Appends a line that may be in a log twice.
+pub(crate) fn append_line(files: &SessionFiles, line: &str) -> Result<(), TrackError> {
     for _ in 0..TRIES_MAX {
         let line = format!("{}{line}", beginning(files));
         let mut log = open(files)?;

@@ -37,13 +37,18 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Tells whether both are one file.
+pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
+    Ok(is_same(&one.metadata()?, &other.metadata()?))
+}
+
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     one.dev() == other.dev() && one.ino() == other.ino()
 }
 
-/// Here an open file can't be replaced.
+/// Here an open file can't be replaced, nor be removed.
 #[cfg(not(unix))]
 fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
     true

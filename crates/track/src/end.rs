@@ -5,9 +5,9 @@ use std::time::Duration;
 use whosup_core::hook_event::EventKind;
 use whosup_core::phase::Phase;
 use whosup_core::process::Pid;
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, SessionRecord};
+use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, SessionRecord, passed_on_line};
 
-use crate::append::{append, read_record};
+use crate::append::{append, append_line, read_record};
 use crate::refresh::read_folded;
 use crate::{SessionFiles, SessionLock, TrackError, refresh};
 
@@ -17,7 +17,8 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(40);
 /// What came of ending a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It has ended now, and had not before.
+    /// It has ended, and whoever gets this answer is the one that passes it on:
+    /// nobody else did or will.
     Now(Box<SessionRecord>),
     /// It had ended before.
     Already,
@@ -51,14 +52,48 @@ pub fn end_session(
             None => append(files, event).map(|()| Ended::Noted),
         };
     };
-    if read_folded(files)?.is_some_and(|record| record.phase == Phase::Ended) {
-        return Ok(Ended::Already);
+    let has_ended = |record: &SessionRecord| record.phase == Phase::Ended;
+    let had_ended = read_folded(files)?.as_ref().is_some_and(has_ended);
+    if !had_ended {
+        append(files, event)?;
     }
-    append(files, event)?;
-    Ok(match refresh(files, held)? {
-        Some(record) if record.phase == Phase::Ended => Ended::Now(Box::new(record)),
+    let record = refresh(files, held)?;
+    Ok(match pass_on(files, record, held)? {
+        (Some(record), Pass::On) => Ended::Now(Box::new(record)),
+        _ if had_ended => Ended::Already,
+        (Some(record), Pass::Nothing) if has_ended(&record) => Ended::Already,
         _ => Ended::GoesOn,
     })
+}
+
+/// Whether there is an end to pass on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// Whoever asked passes it on.
+    On,
+    /// There is none, or somebody else did.
+    Nothing,
+}
+
+/// Takes it on to pass on the end of a session, where nobody did. Whoever is
+/// killed between this and doing so has done so: an end is never passed on twice.
+pub(crate) fn pass_on(
+    files: &SessionFiles,
+    record: Option<SessionRecord>,
+    held: &SessionLock,
+) -> Result<(Option<SessionRecord>, Pass), TrackError> {
+    let end = record.as_ref().and_then(end_to_pass_on);
+    let Some(line) = end.map(passed_on_line) else {
+        return Ok((record, Pass::Nothing));
+    };
+    append_line(files, &line)?;
+    Ok((refresh(files, held)?, Pass::On))
+}
+
+/// The event that ended a session, if nobody has passed that on.
+pub(crate) fn end_to_pass_on(record: &SessionRecord) -> Option<&str> {
+    let is_new = record.phase == Phase::Ended && !record.heard.is_end_passed_on;
+    record.heard.end_event.as_deref().filter(|_| is_new)
 }
 
 /// Ends a session because a person says so; `None` if there is no record of it.
@@ -82,10 +117,19 @@ pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, T
     let Some(record) = record else {
         return Ok(None);
     };
-    let ended_at_ms = record.last_event_at_ms;
-    let event = LoggedEvent {
-        id: format!("hand-{}-{now_ms}", Pid::own()),
-        at_ms: ended_at_ms,
+    let end = LoggedEnd {
+        cause: EndCause::ByHand,
+        ended_at_ms: record.last_event_at_ms,
+    };
+    let event = end_event(&record, end, format!("hand-{}-{now_ms}", Pid::own()));
+    end_session(files, &event, Some(&lock)).map(Some)
+}
+
+/// The end of a session that its agent did not tell of.
+pub(crate) fn end_event(record: &SessionRecord, end: LoggedEnd, id: String) -> LoggedEvent {
+    LoggedEvent {
+        id,
+        at_ms: end.ended_at_ms,
         kind: EventKind::SessionEnded,
         home: record.home.clone(),
         owner: record.owner.clone(),
@@ -95,10 +139,8 @@ pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, T
         prompt: None,
         reason: None,
         pane: None,
-        end: Some(LoggedEnd {
-            cause: EndCause::ByHand,
-            ended_at_ms,
-        }),
-    };
-    end_session(files, &event, Some(&lock)).map(Some)
+        cpu_ms: None,
+        is_aftermath: false,
+        end: Some(end),
+    }
 }

@@ -12,6 +12,12 @@ pub enum TrackError {
     /// The environment names no place for records.
     #[error("cannot tell where records go: neither `XDG_STATE_HOME` nor a home is known")]
     NoPlace,
+    /// This host is the one to be forgotten.
+    #[error("cannot forget `{host}`: this is it, and what has exited here is seen")]
+    OwnHost {
+        /// Its name.
+        host: String,
+    },
     /// The agent's hooks are not known.
     #[error("cannot understand hooks of `{agent}`: no such agent, or it has none")]
     UnknownAgent {

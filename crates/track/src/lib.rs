@@ -30,6 +30,7 @@ mod owner;
 mod receive;
 mod refresh;
 mod settings;
+mod shorten;
 mod store;
 mod sweep;
 
@@ -43,4 +44,4 @@ pub use owner::{FoundOwner, find_owner};
 pub use receive::{HookWorld, Prompts, receive};
 pub use refresh::refresh;
 pub use store::{SessionFiles, Store};
-pub use sweep::{Kept, SweepOptions, SweepReport, sweep};
+pub use sweep::{KEEP_ENDED, Kept, SweepOptions, SweepReport, Swept, sweep};

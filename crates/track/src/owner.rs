@@ -3,6 +3,7 @@
 use whosup_core::agents::{self, AGENTS, Adapter, Program, Role};
 use whosup_core::claim::CLOCK_SLACK_MS;
 use whosup_core::process::{Backend, Pid, Process};
+use whosup_core::recognize::is_candidate;
 use whosup_core::record::RecordedOwner;
 
 /// How many parents are followed.
@@ -12,7 +13,13 @@ const ANCESTORS_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundOwner {
     /// This process of the agent runs the session.
-    Owner(RecordedOwner),
+    Owner {
+        /// Its identity.
+        owner: RecordedOwner,
+        /// The processor time that it has used, in milliseconds, where that can be
+        /// read.
+        cpu_ms: Option<u64>,
+    },
     /// Nobody, and why.
     Nobody(String),
 }
@@ -43,7 +50,10 @@ pub fn find_owner(backend: &dyn Backend, adapter: &dyn Adapter, hook: Pid) -> Fo
                 return FoundOwner::Nobody(format!("the nearest agent is {found}, process {pid}"));
             }
             Some((_, role @ (Role::Session | Role::Host))) => {
-                return FoundOwner::Owner(identity_of(backend, &parent, role == Role::Host));
+                return FoundOwner::Owner {
+                    owner: identity_of(backend, &parent, role == Role::Host),
+                    cpu_ms: parent.cpu_ms.ok(),
+                };
             }
             Some((_, Role::Client | Role::Launcher | Role::Auxiliary)) | None => child = parent,
         }
@@ -71,11 +81,7 @@ fn recognized(
     backend: &dyn Backend,
     process: &Process,
 ) -> Option<(whosup_core::sidecar::AgentId, Role)> {
-    let comm = std::str::from_utf8(&process.comm).ok()?;
-    let is_candidate = comm == "MainThread"
-        || agents::is_runtime_name(comm)
-        || AGENTS.iter().any(|adapter| adapter.may_be_called(comm));
-    if process.is_kernel_thread || !is_candidate {
+    if process.is_kernel_thread || !is_candidate(process, AGENTS) {
         return None;
     }
     let details = backend.details(process);

@@ -8,10 +8,12 @@ use whosup_core::agents::{self, Adapter, Hooks};
 use whosup_core::hook_event::{EventKind, HookEvent};
 use whosup_core::machine::Environment;
 use whosup_core::process::{Backend, Pid};
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint};
+use whosup_core::record::{
+    EndCause, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint, SessionRecord,
+};
 
 use crate::append::append;
-use crate::end::{Ended, end_session};
+use crate::end::{Ended, Pass, end_session, pass_on};
 use crate::git::branch_of;
 use crate::owner::{FoundOwner, find_owner};
 use crate::{SessionLock, Store, TrackError, refresh};
@@ -35,6 +37,8 @@ pub struct HookWorld {
     pub now_ms: i64,
     /// What becomes of prompts.
     pub prompts: Prompts,
+    /// It runs within what is run at the end of another session.
+    pub is_aftermath: bool,
 }
 
 /// What becomes of prompts.
@@ -46,12 +50,17 @@ pub enum Prompts {
     Drop,
 }
 
-/// Records one event that an agent's hook told.
+/// Records one event that an agent's hook told. The answer is the record of the
+/// session if it has ended and it is now for the caller to pass that on.
 ///
 /// # Errors
 ///
 /// [`TrackError`] if it tells of nothing or could not be written down.
-pub fn receive(adapter: &dyn Adapter, payload: &[u8], world: &HookWorld) -> Result<(), TrackError> {
+pub fn receive(
+    adapter: &dyn Adapter,
+    payload: &[u8],
+    world: &HookWorld,
+) -> Result<Option<SessionRecord>, TrackError> {
     let agent = agents::id_of(adapter);
     let hooks = adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
         agent: agent.to_string(),
@@ -63,14 +72,20 @@ pub fn receive(adapter: &dyn Adapter, payload: &[u8], world: &HookWorld) -> Resu
     let logged = logged(adapter, event, world);
     if logged.kind == EventKind::SessionEnded {
         // `None`: it waits for the lock here, as any event does.
-        end_session(&files, &logged, None).map(|_: Ended| ())
-    } else {
-        append(&files, &logged)?;
-        match SessionLock::take(&files, LOCK_PATIENCE)? {
-            Some(lock) => refresh(&files, &lock).map(|_| ()),
-            None => Ok(()),
-        }
+        let ended = end_session(&files, &logged, None)?;
+        return Ok(match ended {
+            Ended::Now(record) => Some(*record),
+            Ended::Already | Ended::GoesOn | Ended::Noted => None,
+        });
     }
+    append(&files, &logged)?;
+    let Some(lock) = SessionLock::take(&files, LOCK_PATIENCE)? else {
+        return Ok(None);
+    };
+    // The end of another process's may have been noted while the lock was held.
+    let record = refresh(&files, &lock)?;
+    let (record, pass) = pass_on(&files, record, &lock)?;
+    Ok(record.filter(|_| pass == Pass::On))
 }
 
 /// The session whose transcript is written, where the payload names another one
@@ -93,9 +108,9 @@ fn session_that_is_written(
 }
 
 fn logged(adapter: &dyn Adapter, event: HookEvent, world: &HookWorld) -> LoggedEvent {
-    let owner = match find_owner(world.backend.as_ref(), adapter, world.hook) {
-        FoundOwner::Owner(owner) => Some(owner),
-        FoundOwner::Nobody(_) => None,
+    let (owner, cpu_ms) = match find_owner(world.backend.as_ref(), adapter, world.hook) {
+        FoundOwner::Owner { owner, cpu_ms } => (Some(owner), cpu_ms),
+        FoundOwner::Nobody(_) => (None, None),
     };
     let is_beginning = matches!(
         event.kind,
@@ -122,6 +137,8 @@ fn logged(adapter: &dyn Adapter, event: HookEvent, world: &HookWorld) -> LoggedE
         // A shared process has the variables of whoever happened to start it.
         pane: pane(&world.environment).filter(|_| !is_shared),
         owner,
+        cpu_ms,
+        is_aftermath: world.is_aftermath,
         end: (event.kind == EventKind::SessionEnded).then_some(LoggedEnd {
             cause: EndCause::ExitHook,
             ended_at_ms: world.now_ms,

@@ -1,13 +1,13 @@
 //! Writes records, and shortens logs.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 
-use whosup_core::record::{Folded, LOG_BYTES_MAX, SessionRecord, fold, record_line};
+use whosup_core::record::{LOG_BYTES_MAX, SessionRecord, fold};
 
-use crate::append::write_once;
 use crate::disk::open_own;
+use crate::shorten::{recover, shorten};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// A log that is longer than this, in bytes, is shortened.
@@ -24,8 +24,9 @@ const ROUNDS_MAX: usize = 8;
 /// there before is still there.
 pub fn refresh(
     files: &SessionFiles,
-    _held: &SessionLock,
+    held: &SessionLock,
 ) -> Result<Option<SessionRecord>, TrackError> {
+    recover(files, held)?;
     let mut written = None;
     for _ in 0..ROUNDS_MAX {
         let Some(mut log) = open_log(files)? else {
@@ -34,7 +35,7 @@ pub fn refresh(
         let bytes = read(&mut log).map_err(TrackError::at("read", &files.log))?;
         let mut folded = fold(&files.agent, &files.session, &bytes);
         if bytes.len() as u64 > SHORTEN_BEYOND_BYTES && folded.record.is_some() {
-            folded = shorten(files, &mut log, &bytes, folded)?;
+            folded = shorten(files, &mut log, &bytes, folded, held)?;
         }
         let Some(record) = folded.record else {
             return Ok(None);
@@ -63,7 +64,7 @@ pub(crate) fn read_folded(files: &SessionFiles) -> Result<Option<SessionRecord>,
     Ok(fold(&files.agent, &files.session, &bytes).record)
 }
 
-fn open_log(files: &SessionFiles) -> Result<Option<File>, TrackError> {
+pub(crate) fn open_log(files: &SessionFiles) -> Result<Option<File>, TrackError> {
     match File::open(&files.log) {
         Ok(log) => Ok(Some(log)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -71,60 +72,24 @@ fn open_log(files: &SessionFiles) -> Result<Option<File>, TrackError> {
     }
 }
 
-fn read(log: &mut File) -> io::Result<Vec<u8>> {
+pub(crate) fn read(log: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     log.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Replaces a log by one line that says what it comes to. What is appended to
-/// the old one meanwhile is taken over; the rest its writers append again.
-fn shorten(
-    files: &SessionFiles,
-    log: &mut File,
-    bytes: &[u8],
-    folded: Folded,
-) -> Result<Folded, TrackError> {
-    let Some(record) = &folded.record else {
-        return Ok(folded);
-    };
-    // What is not written to its end stays as it is.
-    let whole = bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1);
-    let mut kept = record_line(record, &folded.last_ids).into_bytes();
-    kept.extend(&bytes[whole..]);
-    replace(files, &files.log, &kept)?;
-    let at = |verb| TrackError::at(verb, &files.log);
-    log.seek(SeekFrom::Start(bytes.len() as u64))
-        .map_err(at("read"))?;
-    let late = read(log).map_err(at("read"))?;
-    if !late.is_empty() {
-        let mut new = open_own(&files.log, OpenOptions::new().append(true)).map_err(at("open"))?;
-        write_once(&mut new, &late).map_err(at("append to"))?;
-        kept.extend(late);
-    }
-    Ok(fold(&files.agent, &files.session, &kept))
-}
-
-/// Puts `bytes` at `path`: all of them, or what was there stays.
-fn replace(files: &SessionFiles, path: &Path, bytes: &[u8]) -> Result<(), TrackError> {
-    let temporary = temporary_beside(files);
-    let result = write_all(&temporary, bytes)
-        .and_then(|()| std::fs::rename(&temporary, path))
+/// Puts `bytes` at `path`: all of them, or what was there stays. Only the holder
+/// of the session's lock does this, so one name beside it is enough; what a killed
+/// one left there is written over.
+pub(crate) fn replace(files: &SessionFiles, path: &Path, bytes: &[u8]) -> Result<(), TrackError> {
+    let result = write_all(&files.new, bytes)
+        .and_then(|()| std::fs::rename(&files.new, path))
         .map_err(TrackError::at("write", path));
     if result.is_err() {
         // It may not have come to be.
-        std::fs::remove_file(&temporary).ok();
+        std::fs::remove_file(&files.new).ok();
     }
     result
-}
-
-/// One name for each session: only the holder of its lock writes there, and what
-/// a killed one left is written over.
-fn temporary_beside(files: &SessionFiles) -> PathBuf {
-    files.directory.join(format!("{}.new", files.session))
 }
 
 fn write_all(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -27,6 +27,11 @@ pub struct SessionFiles {
     pub record: PathBuf,
     /// The event log.
     pub log: PathBuf,
+    /// The log that is being replaced or removed; left there by whoever was
+    /// killed meanwhile.
+    pub old_log: PathBuf,
+    /// What is about to become the record or the log.
+    pub new: PathBuf,
     /// The lock.
     pub lock: PathBuf,
 }
@@ -58,6 +63,8 @@ impl Store {
             session: session.clone(),
             record: file("json"),
             log: file("jsonl"),
+            old_log: file("old"),
+            new: file("new"),
             lock: file("lock"),
             directory,
         }

@@ -107,6 +107,7 @@ fn record(
         event: arguments.event.clone(),
         now_ms,
         prompts,
+        is_aftermath: false,
     };
     receive(adapter, &payload, &world)?;
     problem.map_or(Ok(()), |error| Err(error.into()))

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use whosup_core::machine::Machine;
+use whosup_core::process::Pid;
 use whosup_core::wire::timestamp;
 use whosup_track::{SweepOptions, SweepReport, sweep};
 
@@ -42,6 +43,13 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<Ex
     Ok(ExitStatus::Done)
 }
 
+fn process(pid: Option<Pid>) -> String {
+    pid.map_or_else(
+        || "process not known".to_owned(),
+        |pid| format!("process {pid}"),
+    )
+}
+
 fn show(app: &mut App<'_>, report: &SweepReport, is_dry_run: bool) -> anyhow::Result<()> {
     let (ended, removed) = if is_dry_run {
         ("would end", "would remove")
@@ -51,11 +59,11 @@ fn show(app: &mut App<'_>, report: &SweepReport, is_dry_run: bool) -> anyhow::Re
     for swept in &report.ended {
         writeln!(
             app.out,
-            "{ended} {} session {} ({}): process {}, last sign of life {}",
+            "{ended} {} session {} ({}): {}, last sign of life {}",
             swept.agent,
             swept.session,
             swept.cause.name(),
-            swept.pid,
+            process(swept.pid),
             timestamp(swept.ended_at_ms).unwrap_or_default(),
         )?;
     }

@@ -104,6 +104,8 @@ impl Draft {
         mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
         mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
+        mine.end_cause = mine.end_cause.take().or_else(|| other.end_cause.clone());
+        mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
         mine.described = mine.described.take().or_else(|| other.described.clone());
         mine.resume = mine.resume.take().or_else(|| other.resume.clone());
         if mine.pairing == crate::agents::PairingRule::Never {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::format::SessionRecord;
-use super::heard::{EndCause, Heard};
+use super::heard::{EndCause, Heard, HeardCpu};
 use super::log::{LINE_BYTES_MAX, LogLine, LoggedEvent, parse_line};
 use crate::hook_event::{EventKind, StartSource};
 use crate::phase::{Phase, next_phase};
@@ -44,7 +44,11 @@ pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
             continue;
         }
         match parse_line(line) {
-            Ok(LogLine::Record(kept, last)) if kept.agent == *agent && kept.session == *session => {
+            // It counts at the beginning alone: further on, what stands before it
+            // knows more.
+            Ok(LogLine::Record(kept, last))
+                if record.is_none() && kept.agent == *agent && kept.session == *session =>
+            {
                 record = Some(*kept);
                 seen.extend(last.iter().cloned());
                 ids.extend(last);
@@ -56,8 +60,13 @@ pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
                     record = Some(apply(agent, session, before, *event));
                 }
             }
-            // A record counts at the beginning alone: further on, what stands before
-            // it knows more.
+            Ok(LogLine::PassedOn(end)) => {
+                if let Some(record) = &mut record
+                    && record.heard.end_event.as_deref() == Some(&*end)
+                {
+                    record.heard.is_end_passed_on = true;
+                }
+            }
             Ok(LogLine::Record(..)) | Err(_) => bad_lines += 1,
         }
     }
@@ -120,15 +129,22 @@ fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent)
         record.ended_at_ms = None;
         record.heard.end_cause = None;
         record.heard.end_reason = None;
+        record.heard.end_event = None;
+        record.heard.is_end_passed_on = false;
     } else if phase_before != Phase::Ended || record.ended_at_ms.is_none() {
         record.ended_at_ms = Some(event.end.map_or(event.at_ms, |end| end.ended_at_ms));
         record.heard.end_cause = Some(event.end.map_or(EndCause::ExitHook, |end| end.cause));
         record.heard.end_reason.clone_from(&event.reason);
+        record.heard.end_event = Some(event.id.clone());
+        record.heard.is_end_passed_on = false;
     }
 }
 
 /// Takes over what the event tells besides what happened.
 fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool) {
+    if event.end.is_none_or(|end| end.cause == EndCause::ExitHook) {
+        record.heard.cpu = cpu_after(record, &event);
+    }
     record.home = event.home;
     record.last_event_at_ms = record.last_event_at_ms.max(event.at_ms);
     // Who swept it did not hear from it.
@@ -150,6 +166,33 @@ fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool)
     }
     if event.pane.is_some() {
         record.heard.pane = event.pane;
+    }
+    record.heard.is_aftermath |= event.is_aftermath;
+}
+
+/// The processor time after an event. A process that runs many sessions tells
+/// nothing of one.
+fn cpu_after(record: &SessionRecord, event: &LoggedEvent) -> HeardCpu {
+    let before = record.heard.cpu;
+    let told = event.owner.as_ref().filter(|owner| !owner.is_shared);
+    let Some((owner, now_ms)) = told.zip(event.cpu_ms) else {
+        return HeardCpu {
+            last_ms: None,
+            ..before
+        };
+    };
+    let known = record.owner.as_ref();
+    let is_same = known.is_some_and(|known| known.is_same_process(owner));
+    let is_first_session = event.kind == EventKind::SessionStarted(StartSource::Startup);
+    let since_ms = match before.last_ms.filter(|_| is_same) {
+        Some(last_ms) => last_ms,
+        None if is_first_session => 0,
+        None => now_ms,
+    };
+    HeardCpu {
+        at_least_ms: Some(before.at_least_ms.unwrap_or(0) + now_ms.saturating_sub(since_ms)),
+        // An event that comes late tells of less.
+        last_ms: Some(now_ms.max(since_ms)),
     }
 }
 

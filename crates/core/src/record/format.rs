@@ -178,9 +178,14 @@ struct Written<'a> {
     turns: u64,
     last_prompt: Option<&'a str>,
     phase_since: Option<String>,
-    end_cause: Option<&'static str>,
+    end_cause: Option<std::borrow::Cow<'static, str>>,
     end_reason: Option<&'a str>,
+    end_event: Option<&'a str>,
+    end_passed_on: bool,
+    aftermath: bool,
     pane: Option<&'a PaneHint>,
+    cpu_at_least_ms: Option<u64>,
+    owner_cpu_ms: Option<u64>,
     log_bytes: Option<u64>,
 }
 
@@ -210,7 +215,12 @@ impl SessionRecord {
             phase_since: self.heard.phase_since_ms.and_then(timestamp),
             end_cause: self.heard.end_cause.map(EndCause::name),
             end_reason: self.heard.end_reason.as_deref(),
+            end_event: self.heard.end_event.as_deref(),
+            end_passed_on: self.heard.is_end_passed_on,
+            aftermath: self.heard.is_aftermath,
             pane: self.heard.pane.as_ref(),
+            cpu_at_least_ms: self.heard.cpu.at_least_ms,
+            owner_cpu_ms: self.heard.cpu.last_ms,
             log_bytes: self.heard.log_bytes,
         };
         // Only text, numbers and nulls: this can't fail, and a failure would
@@ -224,6 +234,7 @@ mod tests {
     use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
 
     use super::*;
+    use crate::record::HeardCpu;
 
     fn record() -> SessionRecord {
         SessionRecord {
@@ -254,10 +265,17 @@ mod tests {
                 phase_since_ms: Some(1_795_812_846_391),
                 end_cause: None,
                 end_reason: None,
+                end_event: None,
+                is_end_passed_on: false,
+                is_aftermath: false,
                 pane: Some(PaneHint {
                     tmux: "/run/tmux/default,900,0".to_owned(),
                     pane: "%1".to_owned(),
                 }),
+                cpu: HeardCpu {
+                    at_least_ms: Some(7_010),
+                    last_ms: Some(9_000),
+                },
                 log_bytes: Some(1_234),
             },
         }
@@ -274,7 +292,12 @@ mod tests {
             "phase_since",
             "end_cause",
             "end_reason",
+            "end_event",
+            "end_passed_on",
+            "aftermath",
             "pane",
+            "cpu_at_least_ms",
+            "owner_cpu_ms",
             "log_bytes",
         ] {
             fields.remove(key).unwrap();
@@ -292,10 +315,19 @@ mod tests {
         record.waiting_for = None;
         record.phase = Phase::Ended;
         record.ended_at_ms = Some(1_795_812_900_000);
-        record.heard.end_cause = Some(EndCause::PidReused);
         record.heard.end_reason = Some("other".to_owned());
-        let text = record.to_json().to_string();
-        assert_eq!(parse_record(text.as_bytes()), Ok(record));
+        record.heard.end_event = Some("4711-8123".to_owned());
+        record.heard.is_end_passed_on = true;
+        record.heard.is_aftermath = true;
+        let numbered = [EndCause::Signal(9), EndCause::ExitCode(143)];
+        for cause in EndCause::ALL.into_iter().chain(numbered) {
+            record.heard.end_cause = Some(cause);
+            let text = record.to_json().to_string();
+            assert_eq!(parse_record(text.as_bytes()), Ok(record.clone()));
+        }
+        for unknown in ["signal", "signal 256", "exit code -1", "rain"] {
+            assert_eq!(EndCause::from_name(unknown), EndCause::Unknown);
+        }
     }
 
     #[test]

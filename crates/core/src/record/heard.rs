@@ -1,5 +1,7 @@
 //! What hooks told of a session beyond its phase and owner.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use whosup_sidecar::StrictObject;
 
@@ -22,11 +24,34 @@ pub struct Heard {
     pub end_cause: Option<EndCause>,
     /// Why it ended, in the agent's own word.
     pub end_reason: Option<String>,
+    /// The event that ended it.
+    pub end_event: Option<String>,
+    /// Somebody has taken it on to pass that end on.
+    pub is_end_passed_on: bool,
+    /// It was begun by what is run at the end of another session: its own end is
+    /// passed on to nobody, or there would be no end to it.
+    pub is_aftermath: bool,
     /// The pane that the owner's environment named. A hint: environments are
     /// inherited.
     pub pane: Option<PaneHint>,
+    /// The processor time that is known to have gone into it.
+    pub cpu: HeardCpu,
     /// How many bytes of its event log the record folds.
     pub log_bytes: Option<u64>,
+}
+
+/// Processor time, as far as events told: what a session used at least.
+///
+/// A process may serve several sessions, one after the other, so what it had
+/// used before it was first heard of with this one is not counted, unless the
+/// session began with it. What it used after its last event is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HeardCpu {
+    /// What went into the session at least, in milliseconds; `None` if that was
+    /// never told.
+    pub at_least_ms: Option<u64>,
+    /// What the process had used when it was heard of last, in milliseconds.
+    pub last_ms: Option<u64>,
 }
 
 /// A pane, by the variables of whoever lives in it.
@@ -49,14 +74,23 @@ pub enum EndCause {
     PidReused,
     /// The host had booted since.
     Rebooted,
+    /// Its process was ended by this signal: somebody who waited for it told.
+    Signal(u8),
+    /// Its process exited with this status: somebody who waited for it told.
+    ExitCode(u8),
     /// A person said so.
     ByHand,
     /// It isn't known.
     Unknown,
 }
 
+/// What stands before the number of a signal.
+const SIGNAL: &str = "signal ";
+/// What stands before an exit status.
+const EXIT_CODE: &str = "exit code ";
+
 impl EndCause {
-    /// Every cause.
+    /// Every cause that has no number.
     pub const ALL: [Self; 6] = [
         Self::ExitHook,
         Self::ProcessGone,
@@ -68,42 +102,58 @@ impl EndCause {
 
     /// The name used in files and output.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
+    pub fn name(self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             Self::ExitHook => "exit-hook",
             Self::ProcessGone => "process-gone",
             Self::PidReused => "pid-reused",
             Self::Rebooted => "rebooted",
+            Self::Signal(number) => return Cow::Owned(format!("{SIGNAL}{number}")),
+            Self::ExitCode(status) => return Cow::Owned(format!("{EXIT_CODE}{status}")),
             Self::ByHand => "by-hand",
             Self::Unknown => "unknown",
-        }
+        })
     }
 
     /// Finds a cause by its name; one that isn't known is [`EndCause::Unknown`].
     #[must_use]
     pub fn from_name(name: &str) -> Self {
+        let number = |before: &str| name.strip_prefix(before)?.parse().ok();
+        let numbered = number(SIGNAL)
+            .map(Self::Signal)
+            .or_else(|| number(EXIT_CODE).map(Self::ExitCode));
         let found = Self::ALL.into_iter().find(|cause| cause.name() == name);
-        found.unwrap_or(Self::Unknown)
+        found.or(numbered).unwrap_or(Self::Unknown)
     }
 }
 
 pub(super) fn parse_heard(object: &StrictObject<'_>) -> Result<Heard, RecordError> {
-    let count = |key: &'static str| {
-        let number = object.opt_integer(key)?;
-        let number = number.map(|number| {
-            u64::try_from(number).map_err(|error| wrong(key, "number of things", error))
-        });
-        number.transpose()
-    };
+    let count = |key| count(object, key);
     Ok(Heard {
         turns: count("turns")?.unwrap_or(0),
         last_prompt: object.opt_string("last_prompt")?.map(str::to_owned),
         phase_since_ms: time(object, "phase_since")?,
         end_cause: object.opt_string("end_cause")?.map(EndCause::from_name),
         end_reason: object.opt_string("end_reason")?.map(str::to_owned),
+        end_event: object.opt_string("end_event")?.map(str::to_owned),
+        is_end_passed_on: object.opt_bool("end_passed_on")?.unwrap_or(false),
+        is_aftermath: object.opt_bool("aftermath")?.unwrap_or(false),
         pane: parse_pane(object)?,
+        cpu: HeardCpu {
+            at_least_ms: count("cpu_at_least_ms")?,
+            last_ms: count("owner_cpu_ms")?,
+        },
         log_bytes: count("log_bytes")?,
     })
+}
+
+/// A number that may be there and is not below 0.
+pub(super) fn count(
+    object: &StrictObject<'_>,
+    key: &'static str,
+) -> Result<Option<u64>, RecordError> {
+    let number = object.opt_integer(key)?.map(u64::try_from).transpose();
+    number.map_err(|error| wrong(key, "number of things", error))
 }
 
 pub(super) fn parse_pane(object: &StrictObject<'_>) -> Result<Option<PaneHint>, RecordError> {

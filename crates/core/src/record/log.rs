@@ -11,7 +11,7 @@ use serde::Serialize;
 use whosup_sidecar::StrictObject;
 
 use super::format::{RecordError, SessionRecord, record_of, time, wrong};
-use super::heard::{EndCause, PaneHint, parse_pane};
+use super::heard::{EndCause, PaneHint, count, parse_pane};
 use super::owner::{RecordedOwner, WrittenOwner, parse_owner};
 use crate::hook_event::EventKind;
 use crate::wire::timestamp;
@@ -44,6 +44,10 @@ pub struct LoggedEvent {
     pub reason: Option<String>,
     /// The pane that the environment names.
     pub pane: Option<PaneHint>,
+    /// The processor time that the owner had used, in milliseconds.
+    pub cpu_ms: Option<u64>,
+    /// It was told from within what is run at the end of another session.
+    pub is_aftermath: bool,
     /// How and when it ended, where it did.
     pub end: Option<LoggedEnd>,
 }
@@ -62,6 +66,8 @@ pub struct LoggedEnd {
 pub enum LogLine {
     /// An event.
     Event(Box<LoggedEvent>),
+    /// Somebody has taken it on to pass on that this event ended the session.
+    PassedOn(String),
     /// What everything before this line comes to, and the ids of the last
     /// events before it: a log is shortened to one such line.
     Record(Box<SessionRecord>, Vec<String>),
@@ -87,7 +93,11 @@ struct WrittenEvent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pane: Option<&'a PaneHint>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<&'static str>,
+    cpu_ms: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    aftermath: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<std::borrow::Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended_at: Option<String>,
 }
@@ -109,6 +119,8 @@ impl LoggedEvent {
             prompt: self.prompt.as_deref(),
             reason: self.reason.as_deref(),
             pane: self.pane.as_ref(),
+            cpu_ms: self.cpu_ms,
+            aftermath: self.is_aftermath,
             cause: self.end.map(|end| end.cause.name()),
             ended_at: self.end.and_then(|end| timestamp(end.ended_at_ms)),
         };
@@ -127,6 +139,13 @@ pub fn record_line(record: &SessionRecord, last_ids: &[String]) -> String {
     format!("\n{json}\n")
 }
 
+/// That somebody has taken it on to pass on the end that the event `end` was, as
+/// a line.
+#[must_use]
+pub fn passed_on_line(end: &str) -> String {
+    format!("\n{}\n", serde_json::json!({ "passed_on": end }))
+}
+
 /// Parses one line of a log.
 ///
 /// # Errors
@@ -138,6 +157,9 @@ pub fn parse_line(line: &[u8]) -> Result<LogLine, RecordError> {
         let ids = object.opt_strings("ids")?.unwrap_or_default();
         let ids = ids.into_iter().map(str::to_owned).collect();
         return Ok(LogLine::Record(Box::new(record_of(&record)?), ids));
+    }
+    if let Some(end) = object.opt_string("passed_on")? {
+        return Ok(LogLine::PassedOn(end.to_owned()));
     }
     let kind = object.string("event")?;
     let kind = EventKind::from_name(kind)
@@ -162,6 +184,8 @@ pub fn parse_line(line: &[u8]) -> Result<LogLine, RecordError> {
         prompt: text("prompt")?,
         reason: text("reason")?,
         pane: parse_pane(&object)?,
+        cpu_ms: count(&object, "cpu_ms")?,
+        is_aftermath: object.opt_bool("aftermath")?.unwrap_or(false),
         end: cause
             .zip(ended_at_ms)
             .map(|(cause, ended_at_ms)| LoggedEnd { cause, ended_at_ms }),

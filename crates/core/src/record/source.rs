@@ -284,6 +284,9 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
     sketch.transcript = record.transcript.as_ref().filter(is_there).cloned();
     sketch.started_at_ms = record.started_at_ms;
     sketch.ended_at_ms = record.ended_at_ms;
+    let cause = record.heard.end_cause;
+    sketch.end_cause = cause.map(|cause| cause.name().into_owned());
+    sketch.cpu_at_least_ms = record.heard.cpu.at_least_ms;
     sketch.is_orphan_when_stale = true;
     sketch.published = Some(Published {
         phase: Some(record.phase),

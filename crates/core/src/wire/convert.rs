@@ -1,6 +1,7 @@
 //! From what a scan found to its wire form.
 
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine as _;
 use whosup_process::Process;
@@ -94,6 +95,10 @@ fn session(machine: &Machine, session: &Session) -> WireSession {
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
         ended_at: sketch.ended_at_ms.filter(|_| !is_live).and_then(timestamp),
+        end_cause: sketch.end_cause.clone().filter(|_| !is_live),
+        cpu_seconds_at_least: sketch
+            .cpu_at_least_ms
+            .map(|ms| Duration::from_millis(ms).as_secs_f64()),
         context: None,
         turn: None,
         usage: None,

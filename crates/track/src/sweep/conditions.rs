@@ -4,7 +4,9 @@ use whosup_core::machine::Machine;
 use whosup_core::record::{EndCause, SessionRecord};
 use whosup_core::scan::Scanned;
 use whosup_core::session::Session;
-use whosup_core::verdict::{ExitedBecause, Liveness, Verdict};
+use whosup_core::verdict::{ExitedBecause, UnknownBecause, Verdict};
+
+use super::candidate::Ground;
 
 /// How the owner in a record is known to have exited; `None` if that is not proven.
 ///
@@ -45,9 +47,15 @@ pub(super) fn positive_exit(
     }
 }
 
-/// Why a session is not ended although its recorded owner has exited: somebody
-/// else serves it, may serve it, or could not be looked at.
-pub(super) fn why_not(record: &SessionRecord, scanned: &Scanned<'_>) -> Option<String> {
+/// Why a session is not ended although there is a ground to: somebody else serves
+/// it, may serve it, or could not be looked at. Where a person says that its host is
+/// gone, or its configuration that silence is enough, what is not known does not
+/// keep it; whoever is seen to serve it does.
+pub(super) fn why_not(
+    record: &SessionRecord,
+    ground: Ground,
+    scanned: &Scanned<'_>,
+) -> Option<String> {
     let snapshot = &scanned.snapshot;
     let is_it = |session: &&Session| {
         session.key.agent == record.agent && session.key.session == record.session
@@ -56,7 +64,18 @@ pub(super) fn why_not(record: &SessionRecord, scanned: &Scanned<'_>) -> Option<S
     if about.is_empty() {
         return Some("it was not found by a new look".to_owned());
     }
-    let said = about.iter().find_map(|session| served(session));
+    let is_unknown_enough = match ground {
+        Ground::OwnerExited(_) => false,
+        Ground::HostForgotten | Ground::Silent(_) => true,
+    };
+    let keeps = |verdict: Verdict| match verdict {
+        Verdict::Live(..) => true,
+        // That process is there to be seen.
+        Verdict::Unknown(UnknownBecause::MayBeServedBy(_)) => true,
+        Verdict::Unknown(_) => !is_unknown_enough,
+        Verdict::Exited(_) => false,
+    };
+    let said = about.iter().find_map(|session| served(session, keeps));
     let id = record.session.as_str();
     let candidate = || {
         let is_its = |pid: &&whosup_core::session::Unattributed| {
@@ -82,19 +101,23 @@ pub(super) fn why_not(record: &SessionRecord, scanned: &Scanned<'_>) -> Option<S
         let problem = snapshot.problems.iter().find(is_about)?;
         Some(format!("not everything could be read: {problem}"))
     };
-    said.or_else(candidate).or_else(unreadable)
+    match ground {
+        Ground::OwnerExited(_) => said.or_else(candidate).or_else(unreadable),
+        Ground::Silent(_) => said.or_else(candidate),
+        Ground::HostForgotten => said,
+    }
 }
 
 /// What says that a session is served, or may be.
-fn served(session: &Session) -> Option<String> {
-    if session.liveness() != Liveness::Exited {
+fn served(session: &Session, keeps: impl Fn(Verdict) -> bool) -> Option<String> {
+    if keeps(session.verdict) {
         let liveness = session.liveness().name();
         return Some(format!("it is {liveness} ({})", session.verdict.reason()));
     }
     let evidence = session
         .evidence
         .iter()
-        .find(|judged| judged.verdict.liveness() != Liveness::Exited)?;
+        .find(|judged| keeps(judged.verdict))?;
     let verdict = evidence.verdict;
     Some(format!(
         "{} says {}, which is {} ({})",

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use anstyle::Style;
 use whosup_core::agents::Message;
@@ -95,6 +96,9 @@ fn facts(world: &World, shown: &Shown) -> Facts {
     facts.add("version", foreign(version));
     facts.add("started", date(session.started_at_ms()));
     facts.add("last active", date(session.last_activity_at_ms()));
+    facts.add("ended", date(ended(session)));
+    facts.add("end cause", end_cause(session));
+    facts.add("cpu time", cpu_time(session));
     facts.add("process", process(world, session.owner.as_ref()));
     facts.add("client", process(world, session.client.as_ref()));
     facts.add("also claimed", other_pids(session));
@@ -117,6 +121,24 @@ fn facts(world: &World, shown: &Shown) -> Facts {
     facts.add("transcript", shown_path(transcript));
     facts.add("home", shown_path(Some(&session.key.home)));
     facts
+}
+
+fn ended(session: &Session) -> Option<i64> {
+    let is_live = session.liveness() == Liveness::Live;
+    session.sketch.ended_at_ms.filter(|_| !is_live)
+}
+
+fn end_cause(session: &Session) -> Option<String> {
+    ended(session)?;
+    session.sketch.end_cause.as_deref().map(text::one_line)
+}
+
+fn cpu_time(session: &Session) -> Option<String> {
+    let spent = Duration::from_millis(session.sketch.cpu_at_least_ms?);
+    Some(format!(
+        "at least {:.1} s, as far as hooks told",
+        spent.as_secs_f64()
+    ))
 }
 
 fn answer(session: &Session) -> String {

@@ -69,6 +69,10 @@ pub struct Sketch {
     pub started_at_ms: Option<i64>,
     /// When the session ended, where somebody recorded that.
     pub ended_at_ms: Option<i64>,
+    /// How that end came to be known, in the word of our own records.
+    pub end_cause: Option<String>,
+    /// The processor time that went into it at least, in milliseconds.
+    pub cpu_at_least_ms: Option<u64>,
     /// What describing it would tell, where the scan came to know that on the
     /// way: one read of a database tells of every session in it.
     pub described: Option<Description>,
@@ -105,6 +109,8 @@ impl Sketch {
             endpoint: None,
             started_at_ms: None,
             ended_at_ms: None,
+            end_cause: None,
+            cpu_at_least_ms: None,
             described: None,
             resume: None,
         }

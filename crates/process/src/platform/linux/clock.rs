@@ -36,13 +36,19 @@ impl Clock {
     /// The date of a start stamp, in milliseconds since 1970.
     pub(super) fn began_at_ms(&self, ticks: u64) -> Field<i64> {
         let booted_at_ms = self.booted_at_ms.clone()?;
-        let since_boot_ms = u128::from(ticks)
-            .checked_mul(1000)
-            .and_then(|scaled| scaled.checked_div(u128::from(self.ticks_per_second)))
-            .and_then(|since_boot_ms| i64::try_from(since_boot_ms).ok());
+        let since_boot_ms = i64::try_from(self.milliseconds_of(ticks)?).ok();
         since_boot_ms
             .and_then(|since_boot_ms| booted_at_ms.checked_add(since_boot_ms))
             .ok_or_else(|| Absent::Malformed(format!("{ticks} ticks are no date")))
+    }
+
+    /// So many ticks in milliseconds.
+    pub(super) fn milliseconds_of(&self, ticks: u64) -> Field<u64> {
+        u128::from(ticks)
+            .checked_mul(1000)
+            .and_then(|scaled| scaled.checked_div(u128::from(self.ticks_per_second)))
+            .and_then(|ms| u64::try_from(ms).ok())
+            .ok_or_else(|| Absent::Malformed(format!("{ticks} ticks are no time")))
     }
 }
 
@@ -80,6 +86,7 @@ mod tests {
         assert!(matches!(clock.began_at_ms(1000), Err(Absent::Malformed(_))));
         clock.ticks_per_second = 0;
         assert!(clock.began_at_ms(1000).is_err());
+        assert!(clock.milliseconds_of(1000).is_err());
         let clock = Clock::new(Err(Absent::Unsupported));
         assert_eq!(clock.began_at_ms(1), Err(Absent::Unsupported));
     }

@@ -34,6 +34,8 @@ pub(super) struct Stat {
     pub(super) start_ticks: u64,
     /// Resident memory (field 24, there in pages).
     rss_bytes: Field<u64>,
+    /// Processor time in user and kernel mode (fields 14 and 15), in ticks.
+    cpu_ticks: Field<u64>,
     /// Where its arguments are in memory; `None` if we may not know.
     pub(super) arguments: Option<Span>,
     /// Where its environment is in memory; `None` if we may not know.
@@ -81,6 +83,9 @@ impl Stat {
             stamp: self.stamp(),
             began_at_ms: clock.began_at_ms(self.start_ticks),
             rss_bytes: self.rss_bytes(),
+            cpu_ms: self
+                .cpu_ticks
+                .and_then(|ticks| clock.milliseconds_of(ticks)),
             tty: self.tty,
             process_group: self.process_group,
             unix_session: self.unix_session,
@@ -132,6 +137,7 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         threads: u32::try_from(number(20)?).map_err(|_| malformed("field 20"))?,
         start_ticks: u64::try_from(number(22)?).map_err(|_| malformed("field 22"))?,
         rss_bytes: parse_rss_bytes(&fields),
+        cpu_ticks: parse_cpu_ticks(&fields),
         arguments: parse_span(&fields, 48),
         environment: parse_span(&fields, 50),
     })
@@ -204,6 +210,15 @@ fn parse_rss_bytes(fields: &[&[u8]; FIELDS_MAX]) -> Field<u64> {
         .zip(page_bytes)
         .and_then(|(pages, page_bytes)| pages.checked_mul(page_bytes))
         .ok_or_else(|| malformed("field 24"))
+}
+
+/// Fields 14 and 15: what it ran itself, in user and in kernel mode.
+fn parse_cpu_ticks(fields: &[&[u8]; FIELDS_MAX]) -> Field<u64> {
+    let user = u64::try_from(field_number(fields, 14)?).ok();
+    let kernel = u64::try_from(field_number(fields, 15)?).ok();
+    user.zip(kernel)
+        .and_then(|(user, kernel)| user.checked_add(kernel))
+        .ok_or_else(|| malformed("fields 14 and 15"))
 }
 
 fn malformed(what: &str) -> Absent {

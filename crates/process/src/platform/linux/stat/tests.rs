@@ -48,6 +48,13 @@ fn every_field_that_is_needed_is_read() {
     assert_eq!(stat.environment.map(|span| span.bytes), Some(989));
     let page_bytes = u64::try_from(rustix::param::page_size()).unwrap();
     assert_eq!(stat.rss_bytes(), Ok(229 * page_bytes));
+    assert_eq!(stat.cpu_ticks, Ok(0));
+    let busy = SLEEPING.replacen("115 0 2 0 0 0", "115 0 2 0 70 5", 1);
+    let stat = parse_stat(&stat_of(b"sh", &busy)).unwrap();
+    assert_eq!(stat.cpu_ticks, Ok(75));
+    let process = stat.into_process(&Clock::new(Ok(0)));
+    let tick_ms = 1_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!(process.cpu_ms, Ok(75 * tick_ms));
 }
 
 #[test]

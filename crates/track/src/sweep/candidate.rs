@@ -1,0 +1,174 @@
+//! Sessions that may have to end.
+
+use std::time::Duration;
+
+use whosup_core::machine::Machine;
+use whosup_core::observe::Observer;
+use whosup_core::process::HostName;
+use whosup_core::record::{EndCause, SessionRecord, StoredRecord};
+use whosup_core::verdict::{Liveness, Verdict};
+
+use super::conditions::positive_exit;
+use super::{ENDED_MAX, SweepOptions, SweepReport, kept, problem};
+use crate::append::read_record;
+use crate::refresh::read_folded;
+use crate::{SessionFiles, SessionLock, Store, TrackError};
+
+/// Why a session may have to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// Its own process has provably exited.
+    OwnerExited(EndCause),
+    /// A person says that the host which it ran on is gone.
+    HostForgotten,
+    /// Nobody can tell, and it has been silent for as long as the configuration
+    /// waits.
+    Silent(Duration),
+}
+
+impl Ground {
+    /// Tells whether both are one ground: a PID that was free may be another
+    /// process's by the second look.
+    pub(super) fn is_as(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// A session that may have to end.
+pub(super) struct Candidate {
+    pub(super) stored: StoredRecord,
+    pub(super) ground: Ground,
+}
+
+/// The same, under its lock.
+pub(super) struct Held {
+    pub(super) stored: StoredRecord,
+    pub(super) ground: Ground,
+    pub(super) files: SessionFiles,
+    /// `None` if nothing is to be written.
+    pub(super) lock: Option<SessionLock>,
+}
+
+/// Picks the sessions that there is a ground to end.
+pub(super) fn candidates(
+    machine: &Machine,
+    open: Vec<StoredRecord>,
+    options: &SweepOptions,
+) -> Vec<Candidate> {
+    let verdicts = verdicts_of_owners(machine, &open.iter().collect::<Vec<_>>());
+    open.into_iter()
+        .zip(verdicts)
+        .filter_map(|(stored, verdict)| {
+            let ground = ground(&stored.record, verdict, machine, options)?;
+            Some(Candidate { stored, ground })
+        })
+        .take(ENDED_MAX)
+        .collect()
+}
+
+/// What is thought of each record's owner; `None` where there is none.
+fn verdicts_of_owners(machine: &Machine, stored: &[&StoredRecord]) -> Vec<Option<Verdict>> {
+    let claims: Vec<_> = stored
+        .iter()
+        .map(|stored| stored.claim_of_owner(machine))
+        .collect();
+    let made: Vec<_> = claims.iter().flatten().cloned().collect();
+    let mut observer = Observer::new(machine, &made);
+    let judge = |claim: &Option<_>| claim.as_ref().map(|claim| observer.judge(claim).verdict);
+    claims.iter().map(judge).collect()
+}
+
+/// The ground on which each held session may end, by another look.
+pub(super) fn grounds_again(
+    machine: &Machine,
+    held: &[Held],
+    options: &SweepOptions,
+) -> Vec<Option<Ground>> {
+    let stored: Vec<_> = held.iter().map(|held| &held.stored).collect();
+    let verdicts = verdicts_of_owners(machine, &stored);
+    let again =
+        |(stored, verdict): (&&StoredRecord, _)| ground(&stored.record, verdict, machine, options);
+    stored.iter().zip(verdicts).map(again).collect()
+}
+
+fn ground(
+    record: &SessionRecord,
+    verdict: Option<Verdict>,
+    machine: &Machine,
+    options: &SweepOptions,
+) -> Option<Ground> {
+    if let Some(cause) = verdict.and_then(|verdict| positive_exit(record, verdict, machine)) {
+        return Some(Ground::OwnerExited(cause));
+    }
+    if verdict.is_some_and(|verdict| verdict.liveness() == Liveness::Live) {
+        return None;
+    }
+    let host = record.owner.as_ref().and_then(|owner| owner.host.clone());
+    let is_forgotten = |forgotten: &String| {
+        let forgotten = HostName(forgotten.clone());
+        host.as_deref()
+            .is_some_and(|host| forgotten.is_same_host(host))
+    };
+    if options.forgotten_host.as_ref().is_some_and(is_forgotten) {
+        return Some(Ground::HostForgotten);
+    }
+    let patience = options.end_unknown_after?;
+    is_silent(record.last_event_at_ms, patience, machine).then_some(Ground::Silent(patience))
+}
+
+/// Tells whether the last sign of life is longer ago than `patience`.
+pub(super) fn is_silent(last_at_ms: i64, patience: Duration, machine: &Machine) -> bool {
+    let patience_ms = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
+    machine.now_ms().saturating_sub(last_at_ms) > patience_ms
+}
+
+/// Takes the locks, and reads again what is in the records under them.
+pub(super) fn hold(
+    store: &Store,
+    found: Vec<Candidate>,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) -> Vec<Held> {
+    let mut held = Vec::new();
+    for Candidate { stored, ground } in found {
+        let record = &stored.record;
+        let files = store.files_of(&record.agent, &record.session);
+        let lock = match take_lock(&files, options) {
+            Ok(lock) => lock,
+            Err(because) => {
+                report.kept.push(kept(&stored, because));
+                continue;
+            }
+        };
+        match read_again(&files) {
+            Ok(Some(again)) if again == *record => held.push(Held {
+                stored,
+                ground,
+                files,
+                lock,
+            }),
+            Err(error) => report.problems.push(problem(&stored, &error)),
+            // Something was heard of it meanwhile.
+            _ => report
+                .kept
+                .push(kept(&stored, "its record has changed".to_owned())),
+        }
+    }
+    held
+}
+
+/// What is in a session's files now.
+fn read_again(files: &SessionFiles) -> Result<Option<SessionRecord>, TrackError> {
+    Ok(read_folded(files)?.or_else(|| read_record(files)))
+}
+
+fn take_lock(files: &SessionFiles, options: &SweepOptions) -> Result<Option<SessionLock>, String> {
+    if options.is_dry_run {
+        return Ok(None);
+    }
+    match SessionLock::take(files, Duration::ZERO) {
+        Ok(Some(lock)) => Ok(Some(lock)),
+        Ok(None) => Err("somebody else is at its record".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}

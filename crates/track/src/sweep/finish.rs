@@ -1,0 +1,130 @@
+//! Judges the sessions that may have to end by a new look, under their locks, and
+//! ends those of which nothing is left.
+
+use std::collections::BTreeSet;
+
+use whosup_core::agents::Depth;
+use whosup_core::machine::Machine;
+use whosup_core::process::Pid;
+use whosup_core::recognize::Users;
+use whosup_core::record::{EndCause, LoggedEnd, StoredRecord};
+use whosup_core::scan::{Scanned, Scope, scan};
+use whosup_core::sidecar::{AgentId, SessionId};
+
+use super::candidate::{Ground, Held, grounds_again, is_silent};
+use super::conditions::why_not;
+use super::exit_status::ExitStatuses;
+use super::{SweepOptions, SweepReport, Swept, kept, problem};
+use crate::end::{Ended, end_event, end_session};
+
+/// Judges everything that is said of the held sessions, by a new look, and ends
+/// those of which nothing is left.
+pub(super) fn end_all(
+    machine: &Machine,
+    held: Vec<Held>,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) {
+    let agents: BTreeSet<AgentId> = held
+        .iter()
+        .map(|held| held.stored.record.agent.clone())
+        .collect();
+    let scope = Scope {
+        depth: Depth::All,
+        agents: Some(agents),
+        users: Users::All,
+        extra_homes: options.extra_homes.clone(),
+    };
+    let mut scanned = scan(machine, &scope);
+    let grounds: Vec<Result<Ground, String>> = held
+        .iter()
+        .zip(grounds_again(machine, &held, options))
+        .map(|(held, again)| {
+            again
+                .filter(|again| again.is_as(held.ground))
+                .ok_or_else(|| "its process may live after all".to_owned())
+                .and_then(|ground| {
+                    why_not(&held.stored.record, ground, &scanned).map_or(Ok(ground), Err)
+                })
+        })
+        .collect();
+    // Reads the dates in their files; what can't be read there claims nothing.
+    let ids: BTreeSet<&SessionId> = held
+        .iter()
+        .map(|held| &held.stored.record.session)
+        .collect();
+    scanned.describe(|session| ids.contains(&session.key.session));
+    let statuses = ExitStatuses::new(machine);
+    for (held, ground) in held.iter().zip(grounds) {
+        let last_at_ms = last_sign_of_life(&held.stored, &scanned, machine);
+        let end = ground.and_then(|ground| end_of(held, ground, last_at_ms, &statuses, machine));
+        match end {
+            Ok(end) => end_one(held, end, machine, report),
+            Err(because) => report.kept.push(kept(&held.stored, because)),
+        }
+    }
+}
+
+fn end_of(
+    held: &Held,
+    ground: Ground,
+    last_at_ms: i64,
+    statuses: &ExitStatuses<'_>,
+    machine: &Machine,
+) -> Result<LoggedEnd, String> {
+    let cause = match ground {
+        Ground::OwnerExited(cause) => statuses.of(&held.stored.record).unwrap_or(cause),
+        Ground::HostForgotten => EndCause::ByHand,
+        Ground::Silent(patience) if is_silent(last_at_ms, patience, machine) => EndCause::Unknown,
+        Ground::Silent(_) => return Err("it is not silent: its agent's files tell".to_owned()),
+    };
+    Ok(LoggedEnd {
+        cause,
+        ended_at_ms: last_at_ms,
+    })
+}
+
+fn end_one(held: &Held, end: LoggedEnd, machine: &Machine, report: &mut SweepReport) {
+    let record = &held.stored.record;
+    let swept = Swept {
+        agent: record.agent.clone(),
+        session: record.session.clone(),
+        pid: record.owner.as_ref().map(|owner| owner.pid),
+        cause: end.cause,
+        ended_at_ms: end.ended_at_ms,
+    };
+    if let Some(lock) = &held.lock {
+        let id = format!("sweep-{}-{}", Pid::own(), machine.now_ms());
+        match end_session(&held.files, &end_event(record, end, id), Some(lock)) {
+            Ok(Ended::Now(record)) => report.to_pass_on.push(*record),
+            Ok(_) => {
+                let because = "something was heard of it meanwhile".to_owned();
+                report.kept.push(kept(&held.stored, because));
+                return;
+            }
+            Err(error) => {
+                report.problems.push(problem(&held.stored, &error));
+                return;
+            }
+        }
+    }
+    report.ended.push(swept);
+}
+
+/// When something last showed that the session lived: an event, or a date inside
+/// its agent's own files. Never the time of the sweep.
+fn last_sign_of_life(stored: &StoredRecord, scanned: &Scanned<'_>, machine: &Machine) -> i64 {
+    let record = &stored.record;
+    let told = scanned
+        .snapshot
+        .sessions
+        .iter()
+        .filter(|session| {
+            session.key.agent == record.agent && session.key.session == record.session
+        })
+        .filter_map(|session| session.last_activity_at_ms());
+    told.filter(|at_ms| *at_ms <= machine.now_ms())
+        .chain([record.last_event_at_ms])
+        .max()
+        .unwrap_or(record.last_event_at_ms)
+}
