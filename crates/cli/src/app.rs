@@ -93,6 +93,19 @@ impl World {
         }
     }
 
+    /// The same configuration, before another look.
+    pub(crate) fn again(&self, machine: Machine) -> Self {
+        Self {
+            machine: OnceCell::from(machine),
+            ..Self::here(self.config_file.clone())
+        }
+    }
+
+    /// The configuration file that the command line names.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.config_file.as_deref()
+    }
+
     /// The machine. The first call looks at the process table.
     pub(crate) fn machine(&self) -> &Machine {
         self.machine.get_or_init(Machine::here)

@@ -1,5 +1,7 @@
 //! The configuration file. `docs/config.md` describes it; every key is optional.
 
+mod tracking;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
 use crate::colour::parse_style;
 use crate::condition::Condition;
 
+pub(crate) use self::tracking::Tracking;
+
 /// How long a configuration may be, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
@@ -27,6 +31,8 @@ pub(crate) struct Config {
     styles: BTreeMap<String, Style>,
     /// What becomes of prompts in titles.
     pub(crate) prompts: Prompts,
+    /// What becomes of session records.
+    pub(crate) tracking: Tracking,
     /// The usual file could not be looked at, so the defaults stand.
     pub(crate) problem: Option<Problem>,
 }
@@ -75,6 +81,10 @@ struct ConfigFile {
     colour: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     prompts: Prompts,
+    keep_ended: Option<Spanned<String>>,
+    end_unknown_after: Option<Spanned<String>>,
+    #[serde(default)]
+    on_end: Vec<Spanned<Vec<String>>>,
 }
 
 /// What is wrong, and at which byte.
@@ -157,6 +167,12 @@ fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
         homes: homes(file.homes, environment)?,
         styles: styles(file.colour)?,
         prompts: file.prompts,
+        tracking: Tracking::of(
+            file.keep_ended.as_ref(),
+            file.end_unknown_after.as_ref(),
+            file.on_end,
+            environment,
+        )?,
         problem: None,
     })
 }
@@ -228,10 +244,11 @@ fn line_of(bytes: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use whosup_core::machine::Environment;
 
-    use super::{Config, Prompts, line_of, parse};
+    use super::{Config, Prompts, Tracking, line_of, parse};
 
     fn environment() -> Environment {
         let home = PathBuf::from("/home/dev");
@@ -287,6 +304,32 @@ mod tests {
     #[test]
     fn a_home_that_hangs_from_no_place_is_refused() {
         check_wrong("[homes]\ncodex = [\"x\"]", 2, &["absolute", "`x`"]);
+    }
+
+    #[test]
+    fn what_becomes_of_records_can_be_set() {
+        let tracking = |text| read(text).tracking;
+        assert_eq!(tracking(""), Tracking::default());
+        let day = Duration::from_secs(86_400);
+        assert_eq!(Tracking::default().keep_ended, day * 30);
+        assert_eq!(tracking("keep_ended = \"2w\"").keep_ended, day * 14);
+        let after = |text| tracking(text).end_unknown_after;
+        assert_eq!(after("end_unknown_after = \"never\""), None);
+        assert_eq!(after("end_unknown_after = \"1d\""), Some(day));
+        let on_end = "on_end = [[\"~/bin/keep\", \"~/x\"], [\"logger\"]]";
+        let commands = [vec!["/home/dev/bin/keep", "~/x"], vec!["logger"]];
+        assert_eq!(tracking(on_end).on_end, commands);
+        check_wrong("keep_ended = \"soon\"", 1, &["`soon`", "30d"]);
+        check_wrong("\nend_unknown_after = \"-1d\"", 2, &["`-1d`"]);
+        check_wrong("on_end = [[]]", 1, &["program"]);
+        check_wrong("on_end = [[\"\", \"x\"]]", 1, &["program"]);
+        check_wrong(
+            "on_end = [\n[\"x\"],\n[\"./x\"]]",
+            3,
+            &["`./x`", "absolute"],
+        );
+        let nine = format!("on_end = [{}]", "[\"x\"],".repeat(9));
+        check_wrong(&nine, 1, &["more than 8"]);
     }
 
     #[test]

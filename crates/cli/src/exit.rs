@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use whosup_track::TrackError;
+
 use crate::config::ConfigError;
 use crate::filter::FilterError;
 use crate::id::IdError;
@@ -112,7 +114,17 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             "`--cwd` wants a directory that is there; `whosup list --all` shows those of every session"
         }
     });
-    of_id.or(of_config).or(of_filter).map(str::to_owned)
+    let of_track = error
+        .downcast_ref::<TrackError>()
+        .and_then(|error| match error {
+            TrackError::OwnHost { .. } => Some("`whosup end ID` ends a session by hand"),
+            _ => None,
+        });
+    of_id
+        .or(of_config)
+        .or(of_filter)
+        .or(of_track)
+        .map(str::to_owned)
 }
 
 /// Foreign text in an error can't steer the terminal; its lines stay lines.

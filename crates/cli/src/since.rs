@@ -1,6 +1,7 @@
 //! Instants on the command line: how long ago, or a date.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 /// An instant: a date, or so long before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,13 @@ impl FromStr for Since {
                     .to_owned()
             })
     }
+}
+
+/// A span of time: a number with a unit.
+pub(crate) fn parse_span(text: &str) -> Option<Duration> {
+    Some(Duration::from_millis(
+        u64::try_from(parse_ago_ms(text)?).ok()?,
+    ))
 }
 
 fn parse_ago_ms(text: &str) -> Option<i64> {

@@ -45,7 +45,7 @@ pub fn end_session(
     held: Option<&SessionLock>,
 ) -> Result<Ended, TrackError> {
     let Some(held) = held else {
-        // The directory may not be there yet: then nobody holds anything.
+        // Where there can be no lock, there may still be a log.
         let lock = SessionLock::take(files, LOCK_PATIENCE).unwrap_or_default();
         return match &lock {
             Some(lock) => end_session(files, event, Some(lock)),

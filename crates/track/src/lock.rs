@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::disk::{is_at, open_own};
+use crate::disk::{is_at, make_directory, open_own};
 use crate::{SessionFiles, TrackError};
 
 /// How long to sleep between two tries.
@@ -19,6 +19,7 @@ pub struct SessionLock {
 
 impl SessionLock {
     /// Takes the lock of a session; `None` if somebody else held it all the time.
+    /// The session need not have a file yet.
     ///
     /// # Errors
     ///
@@ -26,8 +27,7 @@ impl SessionLock {
     pub fn take(files: &SessionFiles, patience: Duration) -> Result<Option<Self>, TrackError> {
         let until = Instant::now() + patience;
         loop {
-            let file = open_own(&files.lock, OpenOptions::new().write(true))
-                .map_err(TrackError::at("open", &files.lock))?;
+            let file = open(files)?;
             match file.try_lock() {
                 // A lock that was removed with its session while we waited
                 // locks nothing.
@@ -49,4 +49,16 @@ impl SessionLock {
             std::thread::sleep(STEP);
         }
     }
+}
+
+fn open(files: &SessionFiles) -> Result<File, TrackError> {
+    let attempt = || open_own(&files.lock, OpenOptions::new().write(true));
+    match attempt() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(&files.directory).map_err(TrackError::at("make", &files.directory))?;
+            attempt()
+        }
+        result => result,
+    }
+    .map_err(TrackError::at("open", &files.lock))
 }

@@ -150,3 +150,6 @@ pub(crate) fn remove_if_there(path: &Path) -> Result<(), TrackError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,8 @@ use whosup_core::sidecar::{AgentId, SessionId};
 
 use self::candidate::{candidates, hold};
 use self::finish::end_all;
+#[cfg(test)]
+pub(crate) use self::retention::remove;
 use crate::end::{Pass, end_to_pass_on, pass_on};
 use crate::{SessionLock, Store, TrackError, refresh};
 

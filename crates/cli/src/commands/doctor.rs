@@ -8,8 +8,9 @@ use whosup_core::phase::Phase;
 use whosup_core::record::read_records;
 use whosup_core::session::{JudgedEvidence, Session};
 use whosup_core::verdict::Liveness;
-use whosup_track::{HookSite, Kept, Store, SweepOptions, SweepReport, installed, sweep};
+use whosup_track::{HookSite, Kept, Store, SweepOptions, SweepReport, installed};
 
+use super::sweep::{options, sweep_here};
 use crate::app::{App, Reach};
 use crate::exit::ExitStatus;
 use crate::text;
@@ -63,10 +64,9 @@ impl Finding {
 pub(crate) fn run(app: &mut App<'_>, arguments: &DoctorArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,
-        extra_homes: app.world.config()?.homes.clone(),
-        ..SweepOptions::default()
+        ..options(app)?
     };
-    let report = sweep(Machine::here, &options)?;
+    let report = sweep_here(app, &options)?;
     let scanned = app.world.scan(&Reach::default())?;
     let snapshot = scanned.snapshot;
     let now_ms = app.world.machine().now_ms();

@@ -4,6 +4,7 @@ use clap::Args;
 use whosup_core::verdict::Liveness;
 use whosup_track::{Ended, Store, end_by_hand};
 
+use super::after_end;
 use crate::app::App;
 use crate::exit::ExitStatus;
 use crate::id::{IdArgs, find};
@@ -41,7 +42,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &EndArgs) -> anyhow::Result<Exit
     let store = Store::of(app.world.machine().environment())?;
     let files = store.files_of(&session.key.agent, &session.key.session);
     let words = match end_by_hand(&files, app.world.machine().now_ms())? {
-        Some(Ended::Now(_) | Ended::Noted) => "has ended now",
+        Some(Ended::Now(record)) => {
+            after_end::start(app, app.world.machine().environment(), &[*record]);
+            "has ended now"
+        }
+        Some(Ended::Noted) => "has ended now",
         Some(Ended::Already) => "had ended before",
         Some(Ended::GoesOn) => {
             anyhow::bail!("cannot end {name}: something was heard of it just now")

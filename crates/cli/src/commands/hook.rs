@@ -13,6 +13,7 @@ use whosup_core::process::{Pid, system_backend};
 use whosup_core::sidecar::AgentId;
 use whosup_track::{HookWorld, Prompts, TrackError, note_problem, receive};
 
+use super::after_end::{self, AFTERMATH};
 use crate::app::App;
 use crate::config;
 use crate::exit::ExitStatus;
@@ -107,9 +108,11 @@ fn record(
         event: arguments.event.clone(),
         now_ms,
         prompts,
-        is_aftermath: false,
+        is_aftermath: environment.variable(AFTERMATH).is_some(),
     };
-    receive(adapter, &payload, &world)?;
+    if let Some(ended) = receive(adapter, &payload, &world)? {
+        after_end::start(app, environment, &[ended]);
+    }
     problem.map_or(Ok(()), |error| Err(error.into()))
 }
 

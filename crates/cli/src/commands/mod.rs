@@ -1,5 +1,6 @@
 //! The commands: one file each, and the one table that dispatches them.
 
+pub(crate) mod after_end;
 pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     Hooks(hooks::HooksArgs),
     /// Ends the recorded sessions whose process is gone
     Sweep(sweep::SweepArgs),
+    /// Runs what is to be run after the end of sessions
+    #[command(hide = true)]
+    AfterEnd(after_end::AfterEndArgs),
     /// Lists the supported agents, where they are looked for and what was found
     Agents(agents::AgentsArgs),
     /// Shows a command at work on made-up sessions
@@ -93,6 +97,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
         Command::Hooks(arguments) => hooks::run(app, &arguments),
         Command::Sweep(arguments) => sweep::run(app, &arguments),
+        Command::AfterEnd(arguments) => Ok(after_end::run(app, &arguments)),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use whosup_core::machine::Machine;
 use whosup_core::session::Session;
-use whosup_track::{SweepOptions, sweep};
 
+use super::sweep::{options, sweep_here};
 use crate::app::{App, Reach, say};
 use crate::condition::{Condition, Wording, is_stale, words_of};
 use crate::exit::ExitStatus;
@@ -101,11 +100,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
 
 /// Ends what has exited. A sweep that can't be made stops nobody from looking.
 fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
-    let options = SweepOptions {
-        extra_homes: app.world.config()?.homes.clone(),
-        ..SweepOptions::default()
-    };
-    Ok(match sweep(Machine::here, &options) {
+    let options = options(app)?;
+    Ok(match sweep_here(app, &options) {
         Ok(report) => report.ended.len(),
         Err(error) => {
             say(app.err, &format!("warning: {error}"));

@@ -1,11 +1,12 @@
 //! `whosup sweep`
 
 use clap::Args;
-use whosup_core::machine::Machine;
+use whosup_core::machine::{Environment, Machine};
 use whosup_core::process::Pid;
 use whosup_core::wire::timestamp;
-use whosup_track::{SweepOptions, SweepReport, sweep};
+use whosup_track::{SweepOptions, SweepReport, TrackError, sweep};
 
+use super::after_end;
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
 
@@ -13,6 +14,8 @@ const EXAMPLES: &str = "\
 Examples:
   whosup sweep               Ends what has exited without saying so
   whosup sweep --dry-run     Tells what it would end, and why the rest goes on
+  whosup sweep --forget-host 3f2a9c0d1e4b
+                             Ends what ran in a container that is gone
 
 A session is ended only if its recorded process has provably exited and nothing else serves it or
 may serve it. Only whosup's own records are written; no agent's file is touched.";
@@ -24,6 +27,9 @@ pub(crate) struct SweepArgs {
     /// Only tells what it would do
     #[arg(long)]
     dry_run: bool,
+    /// Ends what ran on this host, a machine or a container that is gone, too
+    #[arg(long, value_name = "NAME")]
+    forget_host: Option<String>,
 }
 
 /// Ends the recorded sessions whose process is gone.
@@ -35,12 +41,38 @@ pub(crate) struct SweepArgs {
 pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,
-        extra_homes: app.world.config()?.homes.clone(),
-        ..SweepOptions::default()
+        forgotten_host: arguments.forget_host.clone(),
+        ..options(app)?
     };
-    let report = sweep(Machine::here, &options)?;
+    let report = sweep_here(app, &options)?;
     show(app, &report, arguments.dry_run)?;
     Ok(ExitStatus::Done)
+}
+
+/// How the configuration wants sweeps to go about it.
+///
+/// # Errors
+///
+/// If it can't be understood.
+pub(crate) fn options(app: &App<'_>) -> anyhow::Result<SweepOptions> {
+    let config = app.world.config()?;
+    Ok(SweepOptions {
+        keep_ended: config.tracking.keep_ended,
+        end_unknown_after: config.tracking.end_unknown_after,
+        extra_homes: config.homes.clone(),
+        ..SweepOptions::default()
+    })
+}
+
+/// Sweeps, and lets run what is to be run after the end of sessions.
+///
+/// # Errors
+///
+/// If there is no place for records, or this host is to be forgotten.
+pub(crate) fn sweep_here(app: &App<'_>, options: &SweepOptions) -> Result<SweepReport, TrackError> {
+    let report = sweep(Machine::here, options)?;
+    after_end::start(app, &Environment::here(), &report.to_pass_on);
+    Ok(report)
 }
 
 fn process(pid: Option<Pid>) -> String {

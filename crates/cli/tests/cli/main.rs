@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said")]
 
+mod after_end;
 mod command_line;
 mod doctor;
 mod help;
@@ -13,6 +14,7 @@ mod hooks_model;
 mod odd_files;
 mod processes;
 mod recovery;
+mod retention;
 mod rights;
 mod schema;
 mod shell_agent;

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// How long a condition is waited for.
-const WAIT_MAX: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(120);
 
 /// How long to sleep between two looks at a condition.
 const WAIT_STEP: Duration = Duration::from_millis(10);

@@ -1,0 +1,167 @@
+//! `whosup after-end`, which nobody types: runs what the configuration wants to be
+//! run when a session has ended, in a process of its own.
+//!
+//! Neither the hook that told of the end nor the sweep waits for it. Each session's
+//! commands run one after the other, each for a bounded time; what goes wrong is
+//! noted where hooks note it.
+
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use whosup_core::machine::{Environment, Machine};
+use whosup_core::record::SessionRecord;
+use whosup_core::wire;
+use whosup_track::note_problem;
+
+use crate::app::App;
+use crate::exit::ExitStatus;
+use crate::id::IdArgs;
+use crate::json::write_document;
+
+/// Tells a hook that it runs within what is run at the end of another session.
+pub(crate) const AFTERMATH: &str = "WHOSUP_AFTER_END";
+/// The command's name.
+const NAME: &str = "after-end";
+/// How many sessions one process is told of.
+const SESSIONS_MAX: usize = 200;
+/// How long one command may take.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long it is waited before another look at whether a command has ended.
+const STEP: Duration = Duration::from_millis(20);
+
+/// What `after-end` is told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AfterEndArgs {
+    /// For each session that has ended: its agent and id, and its home
+    #[arg(value_names = ["AGENT:ID", "HOME"], num_args = 2.., required = true)]
+    sessions: Vec<String>,
+}
+
+/// Starts a process that runs what is to be run after the end of these sessions,
+/// where there is something. Waits for nothing.
+pub(crate) fn start(app: &App<'_>, environment: &Environment, ended: &[SessionRecord]) {
+    let sessions: Vec<&SessionRecord> = ended
+        .iter()
+        .filter(|record| !record.heard.is_aftermath)
+        .take(SESSIONS_MAX)
+        .collect();
+    let commands = app.world.config_in(environment);
+    let has_commands = commands.is_ok_and(|config| !config.tracking.on_end.is_empty());
+    if sessions.is_empty() || !has_commands {
+        return;
+    }
+    if let Err(error) = spawn(app, &sessions) {
+        let message = format!("cannot start what is to be run after an end: {error}");
+        note_problem(environment, now_ms(), NAME, &message);
+    }
+}
+
+fn spawn(app: &App<'_>, sessions: &[&SessionRecord]) -> std::io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    if let Some(config) = app.world.config_file() {
+        command.arg("--config").arg(config);
+    }
+    command.arg(NAME);
+    for record in sessions {
+        command
+            .arg(format!("{}:{}", record.agent, record.session))
+            .arg(&record.home);
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // A group of its own: what ends its starter's group does not end it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn().map(|_: Child| ())
+}
+
+/// Runs what is to be run for each of the sessions.
+pub(crate) fn run(app: &App<'_>, arguments: &AfterEndArgs) -> ExitStatus {
+    let environment = Environment::here();
+    for pair in arguments.sessions.chunks_exact(2) {
+        if let Err(error) = run_for(app, &environment, &pair[0], &pair[1]) {
+            note_problem(
+                &environment,
+                now_ms(),
+                NAME,
+                &format!("{}: {error:#}", pair[0]),
+            );
+        }
+    }
+    ExitStatus::Done
+}
+
+/// Runs the commands for one session. One that fails keeps none from running.
+fn run_for(app: &App<'_>, environment: &Environment, id: &str, home: &str) -> anyhow::Result<()> {
+    let commands = app.world.config_in(environment)?.tracking.on_end;
+    let world = app.world.again(Machine::here());
+    let id = IdArgs {
+        id: id.to_owned(),
+        home: Some(home.into()),
+    };
+    let shown = super::show::look(&world, &id)?;
+    let mut document = Vec::new();
+    write_document(
+        &mut document,
+        &wire::snapshot(world.machine(), &shown.snapshot),
+    )?;
+    for words in &commands {
+        if let Err(error) = run_one(words, environment, &document) {
+            let command = words.join(" ");
+            note_problem(
+                environment,
+                now_ms(),
+                NAME,
+                &format!("`{command}`: {error:#}"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn run_one(words: &[String], environment: &Environment, document: &[u8]) -> anyhow::Result<()> {
+    let [program, arguments @ ..] = words else {
+        anyhow::bail!("it is empty");
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env(AFTERMATH, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if let Some(home) = environment.home().filter(|home| home.is_dir()) {
+        command.current_dir(home);
+    }
+    let mut child = command.spawn()?;
+    let stdin = child.stdin.take();
+    let document = document.to_owned();
+    // It need not read what it is given; nobody waits for this.
+    std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&document)));
+    let until = Instant::now() + COMMAND_TIME_MAX;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until {
+            // Our own child, by its handle.
+            child.kill()?;
+            child.wait()?;
+            anyhow::bail!("it did not end within {} s", COMMAND_TIME_MAX.as_secs());
+        }
+        std::thread::sleep(STEP);
+    };
+    if !status.success() {
+        anyhow::bail!("{status}");
+    }
+    Ok(())
+}
+
+fn now_ms() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}

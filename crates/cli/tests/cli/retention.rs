@@ -1,0 +1,189 @@
+//! How long records are kept, and what is ended though nobody can tell.
+
+use serde_json::{Value, json};
+use whosup_core::wire::timestamp;
+
+use super::shell_agent::{ShellAgent, event, file_of, record_of};
+use super::world::{World, now_ms};
+
+const HOUR_MS: i64 = 3_600_000;
+
+fn ago(hours: i64) -> Value {
+    let now_ms = i64::try_from(now_ms()).unwrap();
+    json!(timestamp(now_ms - hours * HOUR_MS).unwrap())
+}
+
+/// Writes a record that is like none but in these fields.
+fn write(world: &World, session: &str, fields: Value) {
+    let mut record = json!({
+        "schema_version": 1,
+        "agent": "claude-code",
+        "session_id": session,
+        "home": world.home().join(".claude"),
+        "phase": "idle",
+        "last_event_at": ago(1),
+        "work_dir": "/nowhere",
+    });
+    let told = fields.as_object().unwrap().clone();
+    record.as_object_mut().unwrap().extend(told);
+    let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
+    world.write(&name, record.to_string());
+}
+
+fn owner(host: &str, pid: u32) -> Value {
+    json!({
+        "pid": pid,
+        "start_stamp": "4711",
+        "start_stamp_kind": "linux-ticks",
+        "hostname": host,
+        "boot_id": "19c1d8ff-a55f-47c0-82a1-b0f1bc43623a",
+        "pid_namespace": 4_026_531_999_u64,
+        "executable": "/opt/claude",
+        "shared": false,
+    })
+}
+
+#[test]
+fn ended_records_are_kept_for_as_long_as_the_configuration_says() {
+    let world = World::new();
+    let ended =
+        |hours| json!({"phase": "ended", "last_event_at": ago(hours), "ended_at": ago(hours)});
+    write(&world, "month", ended(31 * 24));
+    write(&world, "days", ended(3 * 24));
+    write(&world, "open", json!({"last_event_at": ago(90 * 24)}));
+    let is_there = |session| file_of(&world, session, "json").exists();
+
+    world.run(["sweep"]);
+    assert!(!is_there("month") && is_there("days") && is_there("open"));
+
+    world.write(".config/whosup/config.toml", "keep_ended = \"2d\"\n");
+    let said = world.run(["status"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(!is_there("days") && is_there("open"));
+    let left = std::fs::read_dir(file_of(&world, "open", "json").parent().unwrap()).unwrap();
+    let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["open.json"]);
+}
+
+#[test]
+fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.hook(&event(
+        &world,
+        &world.s1,
+        "UserPromptSubmit",
+        json!({"prompt": "p"}),
+    ));
+    // It was killed after it had taken the log away, and before it saw that this
+    // session goes on.
+    let log = file_of(&world, &world.s1, "jsonl");
+    std::fs::rename(&log, file_of(&world, &world.s1, "old")).unwrap();
+    std::fs::remove_file(file_of(&world, &world.s1, "json")).unwrap();
+    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    let record = record_of(&world, &world.s1);
+    assert_eq!(
+        (&record["phase"], &record["turns"]),
+        (&json!("working"), &json!(1))
+    );
+    assert!(!file_of(&world, &world.s1, "old").exists());
+}
+
+#[test]
+fn silence_ends_what_nobody_can_tell_of_only_if_that_is_wanted() {
+    let world = World::new();
+    let mut live = ShellAgent::start(&world);
+    live.hook(&event(&world, &world.s1, "Stop", json!({})));
+    write(
+        &world,
+        "elsewhere",
+        json!({"owner": owner("elsewhere", 7), "last_event_at": ago(30)}),
+    );
+    write(&world, "nobody", json!({"last_event_at": ago(30)}));
+    write(&world, "younger", json!({"last_event_at": ago(3)}));
+    let phase = |session: &str| record_of(&world, session)["phase"].clone();
+
+    assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
+    world.write(".config/whosup/config.toml", "end_unknown_after = \"1d\"\n");
+    // The agent that is live works where these did not.
+    let said = world.run(["sweep"]);
+    for session in ["elsewhere", "nobody"] {
+        let record = record_of(&world, session);
+        assert_eq!(
+            record["phase"], "ended",
+            "{session}: {}{}",
+            said.out, said.err
+        );
+        assert_eq!(record["end_cause"], "unknown");
+        assert_eq!(record["ended_at"], record["last_event_at"]);
+    }
+    assert_eq!(
+        (phase("younger"), phase(&world.s1)),
+        (json!("idle"), json!("idle"))
+    );
+    assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
+}
+
+#[test]
+fn a_silent_session_that_an_unclaimed_process_may_serve_goes_on() {
+    let world = World::new();
+    let _posing = world.pose_as_claude();
+    let silent = json!({
+        "owner": owner("elsewhere", 7),
+        "last_event_at": ago(30),
+        "work_dir": world.work_dir(),
+    });
+    write(&world, &world.s1, silent);
+    world.write(".config/whosup/config.toml", "end_unknown_after = \"1d\"\n");
+    let said = world.run(["sweep"]);
+    let told = format!(
+        "left claude-code session {} as it is: it is unknown (may-be-served-by)",
+        world.s1
+    );
+    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    assert_eq!(record_of(&world, &world.s1)["phase"], "idle");
+}
+
+#[test]
+fn a_host_that_is_forgotten_ends_with_what_ran_on_it_and_nothing_else() {
+    let world = World::new();
+    let mut live = ShellAgent::start(&world);
+    live.hook(&event(&world, &world.s1, "Stop", json!({})));
+    write(&world, "there", json!({"owner": owner("3f2a9c0d1e4b", 7)}));
+    write(&world, "beyond", json!({"owner": owner("other", 7)}));
+    write(&world, "nobody", json!({}));
+    // It ran there, and was taken up here.
+    let mut moved = owner("3f2a9c0d1e4b", 8);
+    write(&world, &world.s2, json!({"owner": moved.take()}));
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s2);
+
+    let said = world.run(["sweep", "--forget-host", "3F2A9C0D1E4B.local", "--dry-run"]);
+    assert!(
+        said.out
+            .starts_with("would end claude-code session there (by-hand)"),
+        "{}",
+        said.out
+    );
+    let said = world.run(["sweep", "--forget-host", "3f2a9c0d1e4b"]);
+    let told = format!("left claude-code session {} as it is: it is live", world.s2);
+    assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    let record = record_of(&world, "there");
+    assert_eq!(
+        (&record["phase"], &record["end_cause"], &record["ended_at"]),
+        (&json!("ended"), &json!("by-hand"), &record["last_event_at"])
+    );
+    for session in ["beyond", "nobody", &world.s1, &world.s2] {
+        assert_eq!(record_of(&world, session)["phase"], "idle", "{session}");
+    }
+}
+
+#[test]
+fn this_host_is_not_forgotten() {
+    let world = World::new();
+    let host = world.run(["list", "--json"]).json()["host"]["hostname"].clone();
+    let said = world.run(["sweep", "--forget-host", host.as_str().unwrap()]);
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("cannot forget"), "{}", said.err);
+    assert!(said.err.contains("whosup end"), "{}", said.err);
+}
