@@ -119,6 +119,10 @@ fn platform_code_stays_in_its_places() {
             // The demo's own processes and signals.
             "cli/src/pose.rs",
             "cli/src/commands/demo",
+            // A process that outlives the terminal of whoever started it.
+            "cli/src/commands/after_end.rs",
+            // A command that takes the place of this program.
+            "cli/src/commands/resume.rs",
             // Modes of files, and which file is at a path.
             "track/src/disk.rs",
         ],
@@ -163,6 +167,8 @@ fn nothing_is_signalled() {
         &[
             // Ends a pane host's listing command that does not answer: its own child.
             "core/src/command.rs",
+            // Ends what is run at the end of a session and takes too long: its own child.
+            "cli/src/commands/after_end.rs",
             // Ends the demo's own children.
             "cli/src/commands/demo",
         ],

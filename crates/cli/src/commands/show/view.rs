@@ -275,27 +275,3 @@ pub(super) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
         );
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::quoted;
-
-    #[test]
-    fn words_are_quoted_as_a_shell_wants_them() {
-        let home = Some(Path::new("/home/dev"));
-        for (word, expected) in [
-            ("codex", "codex"),
-            ("%3", "%3"),
-            ("/home/dev/src/shop", "~/src/shop"),
-            ("/home/dev", "~"),
-            ("/home/dev/a b", "'/home/dev/a b'"),
-            ("it's", "'it'\\''s'"),
-            ("", "''"),
-            ("$(rm)", "'$(rm)'"),
-        ] {
-            assert_eq!(quoted(word, home), expected);
-        }
-    }
-}
