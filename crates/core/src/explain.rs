@@ -117,7 +117,7 @@ pub fn sentence(verdict: Verdict) -> String {
         Verdict::Live(because, _) => live(because).to_owned(),
         Verdict::Exited(because) => exited(because).to_owned(),
         Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)) => format!(
-            "nothing claims it now, but process {pid} of that agent, of which no session is known, works in its directory"
+            "nothing claims it now, but process {pid} may serve it: no session of it is known, and it works in its directory or could not be looked into"
         ),
         Verdict::Unknown(because) => unknown(because).to_owned(),
     }

@@ -40,6 +40,7 @@ pub mod session;
 mod sqlite;
 pub mod transcript;
 pub mod trust;
+mod unseen;
 pub mod verdict;
 pub mod wire;
 

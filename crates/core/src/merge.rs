@@ -32,6 +32,8 @@ pub struct Parts {
     pub default_homes: HashSet<std::path::PathBuf>,
     /// Homes all of whose possible processes can be seen from here.
     pub fully_seen_homes: HashSet<std::path::PathBuf>,
+    /// Processes that may use a home and could not be looked into.
+    pub unseen: HashMap<std::path::PathBuf, Pid>,
     /// Where each directory really is, for comparing what agents wrote with
     /// what the kernel says.
     pub real_paths: HashMap<std::path::PathBuf, std::path::PathBuf>,

@@ -169,12 +169,16 @@ impl<'a> Observer<'a> {
             .as_ref()
             .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| cwd == claimed));
         let began = process.began_at_ms.clone().ok();
-        let has_newer_claim_to_other = self.claims_of.get(&process.pid).is_some_and(|claims| {
-            claims.iter().any(|(other, dated)| {
-                other.key.session != claim.key.session
-                    && dated.is_some_and(|dated| began.is_some_and(|began| dated > began))
-            })
-        });
+        let is_newer = |(other, dated): &(&Claim, Option<i64>)| {
+            other.key.session != claim.key.session
+                && dated.is_some_and(|dated| began.is_some_and(|began| dated > began))
+        };
+        // What a process serves beside another session takes nothing from it.
+        let has_newer_claim_to_other = claim.serving == Serving::One
+            && self
+                .claims_of
+                .get(&process.pid)
+                .is_some_and(|claims| claims.iter().any(is_newer));
         let program = Program {
             process: &process,
             details: &details,

@@ -18,6 +18,7 @@ use crate::problem::{Found, PROBLEMS_MAX, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
+use crate::unseen::who_may_use;
 use crate::verdict::Liveness;
 
 /// What one scan looks for.
@@ -95,9 +96,10 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     problems.extend(found.claims.iter().filter_map(distrust));
+    let unseen = who_may_use(machine, &asked, &processes);
     let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
     homes.extend(published.homes);
-    let mut merged = judge_and_merge(machine, found, &homes, &processes, &panes);
+    let mut merged = judge_and_merge(machine, found, &homes, (&processes, unseen), &panes);
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     hide_dismissed(&mut merged.sessions, &dismissals.take(&mut problems));
     let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
@@ -167,7 +169,7 @@ fn judge_and_merge(
     machine: &Machine,
     found: AgentScan,
     homes: &[Home],
-    processes: &[AgentProcess],
+    (processes, unseen): (&[AgentProcess], HashMap<PathBuf, Pid>),
     panes: &Panes,
 ) -> Merged {
     let AgentScan { claims, sketches } = found;
@@ -208,6 +210,7 @@ fn judge_and_merge(
         terminal_titles,
         default_homes,
         fully_seen_homes,
+        unseen,
         real_paths,
     })
 }

@@ -12,6 +12,7 @@ use crate::agents::{self, AgentProcess, PairingRule, Role};
 use crate::claim::{EvidenceKind, SessionKey};
 use crate::pairing::{Candidate, PairedBy, Pairs, Seeker, pair};
 use crate::session::Unattributed;
+use crate::unseen::is_refused;
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 
 /// Pairs what is left over, agent by agent, and returns the processes that
@@ -235,17 +236,50 @@ fn leave_open(draft: &mut Draft, process: &AgentProcess, rule: PairingRule) {
     }
 }
 
+/// A process of which nobody can say in which directory it works.
+#[derive(Debug)]
+struct Blind<'a>(&'a AgentProcess);
+
+impl Blind<'_> {
+    const fn pid(&self) -> Pid {
+        self.0.process.pid
+    }
+
+    fn may_serve(&self, key: &SessionKey) -> bool {
+        self.0.agent == key.agent && (self.0.homes.is_empty() || self.0.homes.contains(&key.home))
+    }
+}
+
+/// Processes whose directory was refused and whose session is at best inferred:
+/// each may have gone on to any session of its home.
+fn without_directory<'a>(drafts: &BTreeMap<SessionKey, Draft>, parts: &'a Parts) -> Vec<Blind<'a>> {
+    let is_sure = |process: &AgentProcess| {
+        let mut claims = drafts.values().flat_map(Draft::live_claims);
+        claims.any(|claim| {
+            claim.verdict.confidence() > Some(Confidence::Inferred)
+                && claim.process.as_ref().map(process_key) == Some(process_key(&process.process))
+        })
+    };
+    let processes = parts.processes.iter();
+    processes
+        .filter(|process| process.role == Role::Session && !process.process.is_exited)
+        .filter(|process| is_refused(&process.details.cwd) && !is_sure(process))
+        .map(Blind)
+        .collect()
+}
+
 /// Decides about sessions that no process was found for.
 ///
 /// A stale claim that is not exclusive, or no claim at all, leaves the session
 /// open while a process of that agent without a session works in its
-/// directory. Otherwise nobody is left who could serve it, provided that
+/// directory, or one that did not let itself be looked into may. Otherwise nobody is left who could serve it, provided that
 /// everybody who could is seen.
 pub(super) fn question_the_dead(
     drafts: &mut BTreeMap<SessionKey, Draft>,
     parts: &Parts,
     unattributed: &[Unattributed],
 ) {
+    let blind = without_directory(drafts, parts);
     for (key, draft) in drafts.iter_mut() {
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
@@ -274,9 +308,12 @@ pub(super) fn question_the_dead(
                 && (one.process.homes.is_empty() || one.process.homes.contains(&key.home))
                 && is_beside
         });
+        let may_serve = may_serve.map(|one| one.process.process.pid);
+        let may_serve = may_serve
+            .or_else(|| parts.unseen.get(&key.home).copied())
+            .or_else(|| blind.iter().find(|its| its.may_serve(key)).map(Blind::pid));
         match may_serve {
-            Some(one) => {
-                let pid = one.process.process.pid;
+            Some(pid) => {
                 draft.find_out(Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)), None);
             }
             None if draft.has_claims() => {}

@@ -154,9 +154,17 @@ pub struct World {
 impl World {
     /// Makes the world of a fixture folder.
     pub fn of_fixture(folder: &Path) -> Self {
+        Self::of_changed_fixture(folder, |_| {})
+    }
+
+    /// Makes the world of a fixture folder after a change to its `world.json`.
+    pub fn of_changed_fixture(folder: &Path, change: impl FnOnce(&mut Value)) -> Self {
         let text = std::fs::read_to_string(folder.join("world.json"))
             .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        let file: WorldFile = serde_json::from_str(&text)
+        let mut value: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}/world.json: {error}", folder.display()));
+        change(&mut value);
+        let file: WorldFile = serde_json::from_value(value)
             .unwrap_or_else(|error| panic!("{}/world.json: {error}", folder.display()));
         Self::new(file, &folder.join("home"))
     }

@@ -285,14 +285,11 @@ impl Scanning<'_> {
     fn opened_by(&self, session: &SessionDir, pid: Pid) -> Option<i64> {
         let (_, log) = self.logs.get(&pid)?;
         let opened_at_ms = self.open.get(&session.id)?.opened_at_ms?;
-        let server = self.servers().find(|server| server.process.pid == pid)?;
-        let began_at_ms = *server.process.began_at_ms.as_ref().ok()?;
         let is_by_another = session
             .locks
             .iter()
             .any(|lock| !self.holders_of(lock).is_empty());
-        (log.opened.contains(&session.id) && opened_at_ms >= began_at_ms && !is_by_another)
-            .then_some(opened_at_ms)
+        (log.opened.contains(&session.id) && !is_by_another).then_some(opened_at_ms)
     }
 
     /// It was open in a terminal and never closed, and no process has a lock of it.

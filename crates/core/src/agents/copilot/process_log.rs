@@ -152,14 +152,14 @@ fn event_on(line: &Line) -> Option<Event> {
     Some(Event::Started(version.to_owned()))
 }
 
-/// The process that a log's file name names, and when it began to log, in
-/// milliseconds since 1970.
-pub(super) fn process_in(name: &str) -> Option<(Pid, i64)> {
+/// The process that a log's file name names, after the milliseconds since 1970
+/// at which the log began.
+pub(super) fn process_in(name: &str) -> Option<Pid> {
     let stem = name.strip_prefix("process-")?.strip_suffix(".log")?;
     let (began, pid) = stem.split_once('-')?;
-    let began: i64 = began.parse().ok()?;
+    began.parse::<i64>().ok()?;
     let pid: i64 = pid.parse().ok()?;
-    Some((Pid::new(pid).ok()?, began))
+    Pid::new(pid).ok()
 }
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
     fn a_logs_name_names_its_process() {
         let pid = Pid::new(12_756).unwrap();
         let name = "process-1795821712691-12756.log";
-        assert_eq!(process_in(name), Some((pid, 1_795_821_712_691)));
+        assert_eq!(process_in(name), Some(pid));
         for other in [
             ".copilot-log.lock",
             "process-1-0.log",

@@ -22,8 +22,6 @@ use crate::transcript::TranscriptFile;
 const SESSIONS_MAX: usize = 500_000;
 /// How many logs of one home are listed.
 const LOGS_MAX: usize = 100_000;
-/// How much older than its process a log may look, in milliseconds.
-const LOG_SLACK_MS: i64 = 2_000;
 
 /// One home's scan while it grows.
 pub(super) struct Scanning<'a> {
@@ -106,15 +104,12 @@ impl<'a> Scanning<'a> {
         for (directory, processes) in by_directory {
             let names = self.names(&directory, LOGS_MAX);
             for name in names.texts() {
-                let Some((pid, logs_from_ms)) = process_log::process_in(name) else {
+                let Some(pid) = process_log::process_in(name) else {
                     continue;
                 };
-                // A process of earlier times may have had the same PID.
-                let is_its = processes.iter().any(|its| {
-                    let began = its.process.began_at_ms.as_ref();
-                    its.process.pid == pid
-                        && began.is_ok_and(|began| logs_from_ms >= began - LOG_SLACK_MS)
-                });
+                // A process of earlier times may have had the same PID: whoever
+                // has it open now tells, and no date, which moves with the clock.
+                let is_its = processes.iter().any(|its| its.process.pid == pid);
                 let path = directory.join(name);
                 if is_its && let Ok(facts) = facts(&path, Links::Refuse) {
                     let file = FileId {

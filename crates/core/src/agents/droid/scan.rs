@@ -24,6 +24,8 @@ use crate::transcript::TranscriptFile;
 const FOLDERS_MAX: usize = 20_000;
 /// How many entries of one folder are looked at.
 const ENTRIES_MAX: usize = 100_000;
+/// How much older than its process a file may look, in milliseconds: for rounding.
+const ROUNDING_MS: i64 = 250;
 /// The folder of asides, which are forks that nobody resumes.
 const ASIDES: &str = "btw";
 
@@ -195,7 +197,7 @@ impl Scanning<'_> {
     fn may_be_open(&self, folder: &str, id: &str, facts: &FileFacts) -> bool {
         let is_since = || {
             let since = self.since_ms.zip(facts.modified_ms);
-            since.is_some_and(|(began, modified)| modified >= began)
+            since.is_some_and(|(began, modified)| modified >= began.saturating_sub(ROUNDING_MS))
         };
         self.named.contains(id) || (self.folders.contains(folder) && is_since())
     }
@@ -252,6 +254,8 @@ impl Scanning<'_> {
             })
         };
         if sketch.parent.is_some() {
+            let is_anywhere = |its: &&AgentProcess| folder_of(its).is_none();
+            let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             self.claims
                 .extend(self.claim_of_ended(&sketch, &tail, may_be_open));
         } else if may_be_open {
@@ -265,7 +269,8 @@ impl Scanning<'_> {
     /// A sub-agent has ended once its last message has ended its turn, or
     /// nobody can have written to it who is there now.
     fn claim_of_ended(&self, sketch: &Sketch, tail: &Tail, may_be_open: bool) -> Option<Claim> {
-        let says = if !may_be_open {
+        // Without any process it ends as its parent does, which may be hidden.
+        let says = if !may_be_open && self.since_ms.is_some() {
             "nothing was written to it since a process of this agent began"
         } else if tail.phase == Some(Phase::Idle) {
             "its last message has ended its turn"
