@@ -16,6 +16,7 @@ mod processes;
 mod recovery;
 mod retention;
 mod rights;
+mod sandboxes;
 mod schema;
 mod shell_agent;
 mod sweep;
