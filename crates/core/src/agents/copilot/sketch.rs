@@ -52,7 +52,7 @@ impl Scanning<'_> {
             transcript: session.has_events.then(|| session.events()),
             published: self.published(session, last, &servers),
             pairing: PairingRule::Owner,
-            possible_owners: Some(self.possible_owners(session, shown)),
+            possible_owners: Some(self.possible_owners(session, last, shown)),
             is_orphan_when_stale: true,
             is_resumable: session.has_events,
             is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
@@ -82,14 +82,26 @@ impl Scanning<'_> {
     }
 
     /// A process that nothing else connects with a session may serve the one
-    /// that its arguments name; or, of an early version, one whose lock names it.
-    fn possible_owners(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> BTreeSet<Pid> {
+    /// that its arguments name; or, of an early version, one whose lock names it
+    /// and that was used since the process began. (The PID may be a reused one.)
+    fn possible_owners(
+        &self,
+        session: &SessionDir,
+        last: Option<&Last>,
+        shown: &BTreeMap<Pid, Shown>,
+    ) -> BTreeSet<Pid> {
+        let used_at_ms = last
+            .and_then(|last| last.at_ms)
+            .max(session.workspace.created_at_ms);
         let may_serve = |server: &&AgentProcess| {
             let shown = shown.get(&server.process.pid);
             let is_phantom = shown.is_some_and(|shown| shown.unused.contains(&session.id));
             let named = process::session_named_by(&server.program());
             let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
-            let has_bare_lock = |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid;
+            let began = server.process.began_at_ms.as_ref();
+            let is_used_since = used_at_ms.is_some_and(|at| began.is_ok_and(|began| at >= *began));
+            let has_bare_lock =
+                |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid && is_used_since;
             server.role == Role::Session
                 && !is_phantom
                 && (is_named || session.locks.iter().any(has_bare_lock))
