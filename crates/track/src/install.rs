@@ -64,6 +64,11 @@ pub struct Installed {
     pub missing: Vec<String>,
     /// The programs that hooks of ours run: this one, or a `whosup` elsewhere.
     pub programs: BTreeSet<String>,
+    /// How many hooks of these settings a person trusts in the agent; `None` for an
+    /// agent that runs them without.
+    pub trusted: Option<usize>,
+    /// When they were set, in milliseconds since 1970, where that was noted.
+    pub set_at_ms: Option<i64>,
 }
 
 /// The settings of one site, read.
@@ -174,7 +179,7 @@ pub fn plan_install(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>
         agent: site.adapter.profile().name,
         note,
         after: Some(after),
-        must_be_trusted: settings.hooks.must_be_trusted,
+        must_be_trusted: settings.hooks.trust.is_some(),
         inserted: places(&added),
         replaces_earlier,
         path: settings.path,
@@ -230,7 +235,7 @@ pub fn plan_uninstall(site: &HookSite<'_>, store: &Store) -> Result<Option<Chang
 /// # Errors
 ///
 /// [`TrackError`] if its settings can't be read or understood.
-pub fn installed(site: &HookSite<'_>) -> Result<Installed, TrackError> {
+pub fn installed(site: &HookSite<'_>, store: &Store) -> Result<Installed, TrackError> {
     let settings = Settings::read(site)?;
     let (form, events) = (settings.form, settings.hooks.events);
     let wrong = |error| settings.wrong(error);
@@ -239,7 +244,16 @@ pub fn installed(site: &HookSite<'_>) -> Result<Installed, TrackError> {
     let missing = events
         .iter()
         .filter(|event| !present.iter().any(|set| set == *event));
+    let trust = settings.hooks.trust.map(|trust| {
+        // What can't be read says that nobody trusts them.
+        let text = read(&site.home.join(trust.file)).ok().flatten();
+        (trust.count)(&text.unwrap_or_default(), &settings.path)
+    });
+    let note = note_of(store, site.adapter, &settings.path);
+    let note = whosup_core::sidecar::file::facts(&note, Links::Refuse);
     Ok(Installed {
+        trusted: trust,
+        set_at_ms: note.ok().and_then(|note| note.modified_ms),
         missing: missing.map(|event| (*event).to_owned()).collect(),
         present,
         programs,

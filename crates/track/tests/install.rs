@@ -78,7 +78,7 @@ impl World {
     }
 
     fn installed(&self) -> Installed {
-        installed(&self.site(&self.home(), PROGRAM)).unwrap()
+        installed(&self.site(&self.home(), PROGRAM), &self.store).unwrap()
     }
 
     /// Everything that is in the agent's home and in the configuration.

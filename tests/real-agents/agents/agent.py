@@ -71,6 +71,10 @@ class Agent:
     holds_several = False
     # Whether what is typed just after it has drawn its screen may be lost.
     loses_early_typing = False
+    # Whether whosup can set hooks in it.
+    has_hooks = True
+    # Whether its hooks tell that it asks for leave.
+    hooks_tell_questions = True
     # Whether its process goes with its pane.
     ends_with_pane = True
 
@@ -173,6 +177,9 @@ class Agent:
     def resumes_alike(self):
         """Tells whether the plain command that resumes a session runs the agent in this column's way."""
         return True
+
+    def trust_hooks(self, pane):
+        """Lets the agent run the hooks that were just set, where it asks."""
 
     def own_checks(self):
         """Returns checks that only this agent has, as (name, what it proves, function)."""

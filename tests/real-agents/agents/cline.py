@@ -22,6 +22,7 @@ class Cline(Agent):
 
     name = "cline"
     id = "cline"
+    has_hooks = False
     packages = (install.Package("cline", "3.0.65"),)
     confidences = ("proven", "consistent", "inferred")
     # It publishes no state: the transcript shows the prompt without its answer.

@@ -8,6 +8,7 @@ import os
 
 import install
 import processes
+import wait
 from agents.agent import Agent
 
 CONFIGURATION = """\
@@ -32,6 +33,8 @@ requires_openai_auth = false
 supports_websockets = false
 """
 LOCK_SUFFIX = ".lock"
+REVIEW = "Hooks need review"
+REVIEW_SECONDS = 60
 # Seen: 60 s after the last terminal program left, the daemon unloads a thread.
 LINGERS_SECONDS = 75
 
@@ -83,6 +86,16 @@ class Codex(Agent):
 
     def asks_permission(self, pane):
         return pane.shows("Would you like to run the following command?")
+
+    def trust_hooks(self, pane):
+        # It asks where hooks are new or changed; the answer is kept in its configuration.
+        def asks_or_is_ready():
+            return self.is_ready(pane) or pane.shows(REVIEW)
+        wait.until("the review of hooks", asks_or_is_ready, REVIEW_SECONDS, wait.SLOW_STEP_SECONDS)
+        if pane.shows(REVIEW):
+            pane.key("Down")
+            wait.until("the second answer", lambda: pane.shows("› 2. Trust all"), REVIEW_SECONDS, wait.SLOW_STEP_SECONDS)
+            pane.key("Enter")
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]

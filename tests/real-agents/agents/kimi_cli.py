@@ -36,6 +36,7 @@ class KimiCli(Agent):
 
     name = "kimi-cli"
     id = "kimi-cli"
+    hooks_tell_questions = False
     packages = (install.Package("kimi-cli", "1.50.0"),)
     confidences = ("consistent", "inferred")
     # It publishes no state: the transcript shows the prompt without its answer.

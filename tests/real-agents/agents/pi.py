@@ -21,6 +21,7 @@ class Pi(Agent):
 
     name = "pi"
     id = "pi"
+    has_hooks = False
     packages = (install.Package("@mariozechner/pi-coding-agent", "0.73.1"),)
     quit_command = "/quit"
     clear_command = "/new"

@@ -39,6 +39,7 @@ class Vibe(Agent):
 
     name = "vibe"
     id = "vibe"
+    hooks_tell_questions = False
     packages = (install.Package("mistral-vibe", "3.0.2"),)
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.

@@ -212,12 +212,13 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
     let records = read_records(store.root(), |_| true).found;
     for (adapter, home) in homes(app, agents)? {
         let agent = id_of(adapter);
-        let set = match installed(&HookSite {
+        let site = HookSite {
             adapter,
             home: &home.root,
             environment: app.world.machine().environment(),
             program: &program,
-        }) {
+        };
+        let set = match installed(&site, &store) {
             Ok(set) => set,
             Err(error) => {
                 say(
@@ -228,7 +229,10 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
             }
         };
         let words = match (set.present.len(), set.missing.len()) {
-            (0, _) => "not installed".to_owned(),
+            (0, _) => match set.programs.first() {
+                Some(program) => format!("installed for {}", text::visible(program)),
+                None => "not installed".to_owned(),
+            },
             (_, 0) => "installed".to_owned(),
             (_, _) => format!("installed in part: {} are missing", set.missing.join(", ")),
         };
@@ -242,14 +246,18 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
                 "now" => "last heard just now".to_owned(),
                 age => format!("last heard {age} ago"),
             },
-            None if adapter.hooks().is_some_and(|hooks| hooks.must_be_trusted) => {
-                "never heard: are they trusted in the agent?".to_owned()
-            }
             None => "never heard".to_owned(),
+        };
+        let is_set = !set.programs.is_empty();
+        let trusted = match (set.trusted.filter(|_| is_set), set.present.len()) {
+            (None, _) => "",
+            (Some(0), _) => ", not trusted in the agent",
+            (Some(trusted), all) if trusted < all => ", trusted in part in the agent",
+            (Some(_), _) => ", trusted",
         };
         writeln!(
             app.out,
-            "{agent}: {words}, {heard} ({})",
+            "{agent}: {words}{trusted}, {heard} ({})",
             shown(app, &set.path)
         )?;
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shell_agent::{ShellAgent, event, file_of, record_of};
-use super::world::World;
+use super::world::{World, copy_program, said};
 
 #[test]
 fn a_session_of_another_host_is_stale_until_a_person_ends_it() {
@@ -114,4 +114,185 @@ fn doctor_names_what_is_broken_with_what_to_do() {
         "{}",
         said.out
     );
+}
+
+/// A record as hooks of Claude Code leave it.
+fn write_record(world: &World, session: &str, change: &Value) {
+    let mut record = json!({
+        "schema_version": 1,
+        "agent": "claude-code",
+        "session_id": session,
+        "home": world.home().join(".claude"),
+        "phase": "working",
+        "last_event_at": "2026-01-01T00:00:00.000Z",
+    });
+    let fields = record.as_object_mut().unwrap();
+    fields.extend(change.as_object().unwrap().clone());
+    let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
+    world.write(&name, record.to_string());
+}
+
+#[test]
+fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
+    let world = World::new();
+    world.write(".local/state/whosup/sessions/claude-code/x.json", "{");
+    world.write(".claude/settings.json", "{}");
+    assert_eq!(world.run(["hooks", "install", "--yes"]).status, 0);
+    let settings = world.home().join(".claude/settings.json");
+    let whole = std::fs::read_to_string(&settings).unwrap();
+    let damaged = whole.replacen("\"Stop\"", "\"Stopped\"", 1);
+    std::fs::write(&settings, &damaged).unwrap();
+
+    let said = world.run(["doctor"]);
+    let marked: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("* "))
+        .collect();
+    let expected = ["* hooks of claude-code are set in part: Stop are missing"];
+    assert_eq!(marked, expected, "{}", said.out);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), damaged);
+
+    let said = world.run(["doctor", "--fix"]);
+    assert_eq!(said.out.matches("  fixed\n").count(), 1, "{}", said.out);
+    // The record that makes no sense is left to a person.
+    assert_eq!(said.status, 1, "{}", said.out);
+    let record = world
+        .home()
+        .join(".local/state/whosup/sessions/claude-code/x.json");
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), "{");
+    assert!(
+        std::fs::read_to_string(&settings)
+            .unwrap()
+            .contains("\"Stop\"")
+    );
+    let said = world.run(["doctor"]);
+    assert!(!said.out.contains("set in part"), "{}", said.out);
+}
+
+#[test]
+fn hooks_that_run_a_program_that_is_gone_or_older_are_told_and_set_anew() {
+    let world = World::new();
+    world.write(".claude/settings.json", "{}\n");
+    let elsewhere = world.root().join("opt/bin/whosup");
+    std::fs::create_dir_all(elsewhere.parent().unwrap()).unwrap();
+    copy_program(crate::world::WHOSUP, &elsewhere);
+    let mut install = assert_cmd::Command::new(&elsewhere);
+    install
+        .args(["hooks", "install", "--yes"])
+        .env_clear()
+        .env("HOME", world.home())
+        .current_dir(world.work_dir());
+    assert_eq!(said(&mut install).status, 0);
+    let path = elsewhere.display();
+    let answer = world.run(["hooks", "status"]);
+    let installed = format!("claude-code: installed for {path}, never heard");
+    assert!(answer.out.starts_with(&installed), "{}", answer.out);
+    // It is as good as this one.
+    let answer = world.run(["doctor"]);
+    assert!(!answer.out.contains("hooks of"), "{}", answer.out);
+
+    std::fs::remove_file(&elsewhere).unwrap();
+    let answer = world.run(["doctor"]);
+    let gone = format!("* hooks of claude-code run `{path}`, which is not there\n");
+    assert!(answer.out.contains(&gone), "{}", answer.out);
+
+    let older = "#!/bin/sh\necho whosup 0.0.1\n";
+    std::fs::write(&elsewhere, older).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&elsewhere, mode).unwrap();
+    let answer = world.run(["doctor"]);
+    let told = format!("* hooks of claude-code run `{path}`, which is older: 0.0.1 and not");
+    assert!(answer.out.contains(&told), "{}", answer.out);
+
+    let answer = world.run(["doctor", "--fix"]);
+    assert!(answer.out.contains("  fixed\n"), "{}", answer.out);
+    let settings = world.home().join(".claude/settings.json");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    assert!(!text.contains(&path.to_string()), "{text}");
+    assert!(world.run(["hooks", "status"]).out.contains(": installed, "));
+    assert_eq!(world.run(["hooks", "uninstall", "--yes"]).status, 0);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), "{}\n");
+}
+
+#[test]
+fn hooks_that_nobody_trusts_or_that_are_silent_are_told() {
+    let world = World::new();
+    world.write(".codex/config.toml", "model = \"gpt-5\"\n");
+    world.write(".claude/settings.json", "{}");
+    assert_eq!(world.run(["hooks", "install", "--yes"]).status, 0);
+    let answer = world.run(["doctor"]);
+    let untrusted = "hooks of codex are set, and nothing was heard of them since: \
+                     nobody has trusted them in Codex\n";
+    assert!(answer.out.contains(untrusted), "{}", answer.out);
+    assert!(
+        !answer.out.contains("hooks of claude-code"),
+        "{}",
+        answer.out
+    );
+    assert!(
+        world
+            .run(["hooks", "status"])
+            .out
+            .contains("codex: installed, not trusted")
+    );
+
+    // Claude Code is used, long after its hooks were set.
+    let note = world.home().join(".local/state/whosup/hooks");
+    let note = std::fs::read_dir(note)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    for note in note {
+        let file = std::fs::File::options().write(true).open(note).unwrap();
+        let day = std::time::Duration::from_secs(24 * 60 * 60);
+        file.set_modified(std::time::SystemTime::now() - day)
+            .unwrap();
+    }
+    let agent = world.pose_as_claude();
+    world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
+    let answer = world.run(["doctor"]);
+    let silent = "hooks of claude-code are set, and nothing was heard of them since\n";
+    assert!(answer.out.contains(silent), "{}", answer.out);
+}
+
+#[test]
+fn a_session_that_works_and_makes_no_progress_is_stalled() {
+    let world = World::new();
+    let agent = ShellAgent::start(&world);
+    let host = world.run(["list", "--json"]).json()["host"].clone();
+    let owner = json!({
+        "pid": agent.pid(), "start_stamp": agent.start_stamp(), "start_stamp_kind": "linux-ticks",
+        "hostname": host["hostname"], "boot_id": host["boot_id"],
+        "pid_namespace": host["pid_namespace"],
+    });
+    write_record(&world, &world.s1, &json!({ "owner": owner }));
+    let answer = world.run(["doctor"]);
+    let told = format!("claude-code session {} is stalled", world.s1);
+    assert!(answer.out.contains(&told), "{}{}", answer.out, answer.err);
+    assert_eq!(answer.status, 1);
+}
+
+#[test]
+fn two_live_owners_are_told() {
+    let world = World::new();
+    let (one, two) = (world.pose_as_claude(), world.pose_as_claude());
+    for agent in [&one, &two] {
+        world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
+    }
+    let answer = world.run(["doctor"]);
+    let told = format!(
+        "claude-code session {} is claimed by several live processes",
+        world.s1
+    );
+    assert!(answer.out.contains(&told), "{}", answer.out);
+}
+
+#[test]
+fn records_of_tomorrow_are_told() {
+    let world = World::new();
+    let later = json!({ "phase": "idle", "last_event_at": "2100-01-01T00:00:00.000Z" });
+    write_record(&world, &world.s1, &later);
+    let answer = world.run(["doctor"]);
+    let told = "1 session record is dated later than now";
+    assert!(answer.out.contains(told), "{}", answer.out);
 }

@@ -23,8 +23,17 @@ pub struct Hooks {
     pub settings: &'static [SettingsFile],
     /// The events that are asked for, by the agent's names.
     pub events: &'static [&'static str],
-    /// A person has to trust them in the agent before they run.
-    pub must_be_trusted: bool,
+    /// Where the agent keeps which hooks a person trusts, if it runs no others.
+    pub trust: Option<HookTrust>,
+}
+
+/// Where an agent keeps which hooks a person trusts.
+#[derive(Debug, Clone, Copy)]
+pub struct HookTrust {
+    /// The file, below the agent's home.
+    pub file: &'static str,
+    /// How many hooks of some settings are trusted, by that file's text.
+    pub count: fn(&str, &Path) -> usize,
 }
 
 /// A file that hooks may be set in.

@@ -31,7 +31,7 @@ pub use adapter::{
     Message, MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
-pub use hooks::{HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace};
+pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 
 /// Every agent that has an adapter, in the order of `whosup agents`.
 pub const AGENTS: &[&dyn Adapter] = &[

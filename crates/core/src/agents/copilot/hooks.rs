@@ -47,7 +47,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         form: SettingsForm::OwnFile(file),
     }],
     events: EVENTS,
-    must_be_trusted: false,
+    trust: None,
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

@@ -35,5 +35,5 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Stop",
         "SessionEnd",
     ],
-    must_be_trusted: false,
+    trust: None,
 };

@@ -30,7 +30,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "AfterAgent",
         "SessionEnd",
     ],
-    must_be_trusted: false,
+    trust: None,
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

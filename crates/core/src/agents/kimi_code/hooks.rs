@@ -33,7 +33,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Interrupt",
         "SessionEnd",
     ],
-    must_be_trusted: false,
+    trust: None,
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

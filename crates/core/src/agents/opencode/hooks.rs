@@ -40,7 +40,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "Stop",
         "SessionEnd",
     ],
-    must_be_trusted: false,
+    trust: None,
 };
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {

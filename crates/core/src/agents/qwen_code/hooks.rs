@@ -34,5 +34,5 @@ pub(super) static HOOKS: Hooks = Hooks {
         "StopFailure",
         "SessionEnd",
     ],
-    must_be_trusted: false,
+    trust: None,
 };

@@ -20,7 +20,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         form: SettingsForm::NamedTomlTables,
     }],
     events: &["pre_tool", "post_tool", "post_agent"],
-    must_be_trusted: false,
+    trust: None,
 };
 
 fn meaning(name: &str, _: &HookPayload<'_>) -> Result<EventKind, HookError> {

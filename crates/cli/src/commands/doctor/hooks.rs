@@ -1,0 +1,183 @@
+//! What is wrong with hooks.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
+use whosup_core::record::StoredRecord;
+use whosup_core::session::Session;
+use whosup_track::{HookSite, Installed, Store, installed};
+
+use super::finding::{Finding, Remedy};
+use crate::app::App;
+use crate::text;
+
+/// How long after hooks were set an agent that was started before may be silent,
+/// in milliseconds.
+const STARTED_BEFORE_MS: i64 = 60 * 60 * 1_000;
+/// This program's version.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Hooks that are set in part, run a program that is gone or older, or are silent.
+pub(super) fn findings(
+    app: &App<'_>,
+    sessions: &[Session],
+    records: &[StoredRecord],
+) -> anyhow::Result<Vec<Finding>> {
+    let machine = app.world.machine();
+    let store = Store::of(machine.environment())?;
+    let program = std::env::current_exe()?;
+    let mut findings = Vec::new();
+    for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {
+        for home in app.world.homes_of(adapter, &[])? {
+            let site = HookSite {
+                adapter,
+                home: &home.root,
+                environment: machine.environment(),
+                program: &program,
+            };
+            let set = match installed(&site, &store) {
+                Ok(set) => set,
+                Err(error) => {
+                    findings.push(Finding::new(error.to_string(), "correct that file"));
+                    continue;
+                }
+            };
+            findings.extend(of_settings(app, adapter, &home, &set, &program));
+            findings.extend(of_silence(adapter, &home, &set, sessions, records));
+        }
+    }
+    Ok(findings)
+}
+
+fn of_settings(
+    app: &App<'_>,
+    adapter: &'static dyn Adapter,
+    home: &Home,
+    set: &Installed,
+    own: &Path,
+) -> Vec<Finding> {
+    let agent = id_of(adapter);
+    let command = format!("whosup hooks install {agent}");
+    let remedy = || Remedy::SetHooks {
+        adapter,
+        home: home.root.clone(),
+    };
+    let mut findings = Vec::new();
+    if !set.present.is_empty() && !set.missing.is_empty() {
+        let missing = set.missing.join(", ");
+        let what = format!("hooks of {agent} are set in part: {missing} are missing");
+        findings.push(Finding::new(what, &command).with(remedy()));
+    }
+    for program in &set.programs {
+        let wrong = match condition_of(app, program, own) {
+            Ok(()) => continue,
+            Err(wrong) => wrong,
+        };
+        let what = format!(
+            "hooks of {agent} run `{}`, which {wrong}",
+            text::visible(program)
+        );
+        findings.push(Finding::new(what, &command).with(remedy()));
+    }
+    findings
+}
+
+/// Says what is wrong with the program that hooks run.
+fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> {
+    let path = Path::new(program);
+    let is_own = |path: &Path| path.canonicalize().ok() == own.canonicalize().ok();
+    if path.is_absolute() && !path.is_file() {
+        return Err("is not there".to_owned());
+    }
+    if path.is_absolute() && is_own(path) {
+        return Ok(());
+    }
+    let commands = app.world.machine().commands();
+    let arguments = [OsString::from("--version")];
+    let output = commands.run(program, &arguments, commands.deadline());
+    let output = output.map_err(|error| format!("does not answer: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = said.trim().strip_prefix("whosup ").map(str::to_owned);
+    match version {
+        None => Err("is no whosup".to_owned()),
+        Some(version) if is_older(&version, VERSION) => Err(format!(
+            "is older: {} and not {VERSION}",
+            text::one_line(&version)
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Tells whether a version comes before another one; what is no version does not.
+fn is_older(version: &str, than: &str) -> bool {
+    let numbers = |text: &str| -> Option<Vec<u64>> {
+        let numbers = text.split(['-', '+']).next()?.split('.');
+        numbers.map(|number| number.parse().ok()).collect()
+    };
+    match (numbers(version), numbers(than)) {
+        (Some(version), Some(than)) => version < than,
+        _ => false,
+    }
+}
+
+/// Hooks that were set, and of which nothing was heard though the agent was used.
+fn of_silence(
+    adapter: &'static dyn Adapter,
+    home: &Home,
+    set: &Installed,
+    sessions: &[Session],
+    records: &[StoredRecord],
+) -> Option<Finding> {
+    let agent = id_of(adapter);
+    if set.present.is_empty() {
+        return None;
+    }
+    let heard = records
+        .iter()
+        .filter(|stored| stored.record.agent == agent && stored.record.home == home.root)
+        .map(|stored| stored.record.last_event_at_ms)
+        .max();
+    let is_untrusted = set.trusted == Some(0);
+    let since = set.set_at_ms?;
+    let is_heard = heard.is_some_and(|at_ms| at_ms >= since);
+    let used = sessions
+        .iter()
+        .filter(|one| one.key.agent == agent && one.key.home == home.root)
+        .filter_map(Session::last_activity_at_ms)
+        .max();
+    // A process that was started before may not have read them.
+    let is_used = used.is_some_and(|at_ms| at_ms.saturating_sub(since) > STARTED_BEFORE_MS);
+    if is_heard || !(is_used || is_untrusted) {
+        return None;
+    }
+    let what = format!("hooks of {agent} are set, and nothing was heard of them since");
+    Some(if is_untrusted {
+        Finding::new(
+            format!(
+                "{what}: nobody has trusted them in {}",
+                adapter.profile().name
+            ),
+            "start it, and trust the hooks that it asks about",
+        )
+    } else {
+        Finding::new(
+            what,
+            format!(
+                "whosup hooks status {agent}, then start it anew; what went wrong is in ~/.local/state/whosup/hook.log"
+            ),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_older;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert!(is_older("0.9.0", "0.10.0") && is_older("1.2.3", "1.2.4-dev"));
+        assert!(!is_older("0.10.0", "0.9.9") && !is_older("1.0.0", "1.0.0"));
+        assert!(!is_older("unknown", "1.0.0"));
+    }
+}

@@ -1,0 +1,95 @@
+//! What is wrong with this computer, as far as it keeps whosup from telling.
+
+use std::path::Path;
+
+use whosup_core::machine::Machine;
+
+use super::finding::Finding;
+
+/// Where Linux says how much may be watched.
+const LIMITS: &str = "/proc/sys/fs/inotify";
+/// How many watches are few: an agent's home with some thousand sessions has more.
+const WATCHES_MIN: u64 = 8_192;
+/// How many instances are few: editors and agents take some each.
+const INSTANCES_MIN: u64 = 128;
+/// Before this, in milliseconds since 1970, no clock of today is right: 2020.
+const CLOCK_MIN_MS: i64 = 1_577_836_800_000;
+
+/// What keeps processes from being seen or told apart.
+pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
+    let mut findings = of_process_table(machine);
+    findings.extend(of_identity(machine));
+    if machine.now_ms() < CLOCK_MIN_MS {
+        findings.push(Finding::new(
+            "the clock is years behind: claims can't be dated",
+            "timedatectl set-ntp true",
+        ));
+    }
+    for (name, minimum) in [
+        ("max_user_watches", WATCHES_MIN),
+        ("max_user_instances", INSTANCES_MIN),
+    ] {
+        let text = std::fs::read_to_string(Path::new(LIMITS).join(name));
+        findings.extend(of_limit(name, &text.unwrap_or_default(), minimum));
+    }
+    findings
+}
+
+fn of_process_table(machine: &Machine) -> Vec<Finding> {
+    let table = machine.table();
+    let unusable = table.processes().err().map(|error| {
+        Finding::new(
+            format!("no process can be looked at: {error}"),
+            "mount /proc for this PID namespace: mount -t proc proc /proc",
+        )
+    });
+    let hidden = matches!(table.view().is_everything_shown, Ok(false)).then(|| {
+        Finding::new(
+            "processes of other users are hidden, so their sessions stay unknown",
+            "mount /proc without `hidepid`, or run this as root",
+        )
+    });
+    unusable.into_iter().chain(hidden).collect()
+}
+
+/// Without these no record can be compared with a process, and none is ended.
+fn of_identity(machine: &Machine) -> Vec<Finding> {
+    let scope = machine.table().scope();
+    let unknown = [
+        ("host name", scope.host.as_ref().err()),
+        ("boot", scope.boot.as_ref().err()),
+        ("PID namespace", scope.pid_namespace.as_ref().err()),
+    ];
+    let finding = |(what, error): (&str, Option<&_>)| {
+        let error: &whosup_core::process::Absent = error?;
+        Some(Finding::new(
+            format!("cannot tell the {what}: {error}; no session is ended by a sweep"),
+            "run this where /proc can be read: mount -t proc proc /proc",
+        ))
+    };
+    unknown.into_iter().filter_map(finding).collect()
+}
+
+fn of_limit(name: &str, text: &str, minimum: u64) -> Option<Finding> {
+    let limit: u64 = text.trim().parse().ok()?;
+    (limit < minimum).then(|| {
+        Finding::new(
+            format!("few files can be watched: fs.inotify.{name} is {limit}"),
+            format!("sysctl -w fs.inotify.{name}={minimum}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_limit;
+
+    #[test]
+    fn a_low_limit_is_told_with_the_command_that_raises_it() {
+        let finding = of_limit("max_user_watches", "1024\n", 8_192).unwrap();
+        assert!(finding.what.ends_with("max_user_watches is 1024"));
+        assert_eq!(finding.fix, "sysctl -w fs.inotify.max_user_watches=8192");
+        assert!(of_limit("max_user_watches", "8192\n", 8_192).is_none());
+        assert!(of_limit("max_user_watches", "", 8_192).is_none());
+    }
+}

@@ -1,0 +1,66 @@
+//! What is wrong with session records, and with what else could not be read.
+
+use whosup_core::problem::Problem;
+use whosup_core::record::StoredRecord;
+use whosup_track::{Kept, SweepReport};
+
+use super::finding::Finding;
+use crate::text;
+
+/// How many problems are told one by one.
+const PROBLEMS_TOLD_MAX: usize = 10;
+/// How far ahead of the clock a record may be dated, in milliseconds.
+const AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// What the sweep could not end, and what it could not use.
+pub(super) fn of_sweep(report: &SweepReport) -> Vec<Finding> {
+    let kept = report.kept.iter().map(|kept| {
+        let Kept {
+            agent,
+            session,
+            because,
+        } = kept;
+        Finding::new(
+            format!("{agent} session {session} has exited and is not ended: {because}"),
+            format!(
+                "whosup why {agent}:{session}, and if you know better, whosup end {agent}:{session}"
+            ),
+        )
+    });
+    let problems = report.problems.iter().map(|problem| {
+        let fix = match &problem.path {
+            Some(path) => format!(
+                "look at it, and if it is of no use: rm {}",
+                crate::shell::quoted(&path.to_string_lossy())
+            ),
+            None => "look at the files in ~/.local/state/whosup".to_owned(),
+        };
+        Finding::new(format!("cannot use a session record: {problem}"), fix)
+    });
+    kept.chain(problems).collect()
+}
+
+/// Records that are dated later than now: the clock was set back since.
+pub(super) fn of_dates(records: &[StoredRecord], now_ms: i64) -> Option<Finding> {
+    let latest = now_ms.saturating_add(AHEAD_MS_MAX);
+    let is_ahead = |stored: &&StoredRecord| stored.record.last_event_at_ms > latest;
+    let ahead = records.iter().filter(is_ahead).count();
+    (ahead > 0).then(|| {
+        let records = text::count(ahead, "session record is", "session records are");
+        Finding::new(
+            format!("{records} dated later than now: the clock was set back, or is wrong"),
+            "timedatectl status, and set the clock if it is wrong",
+        )
+    })
+}
+
+/// What a look could not read.
+pub(super) fn of_look(problems: &[Problem]) -> Vec<Finding> {
+    let told = problems.iter().take(PROBLEMS_TOLD_MAX).map(|problem| {
+        Finding::new(
+            format!("cannot read everything: {problem}"),
+            "look at that file; `whosup list --problems` has all of them",
+        )
+    });
+    told.collect()
+}

@@ -1,0 +1,172 @@
+//! What is wrong with sessions.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use whosup_core::claim::{EvidenceKind, SessionKey};
+use whosup_core::phase::Phase;
+use whosup_core::process::Pid;
+use whosup_core::record::StoredRecord;
+use whosup_core::session::{JudgedEvidence, Session};
+use whosup_core::verdict::{Liveness, UnknownBecause, Verdict};
+
+use super::finding::Finding;
+use crate::column::pane_words;
+use crate::condition::{SILENT_MS, is_silent, is_stale};
+use crate::text;
+
+/// What is wrong with each session, and with several together.
+pub(super) fn findings(
+    sessions: &[Session],
+    records: &[StoredRecord],
+    now_ms: i64,
+) -> Vec<Finding> {
+    let hosts = hosts(records);
+    let alone = sessions
+        .iter()
+        .flat_map(|one| of_session(one, &hosts, now_ms));
+    alone.chain(conflicts(sessions)).collect()
+}
+
+/// The host that each session's record names.
+fn hosts(records: &[StoredRecord]) -> HashMap<SessionKey, String> {
+    let host = |stored: &StoredRecord| {
+        let key = SessionKey {
+            agent: stored.record.agent.clone(),
+            session: stored.record.session.clone(),
+            home: stored.record.home.clone(),
+        };
+        Some((key, stored.record.owner.as_ref()?.host.clone()?))
+    };
+    records.iter().filter_map(host).collect()
+}
+
+fn of_session(session: &Session, hosts: &HashMap<SessionKey, String>, now_ms: i64) -> Vec<Finding> {
+    let id = id_of(session);
+    let name = name_of(session);
+    let why = format!("whosup why {id}");
+    let mut findings = Vec::new();
+    if !session.other_live_pids.is_empty() {
+        let owner = session.owner.iter().map(|owner| owner.pid);
+        let pids = owner.chain(session.other_live_pids.iter().copied());
+        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+        findings.push(Finding::new(
+            format!(
+                "{name} is claimed by several live processes: {}",
+                pids.join(", ")
+            ),
+            format!("{why}, then quit all but one of them"),
+        ));
+    }
+    let last_ms = session.last_activity_at_ms();
+    let makes_no_progress = last_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) > SILENT_MS);
+    match (session.liveness(), session.phase()) {
+        (Liveness::Live, Some(Phase::Working)) if makes_no_progress => {
+            let age = text::age(now_ms, last_ms.unwrap_or(now_ms));
+            findings.push(Finding::new(
+                format!("{name} is stalled: it works, and nothing has happened for {age}"),
+                format!("whosup show {id} --tail 5, then look at its terminal"),
+            ));
+        }
+        // The sweep ends nothing of which this host can't be sure.
+        (Liveness::Exited, phase)
+            if has_record(session) && phase != Some(Phase::Ended) && is_silent(session, now_ms) =>
+        {
+            findings.push(Finding::new(
+                format!(
+                    "{name} has exited ({}) and is not ended: its record says too little to end it",
+                    session.verdict.reason()
+                ),
+                format!("{why}, then whosup end {id}"),
+            ));
+        }
+        (Liveness::Unknown, _) if is_stale(session, now_ms) => {
+            findings.push(stale(session, hosts.get(&session.key), now_ms));
+        }
+        _ => {}
+    }
+    findings
+}
+
+/// One that nobody can tell of, and that has been silent long.
+fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
+    let id = id_of(session);
+    let age = text::age(now_ms, session.last_heard_of_ms().unwrap_or(now_ms));
+    let what = format!(
+        "{} is stale: unknown ({}), and silent for {age}",
+        name_of(session),
+        session.verdict.reason()
+    );
+    let is_elsewhere = matches!(
+        session.verdict,
+        Verdict::Unknown(UnknownBecause::OtherHost | UnknownBecause::OtherPidNamespace)
+    );
+    let fix = match host.filter(|_| is_elsewhere) {
+        Some(host) => format!(
+            "if that host is gone, whosup sweep --forget-host {}; for this session alone, whosup end {id}",
+            crate::shell::quoted(host)
+        ),
+        None => format!("whosup why {id}, and if you know that it is gone, whosup end {id}"),
+    };
+    Finding::new(what, fix)
+}
+
+/// Two live sessions that can't both be what they are taken for.
+fn conflicts(sessions: &[Session]) -> Vec<Finding> {
+    let mut of_process: BTreeMap<Pid, Vec<&Session>> = BTreeMap::new();
+    let mut of_pane: BTreeMap<(PathBuf, Option<Pid>, String), Vec<&Session>> = BTreeMap::new();
+    let is_of_its_own = |one: &&Session| {
+        one.liveness() == Liveness::Live && one.sketch.parent.is_none() && !one.is_owner_shared
+    };
+    for session in sessions.iter().filter(is_of_its_own) {
+        if let Some(owner) = &session.owner {
+            of_process.entry(owner.pid).or_default().push(session);
+        }
+        if let Some(pane) = &session.pane {
+            let server = &pane.server;
+            let key = (server.socket.clone(), server.pid, pane.pane.clone());
+            of_pane.entry(key).or_default().push(session);
+        }
+    }
+    let fix = |sessions: &[&Session]| {
+        let commands = sessions
+            .iter()
+            .map(|one| format!("whosup why {}", id_of(one)));
+        commands.collect::<Vec<_>>().join(" and ")
+    };
+    let names = |sessions: &[&Session]| {
+        let names = sessions.iter().map(|one| name_of(one));
+        names.collect::<Vec<_>>().join(" and ")
+    };
+    let mut findings = Vec::new();
+    for (pid, sessions) in of_process.iter().filter(|(_, sessions)| sessions.len() > 1) {
+        let what = format!("process {pid} is claimed for {}", names(sessions));
+        findings.push(Finding::new(what, fix(sessions)));
+    }
+    for sessions in of_pane.values().filter(|sessions| {
+        let owners = sessions
+            .iter()
+            .map(|one| one.owner.as_ref().map(|owner| owner.pid));
+        owners.collect::<std::collections::BTreeSet<_>>().len() > 1
+    }) {
+        let pane = sessions.iter().find_map(|one| one.pane.as_ref());
+        let pane = pane.map(pane_words).unwrap_or_default();
+        let what = format!("{} are both in the pane {pane}", names(sessions));
+        findings.push(Finding::new(what, fix(sessions)));
+    }
+    findings
+}
+
+/// A hook told of it, and its process is not one that went on to another session.
+fn has_record(session: &Session) -> bool {
+    let is_record = |judged: &JudgedEvidence| judged.evidence.kind == EvidenceKind::Record;
+    session.superseded_by.is_none() && session.evidence.iter().any(is_record)
+}
+
+fn id_of(session: &Session) -> String {
+    format!("{}:{}", session.key.agent, session.key.session)
+}
+
+fn name_of(session: &Session) -> String {
+    format!("{} session {}", session.key.agent, session.key.session)
+}
