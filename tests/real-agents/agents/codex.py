@@ -35,6 +35,7 @@ supports_websockets = false
 LOCK_SUFFIX = ".lock"
 REVIEW = "Hooks need review"
 REVIEW_SECONDS = 60
+KEY_STEP_SECONDS = 0.5
 # Seen: 60 s after the last terminal program left, the daemon unloads a thread.
 LINGERS_SECONDS = 75
 
@@ -93,9 +94,14 @@ class Codex(Agent):
             return self.is_ready(pane) or pane.shows(REVIEW)
         wait.until("the review of hooks", asks_or_is_ready, REVIEW_SECONDS, wait.SLOW_STEP_SECONDS)
         if pane.shows(REVIEW):
-            pane.key("Down")
-            wait.until("the second answer", lambda: pane.shows("› 2. Trust all"), REVIEW_SECONDS, wait.SLOW_STEP_SECONDS)
+            wait.until("the second answer", lambda: self._chose_second(pane), REVIEW_SECONDS, KEY_STEP_SECONDS)
             pane.key("Enter")
+
+    def _chose_second(self, pane):
+        """Moves to the second answer; a key pressed as the screen is drawn may be lost."""
+        if pane.shows("› 1. Review hooks"):
+            pane.key("Down")
+        return pane.shows("› 2. Trust all")
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]
