@@ -15,6 +15,9 @@ use crate::{SIDECAR_BYTES_MAX, Sidecar, parse_sidecar};
 
 /// What stands between a session's id and the digits of a sibling claim.
 const SIBLING: &str = ".claim-";
+/// How much of a session's id is in the name of a sibling, in bytes. With the
+/// rest that makes 143, the longest name on eCryptfs (claude-code#59726).
+const SIBLING_ID_BYTES_MAX: usize = 107;
 /// How often a file is looked at that changes meanwhile.
 const TAKES_MAX: usize = 8;
 /// How often a sibling's name is made up that is taken already.
@@ -116,7 +119,22 @@ fn own(path: PathBuf, bytes: Vec<u8>) -> Written {
 }
 
 fn sibling_name(session: &Session) -> String {
-    format!("{}{SIBLING}{}{SUFFIX}", session.id, disk::made_up_digits())
+    let digits = disk::made_up_digits();
+    format!("{}{SIBLING}{digits}{SUFFIX}", sibling_stem(session))
+}
+
+/// What the names of a session's siblings begin with. Readers go by what a file
+/// says, so that a cut id is as good as a whole one.
+fn sibling_stem(session: &Session) -> &str {
+    let id = session.id.as_str();
+    let cut = (0..=SIBLING_ID_BYTES_MAX)
+        .rev()
+        .find_map(|end| id.get(..end));
+    if id.len() <= SIBLING_ID_BYTES_MAX {
+        id
+    } else {
+        cut.unwrap_or(id)
+    }
 }
 
 fn what_is_there(path: &Path, session: &Session, identity: &Identity) -> There {
@@ -224,7 +242,7 @@ pub(super) fn clear_left_overs(written: &Written, session: &Session) {
 }
 
 fn is_sibling_of(name: &str, session: &Session) -> bool {
-    name.strip_prefix(session.id.as_str())
+    name.strip_prefix(sibling_stem(session))
         .and_then(|rest| rest.strip_prefix(SIBLING))
         .and_then(|rest| rest.strip_suffix(SUFFIX))
         .is_some_and(|digits| {

@@ -201,3 +201,27 @@ fn a_file_that_somebody_removed_is_written_again() {
     std::fs::remove_dir_all(world.place()).unwrap();
     owner.release().unwrap();
 }
+
+/// Names were longer than a file system allows (claude-code#59726, pi#9836):
+/// 143 bytes on eCryptfs.
+#[test]
+fn names_of_the_longest_session_are_short_enough_for_every_file_system() {
+    const NAME_BYTES_MAX: usize = 143;
+    let world = World::new();
+    for id in ["x".repeat(128), "\u{e9}".repeat(64)] {
+        let (mut first, mut second) = (world.driver(), world.driver());
+        first.must(&format!("start {id}"));
+        second.must(&format!("start {id}"));
+        let names = world.names();
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert!(
+            names.iter().all(|name| name.len() <= NAME_BYTES_MAX),
+            "{names:?}"
+        );
+        second.must("release");
+        first.must("release");
+        assert!(world.names().is_empty());
+        first.end();
+        second.end();
+    }
+}
