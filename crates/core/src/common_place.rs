@@ -4,8 +4,8 @@
 //!
 //! Each file is a sidecar ([`whosup_sidecar`]). It is named after the session
 //! that it is about; while another live process owns that file, a sibling claim
-//! `SESSION.claim-HEX.runtime.json` stands beside it. Names that begin with a
-//! dot are files that somebody is still writing.
+//! `SESSION.claim-HEX.runtime.json` stands beside it. Other names that begin with
+//! a dot are files that somebody is still writing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ pub fn scan_common_place(
             Some(&place.agent),
             &mut found.problems,
         );
-        for name in names.iter().filter(|name| !name.starts_with('.')) {
+        for name in names.iter().filter(|name| !is_being_written(name)) {
             place.read(name, &mut found.found.scan, &mut found.problems);
         }
         if !place.has_adapter {
@@ -347,6 +347,12 @@ impl<'a> Place<'a> {
             },
         })
     }
+}
+
+/// Tells whether a name is that of a file which somebody is still writing. An id
+/// that begins with a dot makes a name that does, too.
+fn is_being_written(name: &str) -> bool {
+    name.starts_with('.') && !name.ends_with(SUFFIX)
 }
 
 fn client_says(pid: Pid) -> String {

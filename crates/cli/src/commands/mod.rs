@@ -4,6 +4,7 @@ pub(crate) mod after_end;
 pub(crate) mod agents;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod dismiss;
 pub(crate) mod doctor;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Agents(agents::AgentsArgs),
     /// Shows a command at work on made-up sessions
     Demo(demo::DemoArgs),
+    /// Checks the sidecars that an agent writes
+    Conformance(conformance::ConformanceArgs),
     /// Prints a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Prints or writes the manual pages
@@ -100,6 +103,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::AfterEnd(arguments) => Ok(after_end::run(app, &arguments)),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),
+        Command::Conformance(arguments) => conformance::run(app, &arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),
         Command::Man(arguments) => man::run(app, &arguments),
     }

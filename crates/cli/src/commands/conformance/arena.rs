@@ -1,0 +1,148 @@
+//! A temporary home, and the sidecars in it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
+
+/// How deep a home is looked through.
+const DEPTH_MAX: usize = 12;
+/// How many names of a home are looked at.
+const NAMES_MAX: usize = 20_000;
+/// The directory that sessions work in: it has a space and letters of two scripts.
+const WORK_DIR: &str = "dossier é 会話";
+
+/// A temporary home for one check.
+pub(super) struct Arena {
+    root: TempDir,
+}
+
+/// A sidecar that lies in a home.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) sidecar: Sidecar,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Claim {
+    pub(super) fn pid(&self) -> i32 {
+        match self.sidecar.pid {
+            SidecarPid::Process(pid) => pid.get(),
+            SidecarPid::Released => 0,
+        }
+    }
+
+    pub(super) fn session(&self) -> &str {
+        self.sidecar.session_id.as_str()
+    }
+}
+
+impl Arena {
+    pub(super) fn new() -> io::Result<Self> {
+        let root = tempfile::Builder::new()
+            .prefix("whosup-conformance-")
+            .tempdir()?;
+        let arena = Self { root };
+        fs::create_dir(arena.home())?;
+        fs::create_dir(arena.work_dir())?;
+        Ok(arena)
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub(super) fn home(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    pub(super) fn state(&self) -> PathBuf {
+        self.root().join("home/.local/state")
+    }
+
+    pub(super) fn work_dir(&self) -> PathBuf {
+        self.root().join(WORK_DIR)
+    }
+
+    /// Every file below the home, by its path.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut open = vec![(self.root().to_owned(), 0)];
+        while let Some((directory, depth)) = open.pop() {
+            let Ok(entries) = fs::read_dir(&directory) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_directory && depth < DEPTH_MAX {
+                    open.push((entry.path(), depth + 1));
+                } else if !is_directory && found.len() < NAMES_MAX {
+                    found.push(entry.path());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Every sidecar in the home, by its path. One that is not whole is an error.
+    pub(super) fn claims(&self) -> Result<BTreeMap<PathBuf, Claim>, String> {
+        let mut claims = BTreeMap::new();
+        for path in self.files().into_iter().filter(|path| is_sidecar(path)) {
+            match fs::read(&path) {
+                Ok(bytes) => {
+                    let sidecar = parse_sidecar(&bytes)
+                        .map_err(|error| format!("`{}`: {error}", self.shown(&path)))?;
+                    claims.insert(path, Claim { sidecar, bytes });
+                }
+                // It has gone since.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(format!("`{}`: {error}", self.shown(&path))),
+            }
+        }
+        Ok(claims)
+    }
+
+    /// The only sidecar in the home.
+    pub(super) fn only_claim(&self) -> Result<(PathBuf, Claim), String> {
+        let mut claims = self.claims()?;
+        match claims.len() {
+            1 => claims.pop_first().ok_or_else(|| "no sidecar".to_owned()),
+            0 => Err("there is no sidecar anywhere in its home".to_owned()),
+            many => {
+                let paths: Vec<String> = claims.keys().map(|path| self.shown(path)).collect();
+                Err(format!("{many} sidecars: {}", paths.join(", ")))
+            }
+        }
+    }
+
+    /// What lies beside sidecars and is none: temporary files.
+    pub(super) fn strays(&self, beside: &Path) -> Vec<String> {
+        let files = self.files().into_iter();
+        files
+            .filter(|path| path.parent() == Some(beside) && !is_sidecar(path))
+            .map(|path| self.shown(&path))
+            .collect()
+    }
+
+    /// A path as it is shown: below the home.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        let below = path.strip_prefix(self.root()).unwrap_or(path);
+        below.display().to_string()
+    }
+}
+
+/// Tells whether readers take a file for a sidecar, by its name.
+pub(super) fn is_sidecar(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(is_sidecar_name)
+}
+
+/// Tells whether readers take a file for a sidecar, by its name.
+pub(super) fn is_sidecar_name(name: &str) -> bool {
+    name == "runtime.json" || name.ends_with(".runtime.json")
+}

@@ -1,0 +1,126 @@
+//! Ends of every kind, and what goes on before.
+
+use std::time::Duration;
+
+use crate::commands::conformance::check::{Kit, Outcome};
+use crate::commands::conformance::subject::Answer;
+
+/// How often a process is killed.
+const KILLS: u64 = 12;
+/// How many switches it is told to make before it is killed.
+const SWITCHES: usize = 60;
+
+/// It ends by itself.
+pub(super) fn exit(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-exit")?;
+    subject.tell("exit")?;
+    let status = subject.wait()?;
+    if !status.success() {
+        return Err(format!("it ended with {status}"));
+    }
+    let claims = arena.claims()?;
+    if claims.len() > 1 {
+        return Err(format!("it leaves {} sidecars", claims.len()));
+    }
+    Ok(Outcome::Passed)
+}
+
+/// It ends as a fault would end it.
+pub(super) fn crash(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-crash")?;
+    subject.tell("crash")?;
+    let status = subject.wait()?;
+    if status.success() {
+        return Err("a crash is no success: it ended with status 0".to_owned());
+    }
+    arena.claims()?;
+    kit.start_session(&arena, "s-crash")?;
+    Ok(Outcome::Passed)
+}
+
+/// It is killed at any point of its work.
+pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    for round in 0..KILLS {
+        let mut subject = kit.start_session(&arena, "s-killed")?;
+        for at in 0..SWITCHES {
+            subject.tell(&format!("switch s-{at}"))?;
+        }
+        std::thread::sleep(Duration::from_micros(round * round * 130));
+        subject.kill()?;
+        let left = arena.claims()?;
+        let of_it = left.values().filter(|claim| claim.pid() == subject.pid());
+        let count = of_it.count();
+        if count > 2 {
+            return Err(format!("a kill left {count} sidecars of one process"));
+        }
+        let mut next = kit.start_session(&arena, "s-next")?;
+        let claims = arena.claims()?;
+        let own = claims.iter().find(|(_, claim)| claim.pid() == next.pid());
+        let (path, _) = own.ok_or("the next process has no file")?;
+        let strays = arena.strays(path.parent().unwrap_or(path));
+        if !strays.is_empty() {
+            return Err(format!(
+                "after the next process began there is {}",
+                strays.join(", ")
+            ));
+        }
+        next.tell("exit")?;
+        next.wait()?;
+        for path in claims.into_keys() {
+            std::fs::remove_file(path).ok();
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// It says what the conversation is doing.
+pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-phase")?;
+    let (path, before) = arena.only_claim()?;
+    for (word, waiting_for) in [
+        ("working", None),
+        ("waiting", Some("permission")),
+        ("idle", None),
+    ] {
+        match subject.ask(&format!("phase {word}"))? {
+            Answer::Ok => {}
+            Answer::Unsupported => {
+                return Ok(Outcome::Skipped("it does not tell phases".to_owned()));
+            }
+            Answer::Error(error) => return Err(error),
+        }
+        let (now, claim) = arena.only_claim()?;
+        let said = claim.sidecar.phase.as_deref();
+        if said != Some(word) || claim.sidecar.waiting_for.as_deref() != waiting_for {
+            return Err(format!("`phase` is {said:?} after `phase {word}`"));
+        }
+        if now != path || claim.sidecar.started_at_ms != before.sidecar.started_at_ms {
+            return Err("a phase changed the file's place or its `started_at`".to_owned());
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// It says that it serves the session no longer.
+pub(super) fn release(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-release")?;
+    match subject.ask("release")? {
+        Answer::Ok => {}
+        Answer::Unsupported => return Ok(Outcome::Skipped("it releases nothing".to_owned())),
+        Answer::Error(error) => return Err(error),
+    }
+    if !arena.claims()?.is_empty() {
+        return Err("the file is there still".to_owned());
+    }
+    // Nothing is written after that, whatever it is told.
+    subject.ask("switch s-after")?;
+    if !arena.claims()?.is_empty() {
+        return Err("it writes after its release".to_owned());
+    }
+    Ok(Outcome::Passed)
+}
