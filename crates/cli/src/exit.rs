@@ -24,6 +24,8 @@ pub(crate) enum ExitStatus {
     Unknown,
     /// There is no such session.
     NoSuchSession,
+    /// That of the program that was run.
+    OfProgram(u8),
 }
 
 impl ExitStatus {
@@ -35,6 +37,7 @@ impl ExitStatus {
             Self::Failed => 2,
             Self::Unknown => 3,
             Self::NoSuchSession => 4,
+            Self::OfProgram(code) => code,
         }
     }
 

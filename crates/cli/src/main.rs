@@ -34,6 +34,9 @@ fn main() -> ExitCode {
     if let Some(code) = pose::run_if_posing() {
         return code;
     }
+    if let Some(code) = commands::run::become_program_if_told() {
+        return code;
+    }
     let status = match cli::parse(std::env::args_os()) {
         Ok(cli) => run(cli),
         // An agent takes a status for an answer.

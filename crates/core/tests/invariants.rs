@@ -119,6 +119,10 @@ fn platform_code_stays_in_its_places() {
             // The demo's own processes and signals.
             "cli/src/pose.rs",
             "cli/src/commands/demo",
+            // Terminals, signals and how a child ended.
+            "cli/src/commands/run",
+            // Events of a directory, and users.
+            "cli/src/commands/conformance",
             // A process that outlives the terminal of whoever started it.
             "cli/src/commands/after_end.rs",
             // A command that takes the place of this program.
@@ -153,6 +157,10 @@ fn only_the_tracker_and_the_sidecar_s_owner_write() {
             // The demo's own home, and the pages that a person asked for.
             "cli/src/pose.rs",
             "cli/src/commands/demo",
+            // Opens terminals.
+            "cli/src/commands/run",
+            // The homes that it makes for the program that it checks.
+            "cli/src/commands/conformance",
             "cli/src/commands/man.rs",
             "cli/src/tests/",
         ],
@@ -171,6 +179,10 @@ fn nothing_is_signalled() {
             "cli/src/commands/after_end.rs",
             // Ends the demo's own children.
             "cli/src/commands/demo",
+            // Passes on to its own child what it was sent itself.
+            "cli/src/commands/run",
+            // Ends the runs of the program that it checks: its own children.
+            "cli/src/commands/conformance",
         ],
     );
     // Asking whether a process exists sends nothing.

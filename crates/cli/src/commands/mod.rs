@@ -16,6 +16,7 @@ pub(crate) mod man;
 pub(crate) mod orphans;
 pub(crate) mod pid;
 pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod sweep;
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Agents(agents::AgentsArgs),
     /// Shows a command at work on made-up sessions
     Demo(demo::DemoArgs),
+    /// Runs a program and gives it a session, which is listed as any other
+    Run(run::RunArgs),
     /// Checks the sidecars that an agent writes
     Conformance(conformance::ConformanceArgs),
     /// Prints a completion script for a shell
@@ -103,6 +106,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::AfterEnd(arguments) => Ok(after_end::run(app, &arguments)),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),
+        Command::Run(arguments) => run::run(app, &arguments),
         Command::Conformance(arguments) => conformance::run(app, &arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),
         Command::Man(arguments) => man::run(app, &arguments),

@@ -23,6 +23,8 @@ fn every_command_explains_itself_with_examples() {
         "sweep",
         "agents",
         "demo",
+        "run",
+        "conformance",
         "completions",
         "man",
     ];

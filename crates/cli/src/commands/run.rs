@@ -1,0 +1,272 @@
+//! `whosup run`: gives any program a session.
+
+mod program;
+mod terminal;
+mod words;
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus as ProgramStatus};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use whosup_core::agents::adapter;
+use whosup_core::common_place;
+use whosup_core::hook_event::EventKind;
+use whosup_core::machine::Environment;
+use whosup_core::phase::WaitingFor;
+use whosup_core::process::{Pid, system_backend};
+use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
+use whosup_track::{Store, Supervised};
+
+use self::program::Program;
+use crate::app::{App, say};
+use crate::exit::ExitStatus;
+
+/// What a shell reports for a program that a signal ended: this, and the signal.
+const SIGNAL_BASE: i32 = 128;
+
+/// Runs a program and gives it a session, which is listed as any other.
+///
+/// The program runs in this terminal, gets the signals that are sent to whosup,
+/// and its exit status is that of whosup (128 + N after signal N). While it runs
+/// its sidecar lies in the common place, so that `whosup list` shows it; when it
+/// ends, how it ended is recorded.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  whosup run -- aider
+  whosup run --agent my-agent --id nightly-42 -- ./my-agent --task build
+  whosup run --pty -- my-agent     What it tells its terminal is its phase")]
+pub(crate) struct RunArgs {
+    /// The agent's name; that of the program if it is not said
+    #[arg(long, value_name = "NAME", value_parser = parse_agent)]
+    agent: Option<AgentId>,
+    /// The session's id; a new one if it is not said
+    #[arg(long, value_name = "ID", value_parser = parse_session)]
+    id: Option<SessionId>,
+    /// Gives it a terminal of its own and reads what it announces there (OSC 7501, titles)
+    #[arg(long)]
+    pty: bool,
+    /// The program, with its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+fn parse_agent(text: &str) -> Result<AgentId, String> {
+    AgentId::parse(text).map_err(|error| error.to_string())
+}
+
+fn parse_session(text: &str) -> Result<SessionId, String> {
+    SessionId::parse(text).map_err(|error| error.to_string())
+}
+
+/// Becomes the program that it was started to become, in the terminal that was
+/// made for it. Returns if it was not started for that, or can't.
+pub(crate) fn become_program_if_told() -> Option<ExitCode> {
+    terminal::become_program_if_told()
+}
+
+/// Runs the program.
+///
+/// # Errors
+///
+/// If it can't be started. What can't be written about it is said and no failure.
+pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<ExitStatus> {
+    let name = arguments.command.first().context("no program")?;
+    let agent = match &arguments.agent {
+        Some(agent) => agent.clone(),
+        None => agent_of(Path::new(name))?,
+    };
+    let session = arguments.id.clone().map_or_else(new_session, Ok)?;
+    app.out.flush()?;
+    let program = if arguments.pty {
+        Program::start_in_terminal(&arguments.command)?
+    } else {
+        Program::start(&arguments.command)?
+    };
+    let announced = Announced::of(program.pid(), &agent, &session, app.err);
+    let status = program.wait(|phase| announced.update(phase))?;
+    announced.end(&how(status), app.err);
+    Ok(ExitStatus::OfProgram(code(status)))
+}
+
+/// The name of a program as that of an agent.
+fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
+    let stem = program.file_stem().and_then(|stem| stem.to_str());
+    let name: String = stem
+        .unwrap_or_default()
+        .to_ascii_lowercase()
+        .chars()
+        .map(|character| match character {
+            'a'..='z' | '0'..='9' => character,
+            _ => '-',
+        })
+        .skip_while(|character| !character.is_ascii_lowercase())
+        .take(whosup_core::sidecar::AGENT_ID_BYTES_MAX)
+        .collect();
+    match AgentId::parse(&name) {
+        Ok(agent) => Ok(agent),
+        Err(_) => bail!(
+            "cannot name an agent after `{}`: say --agent NAME",
+            program.display()
+        ),
+    }
+}
+
+/// A session's id that no other has: when it began and who began it.
+fn new_session() -> anyhow::Result<SessionId> {
+    let id = format!("run-{:x}-{:x}", now_ms(), std::process::id());
+    Ok(SessionId::parse(&id)?)
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What is said of the program while it runs.
+struct Announced {
+    owner: Option<Owner>,
+    supervised: Option<Supervised>,
+    phase: Cell<Phase>,
+}
+
+impl Announced {
+    /// Announces it, as far as that can be done.
+    fn of(pid: Pid, agent: &AgentId, session: &SessionId, err: &mut dyn std::io::Write) -> Self {
+        let work_dir = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let establish = || -> anyhow::Result<Owner> {
+            let session = Session::new(session.as_str(), &work_dir)?;
+            Ok(Owner::establish_for(
+                pid,
+                Agent::new(agent.as_str())?,
+                session,
+            )?)
+        };
+        let record = || -> anyhow::Result<Supervised> {
+            let environment = Environment::here();
+            let backend = system_backend();
+            let files = Store::of(&environment)?.files_of(agent, session);
+            let process = backend.probe(pid)?.context("it has ended already")?;
+            let home = home_of(&environment, agent);
+            let supervised = Supervised::of(&process, &*backend, files, home, work_dir.clone());
+            supervised.note_start(now_ms())?;
+            Ok(supervised)
+        };
+        let owner = establish();
+        let supervised = record();
+        for error in [owner.as_ref().err(), supervised.as_ref().err()]
+            .into_iter()
+            .flatten()
+        {
+            say(err, &format!("whosup: not announced: {error:#}"));
+        }
+        Self {
+            owner: owner.ok(),
+            supervised: supervised.ok(),
+            phase: Cell::new(Phase::Starting),
+        }
+    }
+
+    /// Announces what it is doing; it goes on without, where that can't be written.
+    fn update(&self, phase: Phase) {
+        let before = self.phase.replace(phase);
+        if before == phase {
+            return;
+        }
+        if let Some(owner) = &self.owner {
+            owner.update(phase).ok();
+        }
+        if let (Some(supervised), Some(event)) = (&self.supervised, event(before, phase)) {
+            supervised.note_event(event, now_ms()).ok();
+        }
+    }
+
+    /// Announces that it has ended, and how.
+    fn end(self, how: &str, err: &mut dyn std::io::Write) {
+        let noted = self.supervised.map(|it| it.note_exit(how, now_ms()));
+        if let Some(Err(error)) = noted {
+            let error = anyhow::Error::from(error);
+            say(err, &format!("whosup: its end is not recorded: {error:#}"));
+        }
+        let released = self.owner.map(|owner| owner.release());
+        if let Some(Err(error)) = released {
+            let error = anyhow::Error::from(error);
+            say(err, &format!("whosup: {error:#}"));
+        }
+    }
+}
+
+/// What has happened when one phase follows another.
+fn event(before: Phase, now: Phase) -> Option<EventKind> {
+    match (before, now) {
+        // It was answered, and the turn goes on.
+        (Phase::Waiting(_), Phase::Working) => Some(EventKind::ToolStarted),
+        (_, Phase::Working) => Some(EventKind::TurnStarted),
+        (_, Phase::Idle) => Some(EventKind::TurnEnded),
+        (_, Phase::Waiting(what)) => {
+            WaitingFor::from_name(what.name()).map(EventKind::InputRequested)
+        }
+        _ => None,
+    }
+}
+
+/// The home that sessions of an agent in the common place are in.
+fn home_of(environment: &Environment, agent: &AgentId) -> PathBuf {
+    let own = adapter(agent).and_then(|adapter| adapter.homes(environment).into_iter().next());
+    let common = || common_place::root(environment).map(|root| root.join(agent.as_str()));
+    own.or_else(common).unwrap_or_default()
+}
+
+/// How a program ended, in words.
+fn how(status: ProgramStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => {
+            let name = signal_hook::low_level::signal_name(signal).unwrap_or("unnamed");
+            let core = if status.core_dumped() {
+                ", core dumped"
+            } else {
+                ""
+            };
+            format!("signal {signal} ({name}{core})")
+        }
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// The exit status that stands for it, as shells have it.
+fn code(status: ProgramStatus) -> u8 {
+    let code = status.code();
+    let code = code.or_else(|| Some(SIGNAL_BASE + status.signal()?));
+    code.and_then(|code| u8::try_from(code & 0xFF).ok())
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::agent_of;
+
+    #[test]
+    fn an_agent_is_named_after_its_program() {
+        for (program, name) in [
+            ("aider", "aider"),
+            ("/usr/bin/My_Agent.py", "my-agent"),
+            ("./2nd-agent", "nd-agent"),
+            ("gpt4.1", "gpt4"),
+        ] {
+            assert_eq!(agent_of(Path::new(program)).unwrap().as_str(), name);
+        }
+        let error = agent_of(Path::new("/bin/42")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot name an agent after `/bin/42`: say --agent NAME"
+        );
+    }
+}

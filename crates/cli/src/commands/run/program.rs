@@ -1,0 +1,129 @@
+//! The program as a child of this process.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::exfiltrator::origin::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
+use signal_hook::low_level::siginfo::{Cause, Origin};
+use whosup_core::process::Pid;
+use whosup_core::sidecar::Phase;
+
+use super::terminal::Terminal;
+
+/// The signals that are passed on.
+const PASSED_ON: [i32; 8] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH,
+];
+
+/// A program that runs as a child of this process.
+pub(super) struct Program {
+    child: Child,
+    pid: Pid,
+    signals: Handle,
+    passing_on: thread::JoinHandle<()>,
+    terminal: Option<Terminal>,
+}
+
+impl Program {
+    /// Starts it in this terminal, with our standard streams.
+    pub(super) fn start(words: &[OsString]) -> anyhow::Result<Self> {
+        let (name, arguments) = words.split_first().context("no program")?;
+        let signals = listen()?;
+        let mut command = Command::new(name);
+        command.args(arguments);
+        let child = command
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", name.display()))?;
+        Self::of(child, signals, None)
+    }
+
+    /// Starts it in a terminal of its own, which is shown in this one.
+    pub(super) fn start_in_terminal(words: &[OsString]) -> anyhow::Result<Self> {
+        let signals = listen()?;
+        let (terminal, child) = Terminal::start(words)?;
+        Self::of(child, signals, Some(terminal))
+    }
+
+    fn of(
+        mut child: Child,
+        signals: SignalsInfo<WithOrigin>,
+        terminal: Option<Terminal>,
+    ) -> anyhow::Result<Self> {
+        let watched = Pid::new(i64::from(child.id()))
+            .map_err(anyhow::Error::from)
+            .and_then(|pid| Ok((pid, open(pid)?)));
+        let (pid, descriptor) = match watched {
+            Ok(watched) => watched,
+            Err(error) => {
+                // It would run without anybody who passes signals on.
+                child.kill().ok();
+                child.wait().ok();
+                return Err(error);
+            }
+        };
+        let window = terminal.as_ref().map(Terminal::window).transpose()?;
+        Ok(Self {
+            child,
+            pid,
+            signals: signals.handle(),
+            passing_on: thread::spawn(move || {
+                let mut signals = signals;
+                for origin in signals.forever() {
+                    match &window {
+                        Some(window) if origin.signal == SIGWINCH => window.follow(),
+                        _ => pass_on(&origin, window.is_some(), &descriptor),
+                    }
+                }
+            }),
+            terminal,
+        })
+    }
+
+    pub(super) const fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Waits until it has ended, and reaps it; tells `heard` what it announces
+    /// in a terminal of its own.
+    pub(super) fn wait(mut self, heard: impl Fn(Phase)) -> anyhow::Result<ExitStatus> {
+        if let Some(terminal) = self.terminal.take() {
+            terminal.show(&heard);
+        }
+        let status = self.child.wait();
+        self.signals.close();
+        self.passing_on
+            .join()
+            .map_err(|_| anyhow!("whoever passed signals on has failed"))?;
+        Ok(status?)
+    }
+}
+
+/// Hears signals from now on, so that none ends us before our child.
+fn listen() -> anyhow::Result<SignalsInfo<WithOrigin>> {
+    SignalsInfo::new(PASSED_ON).context("cannot listen for signals")
+}
+
+/// A descriptor of our child: what is sent to it can reach no process that
+/// later has its PID.
+fn open(pid: Pid) -> anyhow::Result<OwnedFd> {
+    let raw = rustix::process::Pid::from_raw(pid.get()).context("no PID")?;
+    Ok(pidfd_open(raw, PidfdFlags::empty())?)
+}
+
+/// Passes on what was sent to us alone. What a terminal sends goes to the whole
+/// foreground group, in which the child is too, unless it has a terminal of its own.
+fn pass_on(origin: &Origin, has_own_terminal: bool, child: &OwnedFd) {
+    if origin.cause == Cause::Kernel && !has_own_terminal {
+        return;
+    }
+    if let Some(signal) = Signal::from_named_raw(origin.signal) {
+        // It may have ended already.
+        pidfd_send_signal(child.as_fd(), signal).ok();
+    }
+}

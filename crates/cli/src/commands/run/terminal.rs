@@ -1,0 +1,198 @@
+//! A terminal of the program's own, shown in ours.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::fs::OFlags;
+use rustix::fs::fcntl_setfl;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use whosup_core::process::{Pid, system_backend};
+use whosup_core::sidecar::Phase;
+
+use super::words::Words;
+
+/// Set for a copy of this program that shall become another one: the terminal
+/// that it takes as its own before.
+const TERMINAL: &str = "WHOSUP_RUN_IN_TERMINAL";
+/// How long the copy of this program may take to become the other one.
+const BECOMING_TIME_MAX: Duration = Duration::from_secs(2);
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How much is passed on at once, in bytes.
+const PASSED_ON_BYTES: usize = 16 * 1024;
+
+/// A terminal of the program's own, seen from its other side.
+pub(super) struct Terminal {
+    side: Arc<OwnedFd>,
+    /// What our own terminal was like before; `None` if we have none.
+    before: Option<Termios>,
+}
+
+/// The size of a terminal.
+pub(super) struct Window {
+    side: Arc<OwnedFd>,
+}
+
+impl Terminal {
+    /// Makes a terminal and starts a program in it.
+    pub(super) fn start(words: &[OsString]) -> anyhow::Result<(Self, Child)> {
+        let failed = || "cannot make a terminal";
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let side = openpt(flags).with_context(failed)?;
+        grantpt(&side).with_context(failed)?;
+        unlockpt(&side).with_context(failed)?;
+        let path = ptsname(&side, Vec::new()).with_context(failed)?;
+        let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
+        let side = Arc::new(side);
+        Window {
+            side: Arc::clone(&side),
+        }
+        .follow();
+        let open = || OpenOptions::new().read(true).write(true).open(&path);
+        // Held until the child has its own: without anybody on that side we
+        // would read an end at once.
+        let (input, output, errors) = (open()?, open()?, open()?);
+        let child = Command::new(env::current_exe()?)
+            .args(words)
+            .env(TERMINAL, &path)
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(output))
+            .stderr(Stdio::from(errors))
+            .spawn()
+            .context("cannot run it in a terminal of its own")?;
+        wait_for_program(child.id());
+        let terminal = Self {
+            before: raw(),
+            side,
+        };
+        Ok((terminal, child))
+    }
+
+    pub(super) fn window(&self) -> anyhow::Result<Window> {
+        Ok(Window {
+            side: Arc::clone(&self.side),
+        })
+    }
+
+    /// Shows what the program writes, passes on what is typed, and tells
+    /// `heard` what is announced, until nobody has the terminal any more.
+    pub(super) fn show(self, heard: &dyn Fn(Phase)) {
+        let typed = Arc::clone(&self.side);
+        // Ends with this process: nobody can take a read of a terminal back.
+        thread::spawn(move || pass_on_what_is_typed(&typed));
+        let mut words = Words::default();
+        let mut buffer = vec![0; PASSED_ON_BYTES];
+        let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+        while let Ok(count @ 1..) =
+            rustix::io::retry_on_intr(|| rustix::io::read(&*self.side, &mut buffer[..]))
+        {
+            let bytes = buffer.get(..count).unwrap_or_default();
+            if let Ok(out) = &mut out {
+                // A terminal that has gone sends us a signal.
+                out.write_all(bytes).ok();
+            }
+            words.read(bytes, heard);
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            tcsetattr(io::stdin(), OptionalActions::Flush, before).ok();
+        }
+    }
+}
+
+impl Window {
+    /// Makes the program's terminal as large as ours.
+    pub(super) fn follow(&self) {
+        if let Ok(size) = tcgetwinsize(io::stdin()) {
+            tcsetwinsize(&*self.side, size).ok();
+        }
+    }
+}
+
+/// Lets every key through as it is; returns what our terminal was like before.
+fn raw() -> Option<Termios> {
+    let before = tcgetattr(io::stdin()).ok()?;
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(io::stdin(), OptionalActions::Flush, &raw).ok()?;
+    Some(before)
+}
+
+fn pass_on_what_is_typed(side: &OwnedFd) {
+    let mut buffer = vec![0; PASSED_ON_BYTES];
+    let mut input = io::stdin().lock();
+    while let Ok(count @ 1..) = input.read(&mut buffer) {
+        let mut rest = buffer.get(..count).unwrap_or_default();
+        while !rest.is_empty() {
+            match rustix::io::write(side, rest) {
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+    // The end of a file is a key at a terminal (termios(3), VEOF).
+    rustix::io::write(side, b"\x04").ok();
+}
+
+/// Waits until a copy of this program has become another one, so that what is
+/// said of its process is said of that one. It may have ended by then, too.
+fn wait_for_program(pid: u32) {
+    let backend = system_backend();
+    let own = env::current_exe().ok();
+    let executed = || {
+        let pid = Pid::new(i64::from(pid)).ok()?;
+        let process = backend.probe(pid).ok()??;
+        let details = backend.details(&process);
+        details.exe.ok().filter(|_| !process.is_exited)
+    };
+    let began = Instant::now();
+    while began.elapsed() < BECOMING_TIME_MAX && executed().is_some_and(|exe| Some(exe) == own) {
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// See [`super::become_program_if_told`].
+pub(super) fn become_program_if_told() -> Option<ExitCode> {
+    let terminal = env::var_os(TERMINAL)?;
+    let error = match take(&terminal) {
+        Ok(()) => {
+            let mut words = env::args_os().skip(1);
+            let name = words.next()?;
+            Command::new(name).args(words).env_remove(TERMINAL).exec()
+        }
+        Err(error) => error,
+    };
+    // To whoever looks at that terminal.
+    writeln!(io::stderr(), "error: cannot run it: {error}").ok();
+    // As shells have it: found and not to be run, or not found (POSIX, 2.8.2).
+    Some(ExitCode::from(match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    }))
+}
+
+/// Takes a terminal as our own: the first one that the leader of a Unix session
+/// opens is (tty_ioctl(4)).
+fn take(path: &std::ffi::OsStr) -> io::Result<()> {
+    rustix::process::setsid()?;
+    let terminal = OpenOptions::new().read(true).write(true).open(path)?;
+    fcntl_setfl(&terminal, OFlags::empty())?;
+    Ok(())
+}

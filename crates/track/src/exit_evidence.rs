@@ -1,0 +1,122 @@
+//! What a supervisor knows for certain: that it started a process, and how that
+//! process ended, because it reaped it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use whosup_core::hook_event::{EventKind, StartSource};
+use whosup_core::process::{Backend, Pid, Process};
+use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, RecordedOwner};
+
+use crate::append::append;
+use crate::end::end_session;
+use crate::git::branch_of;
+use crate::{SessionFiles, SessionLock, TrackError, refresh};
+
+/// How long a supervisor waits for whoever writes the record.
+const LOCK_PATIENCE: std::time::Duration = std::time::Duration::from_millis(40);
+
+/// A process that a supervisor runs, and the session that it serves.
+#[derive(Debug)]
+pub struct Supervised {
+    noted: AtomicU64,
+    files: SessionFiles,
+    home: PathBuf,
+    work_dir: PathBuf,
+    owner: RecordedOwner,
+}
+
+impl Supervised {
+    /// A child of this process, which it has not reaped yet: so the PID is its own.
+    #[must_use]
+    pub fn of(
+        process: &Process,
+        backend: &dyn Backend,
+        files: SessionFiles,
+        home: PathBuf,
+        work_dir: PathBuf,
+    ) -> Self {
+        let scope = backend.scope();
+        let owner = RecordedOwner {
+            pid: process.pid,
+            stamp: Some(process.stamp.clone()),
+            host: scope.host.ok().map(|host| host.0),
+            boot: scope.boot.ok(),
+            pid_namespace: scope.pid_namespace.ok(),
+            executable: backend.details(process).exe.ok(),
+            is_shared: false,
+        };
+        Self {
+            noted: AtomicU64::new(0),
+            files,
+            home,
+            work_dir,
+            owner,
+        }
+    }
+
+    /// Records that the process has begun to serve the session.
+    ///
+    /// # Errors
+    ///
+    /// [`TrackError`] if it could not be written down.
+    pub fn note_start(&self, now_ms: i64) -> Result<(), TrackError> {
+        let mut event = self.event(EventKind::SessionStarted(StartSource::Startup), now_ms);
+        event.work_dir = Some(self.work_dir.clone());
+        event.git_branch = branch_of(&self.work_dir);
+        self.note(&event)
+    }
+
+    /// Records what the process has announced of the conversation.
+    ///
+    /// # Errors
+    ///
+    /// [`TrackError`] if it could not be written down.
+    pub fn note_event(&self, kind: EventKind, now_ms: i64) -> Result<(), TrackError> {
+        self.note(&self.event(kind, now_ms))
+    }
+
+    fn note(&self, event: &LoggedEvent) -> Result<(), TrackError> {
+        append(&self.files, event)?;
+        match SessionLock::take(&self.files, LOCK_PATIENCE)? {
+            Some(lock) => refresh(&self.files, &lock).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Records how the process has ended: whoever calls has reaped it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrackError`] if it could not be written down.
+    pub fn note_exit(&self, how: &str, now_ms: i64) -> Result<(), TrackError> {
+        let mut event = self.event(EventKind::SessionEnded, now_ms);
+        event.reason = Some(how.to_owned());
+        event.end = Some(LoggedEnd {
+            cause: EndCause::ProcessGone,
+            ended_at_ms: now_ms,
+        });
+        end_session(&self.files, &event, None).map(|_| ())
+    }
+
+    fn event(&self, kind: EventKind, at_ms: i64) -> LoggedEvent {
+        let supervisor = Pid::own();
+        let number = self.noted.fetch_add(1, Ordering::Relaxed);
+        LoggedEvent {
+            id: format!("run-{supervisor}-{}-{at_ms}-{number}", self.owner.pid),
+            at_ms,
+            kind,
+            home: self.home.clone(),
+            owner: Some(self.owner.clone()),
+            work_dir: None,
+            git_branch: None,
+            transcript: None,
+            prompt: None,
+            reason: None,
+            pane: None,
+            cpu_ms: None,
+            is_aftermath: false,
+            end: None,
+        }
+    }
+}
