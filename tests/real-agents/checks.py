@@ -140,10 +140,13 @@ def resumed(stage):
 
 def continued(stage):
     """The newest session of a directory, continued without naming it, lives in the new process."""
+    arguments = stage.agent.continue_arguments()
+    if arguments is None:
+        raise expect.Skipped("it has no option to continue the newest session")
     first = stage.prompted()
     first.quit()
     with expect.Watch(stage) as watch:
-        again = stage.open(*stage.agent.continue_arguments(), session=first.session)
+        again = stage.open(*arguments, session=first.session)
     for look in watch.looks:
         for row in look.live_of(first.process.pid):
             raise expect.Failed(f"{row.get('session_id')} is live in {first.process.pid}, which has ended")
@@ -168,7 +171,7 @@ def headless(stage):
 def headless_run(stage):
     """Makes one run without a terminal, checks it, and returns the session it leaves."""
     mark = new_mark()
-    prompt = f"hold-turn{{{mark}}}"
+    prompt = f"now hold-turn{{{mark}}}"
     agent = stage.agent
     started = stage.world.start(agent.headless_argv(prompt), stage.app, agent.variables(stage.world), "headless")
     wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
@@ -338,7 +341,7 @@ def unchanged(stage):
     differing = set()
     for _ in range(UNCHANGED_TRIES):
         before = _when_quiet(stage)
-        for words in (("list", "--json"), ("list", "--json", "--all"), ("show", run.session),
+        for words in (("list", "--json"), ("list", "--json", "--all", "--agent", stage.agent.id), ("show", run.session),
                       ("why", run.session), ("agents",)):
             stage.whosup.run(*words)
         after = files_below(stage.world.home)

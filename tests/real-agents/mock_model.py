@@ -28,7 +28,7 @@ REQUESTS_KEPT = 2000
 HOLD_SECONDS_MAX = 180
 DIRECTIVE = re.compile(r"(run-tool|hold-turn)\{([^}\n]*)\}")
 SHELL_TOOLS = ("Bash", "Shell", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command",
-               "bash", "exec")
+               "bash", "exec", "run_commands")
 MODELS = ("claude-opus-4-8", "gpt-5-codex", "mock-model")
 # What Gemini's side questions, which want JSON, may ask for.
 GEMINI_SIDE_ANSWER = {"reasoning": "mock", "model_choice": "flash", "next_speaker": "user",
@@ -137,6 +137,8 @@ def shell_call(tools, command):
     arguments = {}
     if "cmd" in properties:
         arguments["cmd"] = command
+    elif "commands" in properties:
+        arguments["commands"] = [command]
     elif (properties.get("command") or {}).get("type") == "array":
         arguments["command"] = ["bash", "-c", command]
     else:

@@ -8,7 +8,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 
-LOOK_SECONDS = 30
+LOOK_SECONDS = 60
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
 
 
@@ -52,10 +52,15 @@ def pane_in(row):
 
 
 class Whosup:
-    """The binary, run in one world: its home and its tmux server."""
+    """The binary, run in one world: its home and its tmux server.
 
-    def __init__(self, binary, world):
+    A look at every session is one at those of one agent: the processes of others
+    on this machine lead to their own homes, which may be of any size.
+    """
+
+    def __init__(self, binary, world, agent_id):
         self.binary = binary
+        self.agent_id = agent_id
         self.variables = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         self.variables["HOME"] = world.home
         self.variables["TMUX"] = world.tmux.variable
@@ -73,6 +78,8 @@ class Whosup:
 
     def look(self, *options):
         """Returns the answer of `whosup list --json`."""
+        if "--all" in options:
+            options += ("--agent", self.agent_id)
         done = self.run("list", "--json", *options)
         if done.returncode != 0:
             raise BadAnswer(f"whosup list exited with {done.returncode}: {done.stderr.strip()[-400:]}")

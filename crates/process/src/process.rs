@@ -46,6 +46,20 @@ pub struct Tty {
     pub minor: u32,
 }
 
+/// When a terminal was last used, in milliseconds since 1970: no earlier times
+/// than the true ones.
+///
+/// A kernel that notes such times notes them in steps of eight seconds, so that
+/// they tell nobody's keystrokes (`tty_update_time`, Linux); these are the ends
+/// of the steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalUse {
+    /// Nothing that was typed has been read after this.
+    pub no_input_since_ms: i64,
+    /// Nothing has been written after this.
+    pub no_output_since_ms: i64,
+}
+
 /// One process, as one look at the table saw it: what its `stat` tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -118,15 +132,11 @@ pub struct Details {
     pub inner_pids: Field<Vec<Pid>>,
     /// The namespace that it lives in.
     pub pid_namespace: Field<PidNamespace>,
-    /// Nothing has been read from its controlling terminal after this, in
-    /// milliseconds since 1970: whatever was typed there was typed before.
-    ///
-    /// A kernel that notes such times notes them in steps of eight seconds, so
-    /// that they tell nobody's keystrokes (`tty_update_time`, Linux); this is
-    /// the end of the step. [`Absent::Unsupported`](crate::Absent::Unsupported)
-    /// for a process without a terminal, one whose standard input is another
-    /// file, and where nothing shows that times are noted at all.
-    pub terminal_silent_since_ms: Field<i64>,
+    /// When its controlling terminal was last used.
+    /// [`Absent::Unsupported`](crate::Absent::Unsupported) for a process without
+    /// a terminal, one whose standard input is another file, and where nothing
+    /// shows that such times are noted.
+    pub terminal_use: Field<TerminalUse>,
 }
 
 impl Details {
@@ -142,7 +152,7 @@ impl Details {
             uid: Err(reason.clone()),
             inner_pids: Err(reason.clone()),
             pid_namespace: Err(reason.clone()),
-            terminal_silent_since_ms: Err(reason),
+            terminal_use: Err(reason),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::{
     Absent, Access, Details, Field, FileId, Holder, LockKind, Pid, PidNamespace, Process, RunState,
-    StartStamp, Tty,
+    StartStamp, TerminalUse, Tty,
 };
 
 /// The memory that a [`RecordedProcess`] has unless it is told otherwise.
@@ -58,7 +58,7 @@ impl RecordedProcess {
             uid: Ok(0),
             inner_pids: Ok(vec![pid]),
             pid_namespace: Ok(PidNamespace::INITIAL),
-            terminal_silent_since_ms: Err(Absent::Unsupported),
+            terminal_use: Err(Absent::Unsupported),
         };
         Self {
             process,
@@ -118,11 +118,10 @@ impl RecordedProcess {
         self
     }
 
-    /// Says that nothing was read from its terminal after this, in
-    /// milliseconds since 1970.
+    /// Says when its terminal was last used.
     #[must_use]
-    pub fn terminal_silent_since(mut self, at_ms: i64) -> Self {
-        self.details.terminal_silent_since_ms = Ok(at_ms);
+    pub fn terminal_use(mut self, last: TerminalUse) -> Self {
+        self.details.terminal_use = Ok(last);
         self
     }
 

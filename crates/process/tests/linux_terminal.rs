@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whosup_process::linux::Proc;
-use whosup_process::{Absent, Backend, Pid};
+use whosup_process::{Absent, Backend, Pid, TerminalUse};
 use world::{LeftBehind, Running, can_or_skip, pid, process, wait_until};
 
 /// The kernel notes times in steps as long as this.
@@ -19,13 +19,12 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap()
 }
 
-fn silent_since_ms(of: Pid) -> Result<i64, Absent> {
-    let details = Proc::system().details(&process(of));
-    details.terminal_silent_since_ms
+fn terminal_use(of: Pid) -> Result<TerminalUse, Absent> {
+    Proc::system().details(&process(of)).terminal_use
 }
 
 #[test]
-fn what_was_typed_last_was_typed_before_the_terminal_fell_silent() {
+fn what_was_typed_and_shown_last_was_so_before_the_terminal_fell_silent() {
     if !can_or_skip(&["script", "--version"]) {
         return;
     }
@@ -38,11 +37,14 @@ fn what_was_typed_last_was_typed_before_the_terminal_fell_silent() {
         typed_at_ms = now_ms();
         terminal.tell("x");
         while !terminal.line().contains('x') {}
-        silent_since_ms(cat.pid()).is_ok_and(|since| since >= typed_at_ms)
+        terminal_use(cat.pid()).is_ok_and(|last| {
+            last.no_input_since_ms >= typed_at_ms && last.no_output_since_ms >= typed_at_ms
+        })
     });
     let step_ms = i64::try_from(STEP.as_millis()).unwrap();
-    let since = silent_since_ms(cat.pid()).unwrap();
-    assert!(since <= now_ms() + step_ms, "{since} after {typed_at_ms}");
+    let last = terminal_use(cat.pid()).unwrap();
+    let latest = last.no_input_since_ms.max(last.no_output_since_ms);
+    assert!(latest <= now_ms() + step_ms, "{last:?} after {typed_at_ms}");
 }
 
 #[test]
@@ -50,5 +52,5 @@ fn a_process_without_a_terminal_tells_nothing_of_one() {
     let detached =
         Running::ready(Command::new("setsid").args(["-w", "sh", "-c", "echo ready; read x"]));
     assert_eq!(process(detached.pid()).tty, None);
-    assert_eq!(silent_since_ms(detached.pid()), Err(Absent::Unsupported));
+    assert_eq!(terminal_use(detached.pid()), Err(Absent::Unsupported));
 }

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 import uuid
 from dataclasses import dataclass
 from typing import Optional
@@ -75,6 +76,9 @@ class Agent:
     has_hooks = True
     # Whether its hooks tell that it asks for leave.
     hooks_tell_questions = True
+    # How long a person takes to prompt a new conversation, where a prompt that
+    # comes at once looks like one of the command line.
+    reads_seconds = 0
     # Whether its process goes with its pane.
     ends_with_pane = True
 
@@ -255,6 +259,8 @@ class Run:
             try:
                 wait.until("the text", lambda: self.pane.shows(text), ENTER_SECONDS, wait.SLOW_STEP_SECONDS)
             except wait.NotSeen:
+                # A part of it may be there.
+                self.pane.key("C-u")
                 self.pane.text(text)
         wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text, self.agent.typed(text)), TYPE_SECONDS,
                    wait.SLOW_STEP_SECONDS)
@@ -306,6 +312,9 @@ class Run:
             self.session, self.left = None, left
             wait.until("a new conversation", lambda: self.agent.is_new(self.pane), TURN_SECONDS,
                        wait.SLOW_STEP_SECONDS)
+            shown = time.monotonic()
+            wait.until("a person to have read it", lambda: time.monotonic() > shown + self.agent.reads_seconds,
+                       TURN_SECONDS)
             return left
         wait.until("another session after /clear",
                    lambda: self.agent.session_of(self, before) not in (None, left), LAUNCH_SECONDS)

@@ -1,13 +1,13 @@
 """Cline: one native process, and a hub daemon that the first one starts. Seen in 3.0.65, 2026-11.
 
-Each session has a row and a file that name a PID, which may be the hub's or a former one.
+Each session has a row and a file that name a PID, which may be the hub's or a former one. What is true
+stands in the log: each process writes there, with its PID, which session it opens.
 """
 
 import glob
 import json
 import os
 
-import expect
 import install
 import processes
 from agents.agent import Agent
@@ -28,16 +28,13 @@ class Cline(Agent):
     # It publishes no state: the transcript shows the prompt without its answer.
     phases_working = ("working", None)
     phases_waiting = ("waiting", "working", None)
-    has_session_at_launch = False
-    tells_continued = False
-    tells_resumed = False
     loses_early_typing = True
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "cline")
 
     def argv(self, *arguments):
-        return [self.binary, *arguments]
+        return [self.binary, "--auto-approve", "false", *arguments]
 
     def headless_argv(self, prompt):
         return [self.binary, prompt]
@@ -70,19 +67,38 @@ class Cline(Agent):
         return pane.shows("What can I do for you?")
 
     def asks_permission(self, pane):
-        raise expect.Skipped("it runs commands without asking")
+        return pane.shows("Approve tool call?")
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]
         return next((one for one in candidates
                      if one and one.comm == "cline" and HUB_ARGUMENT not in one.argv), None)
 
-    def sessions_before(self, world):
-        return frozenset(self.folders(world))
+    def has_session_after_clear(self):
+        return False
 
     def session_of(self, run, before):
-        new = self.folders(run.world).keys() - before
-        return new.pop() if len(new) == 1 else None
+        opened = [entry for entry in self.log(run.world) if entry.get("event") == "session.started"
+                  and entry.get("pid") == run.process.pid]
+        return opened[-1]["properties"]["sessionId"] if opened else None
+
+    def log(self, world):
+        """Returns the entries of the log, oldest first; a torn last line is left out."""
+        path = world.in_home(".cline", "data", "logs", "cline.log")
+        if not os.path.exists(path):
+            return []
+        with open(path, "rb") as file:
+            lines = file.read().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
+
+    def is_written(self, world, session):
+        # Of a turn that goes on the hub might be the one that serves it.
+        path = os.path.join(self.folders(world).get(session, ""), session + ".json")
+        try:
+            with open(path) as file:
+                return json.load(file).get("status") == "idle"
+        except (OSError, ValueError):
+            return False
 
     def folders(self, world):
         """Returns the folders of all sessions by their ids."""
@@ -97,6 +113,9 @@ class Cline(Agent):
 
     def resume_arguments(self, session):
         return ("--id", session)
+
+    def continue_arguments(self):
+        return None
 
 
 def _holds(path, text):

@@ -44,6 +44,8 @@ class KimiCli(Agent):
     phases_waiting = ("waiting", "working", None)
     tells_continued = False
     tells_resumed = False
+    # It reads its keyboard anew for each prompt.
+    loses_early_typing = True
 
     def install(self):
         self.binary = install_python.binary(self.packages[0], "kimi")

@@ -32,6 +32,11 @@ class Pi(Agent):
     has_session_before_answer = False
     tells_continued = False
     tells_resumed = False
+    reads_seconds = 1.5
+
+    def own_checks(self):
+        from agents import pi_checks
+        return pi_checks.CHECKS
 
     def install(self):
         self.node = install.node_binary()

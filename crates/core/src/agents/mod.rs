@@ -15,12 +15,13 @@ mod held;
 mod hooks;
 pub mod kimi_cli;
 pub mod kimi_code;
+mod launch;
 pub mod opencode;
 pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub mod qwen_code;
-mod terminal_input;
+mod terminal_use;
 mod title;
 pub mod vibe;
 

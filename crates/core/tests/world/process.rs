@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 use whosup_process::{
-    Absent, Access, Field, FileId, LockKind, PidNamespace, RecordedProcess, RunState,
+    Absent, Access, Field, FileId, LockKind, PidNamespace, RecordedProcess, RunState, TerminalUse,
 };
 
 use super::{expand, time_ms};
@@ -64,8 +64,8 @@ pub struct ProcessFile {
     /// Its Unix session: the PID of the process that leads it.
     session: Option<i32>,
     tty: Option<(u32, u32)>,
-    /// Nothing was typed in its terminal after this.
-    terminal_silent_since: Option<String>,
+    /// When something was last typed in its terminal, and last shown there.
+    terminal_used: Option<(String, String)>,
     /// The letter of its state; `Z` with `threads` above 1 is a leader whose
     /// threads run on.
     #[serde(default = "default_state")]
@@ -147,8 +147,11 @@ impl ProcessFile {
         details.is_exe_deleted = self.is_exe_deleted;
         self.cwd
             .put(&mut details.cwd, |cwd| expand(cwd, home).into());
-        if let Some(at) = &self.terminal_silent_since {
-            details.terminal_silent_since_ms = Ok(time_ms(at));
+        if let Some((typed, shown)) = &self.terminal_used {
+            details.terminal_use = Ok(TerminalUse {
+                no_input_since_ms: time_ms(typed),
+                no_output_since_ms: time_ms(shown),
+            });
         }
         if let Some(inode) = self.pid_namespace {
             details.pid_namespace = Ok(PidNamespace(inode));

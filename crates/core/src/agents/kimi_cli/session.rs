@@ -10,11 +10,12 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
 
-use super::history::History;
+use super::history::{History, Maker, Makers};
 use super::log::{self, Event};
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
+use crate::agents::terminal_use::was_begun_elsewhere;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
@@ -189,17 +190,19 @@ impl<'a> Reading<'a> {
         for (session, dates) in sessions.iter().zip(dates) {
             let claimed = self.read_sidecar(session, Keep::All);
             let dates = history.corrected(&session.id, dates);
-            let is_left = history.is_left_behind(&session.id, dates);
-            let fitting: Vec<Pid> = seekers
+            let makers = history.makers_of(&session.id, dates);
+            let fitting: Vec<&AgentProcess> = seekers
                 .iter()
-                .filter(|seeker| !is_left && fits(seeker, &session.id, dates))
-                .map(|seeker| seeker.process.pid)
+                .copied()
+                .filter(|seeker| {
+                    let pid = seeker.process.pid;
+                    let may_be = |makers: &Makers| makers.possible.contains(&pid);
+                    makers.as_ref().is_none_or(may_be) && fits(seeker, &session.id, dates)
+                })
                 .collect();
             if is_all || claimed.is_some() || !fitting.is_empty() {
                 self.sketch(folder, session, dates);
-            }
-            if is_left && let Some(sketch) = self.sketches.get_mut(&session.id) {
-                sketch.pairing = PairingRule::Never;
+                self.tell_apart(&session.id, makers, &fitting);
             }
         }
         let ours = self.look.machine.table().scope();
@@ -207,6 +210,41 @@ impl<'a> Reading<'a> {
         let of_seekers = seekers.iter().map(|its| &its.process);
         let silent = of_seekers.filter(|its| !is_named(its));
         silent.map(|its| its.pid).collect()
+    }
+
+    /// Adds what tells more closely which of the processes that fit has it.
+    fn tell_apart(&mut self, id: &SessionId, makers: Option<Makers>, fitting: &[&AgentProcess]) {
+        let Some(sketch) = self.sketches.get_mut(id) else {
+            return;
+        };
+        // It ends with its terminal, so one that has none is a run.
+        let is_run = |its: &&AgentProcess| its.process.tty.is_none();
+        if !fitting.is_empty() && fitting.iter().all(is_run) {
+            sketch.is_headless = Some(true);
+        }
+        let pids: BTreeSet<Pid> = fitting.iter().map(|its| its.process.pid).collect();
+        match makers {
+            Some(makers) if makers.possible.is_empty() => sketch.pairing = PairingRule::Never,
+            Some(makers) => {
+                if makers.are_doubtful {
+                    sketch.doubtful_owners.clone_from(&pids);
+                }
+                if !pids.is_empty() {
+                    sketch.possible_owners = Some(pids);
+                }
+            }
+            None => {
+                // Made by `/clear`, in the terminal where that was typed.
+                let dates = (sketch.born_at_ms, sketch.last_record_at_ms);
+                let is_cleared_elsewhere =
+                    |its: &&&AgentProcess| was_begun_elsewhere(its, dates.0, dates.1);
+                let left = fitting.iter().filter(|its| !is_cleared_elsewhere(its));
+                let left: BTreeSet<Pid> = left.map(|its| its.process.pid).collect();
+                if left.len() < pids.len() {
+                    sketch.possible_owners = Some(left);
+                }
+            }
+        }
     }
 
     /// What the log says, if there is one that can be read.
@@ -225,16 +263,18 @@ impl<'a> Reading<'a> {
     /// What the log says of the sessions of one folder.
     fn history(&mut self, sessions: &[SessionDir], dates: &[Dates]) -> History {
         let events = self.events().unwrap_or_default();
-        let began_at_ms = self
-            .look
-            .processes_of(self.home)
+        let processes = self.look.processes_of(self.home);
+        let processes = processes
             .filter(|process| process.role == Role::Session)
-            .map(|process| process.process.began_at_ms.clone().ok());
+            .map(|process| Maker {
+                pid: process.process.pid,
+                began_at_ms: process.process.began_at_ms.clone().ok(),
+            });
         let born = sessions.iter().zip(dates);
         History::new(
             events,
             born.map(|(session, dates)| (session.id.clone(), dates.born_at_ms)),
-            began_at_ms,
+            processes,
         )
     }
 

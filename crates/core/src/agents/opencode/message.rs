@@ -5,6 +5,13 @@ use serde_json::Value;
 use super::session::{RunningTool, Turn};
 use crate::agents::MessageRole;
 
+/// What a call says that a person has refused without a word: the turn is over
+/// then, and the model is not asked again. A refusal with words goes on.
+const REFUSALS: &[&str] = &[
+    "The user dismissed this question",
+    "The user rejected permission to use this specific tool call.",
+];
+
 /// A message, as far as it is needed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
@@ -36,8 +43,9 @@ impl Head {
     /// Where the conversation is, if this is its last message, begun at
     /// `begun_at_ms` and with these parts.
     pub(super) fn turn(&self, begun_at_ms: i64, parts: &[(i64, String)]) -> Turn {
-        let is_over = self.role == MessageRole::Assistant && self.is_complete && !self.calls_tools;
-        if is_over {
+        let is_refused = || parts.iter().any(|(_, json)| is_refused(json));
+        let is_done = self.role == MessageRole::Assistant && self.is_complete;
+        if is_done && (!self.calls_tools || is_refused()) {
             return Turn::Ended;
         }
         let tool = parts
@@ -90,6 +98,16 @@ fn running_tool(json: &str, called_at_ms: i64) -> Option<RunningTool> {
     })?
 }
 
+fn is_refused(json: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(json) else {
+        return false;
+    };
+    let error = value.pointer("/state/error").and_then(Value::as_str);
+    let is_tool = value.get("type").and_then(Value::as_str) == Some("tool");
+    let said = error.map(|error| error.strip_prefix("Error: ").unwrap_or(error));
+    is_tool && said.is_some_and(|said| REFUSALS.contains(&said))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +147,29 @@ mod tests {
         assert_eq!(turn(CALLED, &[RAN]), going_on(None));
         assert_eq!(turn(DONE, &[RAN]), Turn::Ended);
         assert_eq!(turn(STOPPED, &[RUNS]), Turn::Ended);
+    }
+
+    #[test]
+    fn a_turn_ends_with_a_refusal_that_has_no_words() {
+        let refused = |error: &str| {
+            let state = format!(r#"{{"status":"error","error":"{error}"}}"#);
+            turn(
+                CALLED,
+                &[&format!(
+                    r#"{{"type":"tool","tool":"bash","state":{state}}}"#
+                )],
+            )
+        };
+        for refusal in REFUSALS {
+            assert_eq!(refused(refusal), Turn::Ended);
+            assert_eq!(refused(&format!("Error: {refusal}")), Turn::Ended);
+        }
+        for other in [
+            "The user rejected permission to use this specific tool call with the following feedback: no",
+            "command not found",
+        ] {
+            assert_eq!(refused(other), going_on(None), "{other}");
+        }
     }
 
     #[test]

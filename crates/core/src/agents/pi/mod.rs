@@ -32,7 +32,6 @@
 //! prompted; and a session of a process that has gone, beside one in whose
 //! terminal somebody has typed since and sent nothing.
 
-mod launch;
 mod process;
 mod session;
 mod session_dir;

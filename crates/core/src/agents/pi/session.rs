@@ -8,12 +8,14 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
-use super::launch::match_launches;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, names_in};
-use crate::agents::terminal_input::{is_begun_by_hand, was_typed_elsewhere};
+use crate::agents::launch::{Newborn, match_launches};
+use crate::agents::terminal_use::{
+    is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere, was_typed_elsewhere,
+};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
@@ -215,12 +217,18 @@ impl<'a> Reading<'a> {
 
     /// The processes that were launched with a session.
     fn launched(&self) -> Vec<Launch<'a>> {
-        let pids_of = |told| {
+        let newborn = |told: &Told| {
             let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
-            launched.map(|seeker| seeker.process.pid).collect()
+            Newborn {
+                born_at_ms: told.born_at_ms().unwrap_or_default(),
+                just_begun: launched.map(|seeker| seeker.process.pid).collect(),
+                is_perhaps_of_others: self
+                    .seekers()
+                    .any(|seeker| !is_launch(seeker, told) && is_there_at_birth(seeker, told)),
+            }
         };
-        let just_begun: Vec<Vec<Pid>> = self.sessions.values().map(pids_of).collect();
-        let launches = match_launches(&just_begun);
+        let newborn: Vec<Newborn> = self.sessions.values().map(newborn).collect();
+        let launches = match_launches(&newborn);
         let sessions = self.sessions.iter().enumerate();
         sessions
             .filter_map(|(at, (id, told))| {
@@ -279,7 +287,7 @@ impl<'a> Reading<'a> {
 
     /// The processes that fit a session, where some that do can't be in it: they
     /// were in the session that they were launched with after its last record, or
-    /// nobody had typed `/new` in their terminal when it was born. `None` if all
+    /// it was begun in another terminal. `None` if all
     /// that fit may be in it.
     fn without_those_elsewhere(
         &self,
@@ -291,10 +299,8 @@ impl<'a> Reading<'a> {
             let is_in_its_first = launched.iter().any(|its| {
                 its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.last_at_ms()
             });
-            let is_begun_elsewhere = told.born_at_ms().is_some_and(|born| {
-                is_begun_by_hand(seeker, born) && was_typed_elsewhere(seeker, born)
-            });
-            is_in_its_first || is_begun_elsewhere
+            is_in_its_first
+                || was_begun_elsewhere(seeker, told.born_at_ms(), told.outline.last_at_ms)
         };
         let fitting = self.pids(|seeker| fits(seeker, id, told));
         let left = self.pids(|seeker| fits(seeker, id, told) && !is_elsewhere(seeker));
@@ -313,9 +319,13 @@ impl<'a> Reading<'a> {
         if is_like_a_run {
             return !is_launch;
         }
-        let is_prompted_elsewhere = prompts
+        let is_elsewhere = prompts
             .last_typed_at_ms
-            .is_some_and(|at_ms| was_typed_elsewhere(seeker, at_ms));
+            .is_some_and(|at_ms| was_typed_elsewhere(seeker, at_ms))
+            || told
+                .outline
+                .last_at_ms
+                .is_some_and(|at_ms| was_shown_elsewhere(seeker, at_ms));
         // By `/new`; but from where?
         let is_without_forerunner = !is_launch
             && told.born_at_ms().is_some_and(|born| {
@@ -324,7 +334,7 @@ impl<'a> Reading<'a> {
                 is_begun_by_hand(seeker, born)
                     && !others.any(|(id, other)| is_before(other) && fits(seeker, id, other))
             });
-        is_prompted_elsewhere || is_without_forerunner
+        is_elsewhere || is_without_forerunner
     }
 
     fn pids(&self, is_wanted: impl Fn(&AgentProcess) -> bool) -> BTreeSet<Pid> {
@@ -346,6 +356,14 @@ fn is_launch(seeker: &AgentProcess, told: &Told) -> bool {
     };
     let took_ms = born.saturating_sub(*began);
     is_beside(seeker, told) && (-LAUNCH_SLACK_MS..=LAUNCH_MS_MAX).contains(&took_ms)
+}
+
+/// The process was there when the session was born, in its directory.
+fn is_there_at_birth(seeker: &AgentProcess, told: &Told) -> bool {
+    let began = seeker.process.began_at_ms.as_ref();
+    let is_before =
+        |born: i64| began.map_or(true, |began| *began <= born.saturating_add(LAUNCH_SLACK_MS));
+    is_beside(seeker, told) && told.born_at_ms().is_none_or(is_before)
 }
 
 /// The session may be this process's: its arguments name it, or it was born or

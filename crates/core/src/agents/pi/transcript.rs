@@ -31,8 +31,8 @@ const MESSAGES_BOUNDS: TailBounds = TailBounds {
 /// Entries that the list of sessions in another process may have written.
 const ASIDES: &[&str] = &["label", "session", "session_info"];
 /// How soon after its birth a session has its first prompt when that was in
-/// the arguments: 20 ms where this was seen.
-const PROMPT_AT_BIRTH_MS_MAX: i64 = 1_000;
+/// the arguments: 20 ms where this was seen. Nobody types that fast.
+const PROMPT_AT_BIRTH_MS_MAX: i64 = 300;
 
 /// What the first line says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -109,7 +109,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
         uid: uid.map_err(&mut explain),
         inner_pids: inner_pids.map_err(&mut explain),
         pid_namespace: read_pid_namespace(opened.dir()).map_err(&mut explain),
-        terminal_silent_since_ms: terminal::read_silent_since(opened).map_err(&mut explain),
+        terminal_use: terminal::read_use(opened).map_err(&mut explain),
     }
 }
 
