@@ -316,8 +316,14 @@ class Run:
             wait.until("a person to have read it", lambda: time.monotonic() > shown + self.agent.reads_seconds,
                        TURN_SECONDS)
             return left
-        wait.until("another session after /clear",
-                   lambda: self.agent.session_of(self, before) not in (None, left), LAUNCH_SECONDS)
+        def has_left():
+            return self.agent.session_of(self, before) not in (None, left)
+        try:
+            wait.until("another session after /clear", has_left, ENTER_SECONDS)
+        except wait.NotSeen:
+            # It was part of a choice among commands.
+            self.pane.key("Enter")
+            wait.until("another session after /clear", has_left, LAUNCH_SECONDS)
         self.session = self.agent.session_of(self, before)
         return left
 

@@ -107,7 +107,8 @@ class Cline(Agent):
 
     def session_that_heard(self, world, model, text):
         for session, folder in self.folders(world).items():
-            if _holds(os.path.join(folder, session + ".messages.json"), text):
+            # The messages come with the answer; what was asked stands in the other file before.
+            if any(_holds(os.path.join(folder, session + end), text) for end in (".messages.json", ".json")):
                 return session
         return None
 

@@ -17,18 +17,29 @@ const ACTED_ON_MS_MAX: i64 = 10_000;
 /// with, in milliseconds. Nobody types for that.
 const LAUNCH_MS_LONGEST: i64 = 60_000;
 
+/// The latest that something typed in this process's terminal can be noted.
+/// `None` where nothing is known of the terminal.
+pub(super) fn typed_until_ms(process: &AgentProcess) -> Option<i64> {
+    let last = process.details.terminal_use.as_ref().ok()?;
+    Some(last.no_input_since_ms.saturating_add(ACTED_ON_MS_MAX))
+}
+
+/// The latest that something which was shown there can have been noted.
+pub(super) fn shown_until_ms(process: &AgentProcess) -> Option<i64> {
+    let last = process.details.terminal_use.as_ref().ok()?;
+    Some(last.no_output_since_ms.saturating_add(ACTED_ON_MS_MAX))
+}
+
 /// Tells whether what was typed at `at_ms` was not typed in this process's
 /// terminal. Where nothing is known of the terminal it may have been.
 pub(super) fn was_typed_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
-    let last = process.details.terminal_use.as_ref();
-    last.is_ok_and(|last| at_ms > last.no_input_since_ms.saturating_add(ACTED_ON_MS_MAX))
+    typed_until_ms(process).is_some_and(|until| at_ms > until)
 }
 
 /// Tells whether what was noted at `at_ms` was not shown in this process's
 /// terminal, as it is where a person sits before it.
 pub(super) fn was_shown_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
-    let last = process.details.terminal_use.as_ref();
-    last.is_ok_and(|last| at_ms > last.no_output_since_ms.saturating_add(ACTED_ON_MS_MAX))
+    shown_until_ms(process).is_some_and(|until| at_ms > until)
 }
 
 /// Tells whether a session is none that somebody began by hand in this

@@ -10,7 +10,12 @@
 //! Looking at directory and dates alone would go wrong here: `gemini -p` and
 //! killed processes leave sessions that are younger than a running process, and
 //! a running process that nobody has said anything to has its session removed by
-//! the next start.
+//! the next start. Against that helps its terminal: what was typed or drawn
+//! last there before a session was made, or typed in, was not this session's.
+//!
+//! What may still mislead (all pairs of this agent are marked as inferred): a
+//! second process that was started within seconds of the first in the same
+//! directory, and killed before anybody said anything to either.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +53,18 @@ pub(super) struct Server {
     pub(super) is_one_shot: bool,
     /// Its first prompt stands in its arguments.
     pub(super) has_first_prompt: bool,
+    /// Nobody has typed in its terminal later than this.
+    pub(super) typed_until_ms: Option<i64>,
+    /// Nothing that was noted later than this was shown there.
+    pub(super) shown_until_ms: Option<i64>,
+}
+
+impl Server {
+    /// It draws its screen once it has made its session, and not before it is
+    /// done if it has but one prompt to answer.
+    fn was_drawn_since(&self, at_ms: i64) -> bool {
+        self.is_one_shot || self.shown_until_ms.is_none_or(|until| until >= at_ms)
+    }
 }
 
 /// What is known of a session's processes.
@@ -175,6 +192,7 @@ impl Lineage<'_> {
                 .iter()
                 .filter(|chat| self.origin(chat) == Origin::Itself)
                 .filter(|chat| may_begin_with(server, chat, launch_ms))
+                .filter(|chat| !self.is_typed_in_elsewhere(server, chat.id.as_str()))
                 .filter(|chat| !self.has_quit(server, chat.id.as_str()))
                 .collect()
         };
@@ -264,7 +282,10 @@ impl Lineage<'_> {
             let is_since = typed
                 .next()
                 .is_some_and(|first| first.at_ms >= server.began_at_ms);
-            chat.path.is_none() && is_since && !self.has_quit(server, id)
+            chat.path.is_none()
+                && is_since
+                && !self.has_quit(server, id)
+                && !self.is_typed_in_elsewhere(server, id)
         };
         self.chats.iter().filter(may_be_its).collect()
     }
@@ -294,6 +315,17 @@ impl Lineage<'_> {
             .typed
             .iter()
             .filter(move |typed| typed.first_session == first && typed.at_ms >= server.began_at_ms)
+    }
+
+    /// Somebody typed in a process that began with `first` when nobody had typed
+    /// in the terminal of this one for long.
+    fn is_typed_in_elsewhere(&self, server: &Server, first: &str) -> bool {
+        let mut since = self.since(server, first);
+        since.any(|typed| {
+            server
+                .typed_until_ms
+                .is_some_and(|until| typed.at_ms > until)
+        })
     }
 
     fn has_quit(&self, server: &Server, first: &str) -> bool {
@@ -379,10 +411,10 @@ fn may_begin_with(server: &Server, chat: &Chat, launch_ms: i64) -> bool {
     let is_started = chat
         .starts_ms
         .iter()
-        .any(|at_ms| (from..=to).contains(at_ms));
-    let is_in_minute = chat
-        .minute_ms
-        .is_some_and(|minute| minute <= to && from < minute + MINUTE_MS);
+        .any(|at_ms| (from..=to).contains(at_ms) && server.was_drawn_since(*at_ms));
+    let is_in_minute = chat.minute_ms.is_some_and(|minute| {
+        minute <= to && from < minute + MINUTE_MS && server.was_drawn_since(minute)
+    });
     is_started || is_in_minute
 }
 

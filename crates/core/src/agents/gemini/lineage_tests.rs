@@ -18,6 +18,8 @@ fn server(pid: i64, began: f64) -> Server {
         resumes: false,
         is_one_shot: false,
         has_first_prompt: false,
+        typed_until_ms: None,
+        shown_until_ms: None,
     }
 }
 
@@ -343,4 +345,53 @@ fn of_equal_prompts_the_nearest_counts() {
     ]);
     let right: &[(&str, &[i32], bool)] = &[("a", &[], true), ("b", &[2], true), ("c", &[1], false)];
     check(&servers, &chats, &prompts, right);
+}
+
+#[test]
+fn a_chat_that_was_made_after_a_terminal_fell_silent_is_another_processs() {
+    // Nobody has said anything to process 1; a start after it has removed its
+    // chat, made its own, and was killed.
+    let silent = Server {
+        shown_until_ms: Some(ms(9.0)),
+        ..server(1, 0.0)
+    };
+    let chats = [chat("x", 12.0, &[])];
+    check(
+        &[silent.clone()],
+        &chats,
+        &Prompts::default(),
+        &[("x", &[], true)],
+    );
+    let drawn = Server {
+        shown_until_ms: Some(ms(20.0)),
+        ..silent.clone()
+    };
+    check(&[drawn], &chats, &Prompts::default(), &[("x", &[1], true)]);
+    // One that answers its one prompt shows nothing before it is done.
+    let one_shot = Server {
+        is_one_shot: true,
+        ..silent
+    };
+    check(
+        &[one_shot],
+        &chats,
+        &Prompts::default(),
+        &[("x", &[1], true)],
+    );
+}
+
+#[test]
+fn a_session_in_which_somebody_typed_elsewhere_is_another_processs() {
+    let idle = Server {
+        typed_until_ms: Some(ms(30.0)),
+        ..server(1, 0.0)
+    };
+    let chats = [chat("x", 12.0, &[("one", 50.0)])];
+    let prompts = typed(&[("x", "one", 49.7)]);
+    check(&[idle.clone()], &chats, &prompts, &[("x", &[], true)]);
+    let used = Server {
+        typed_until_ms: Some(ms(60.0)),
+        ..idle
+    };
+    check(&[used], &chats, &prompts, &[("x", &[1], true)]);
 }

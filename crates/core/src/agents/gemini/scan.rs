@@ -12,6 +12,7 @@ use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, names_in};
+use crate::agents::terminal_use::{shown_until_ms, typed_until_ms};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{Claim, SessionKey};
 use crate::problem::{Found, Problem};
@@ -234,5 +235,7 @@ fn server_of(process: &AgentProcess) -> Option<Server> {
         resumes: process::resumes(&program),
         is_one_shot: process::is_one_shot(&program),
         has_first_prompt: process::has_first_prompt(&program),
+        typed_until_ms: typed_until_ms(process),
+        shown_until_ms: shown_until_ms(process),
     })
 }

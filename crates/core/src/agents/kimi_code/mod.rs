@@ -19,7 +19,13 @@
 //!   the left one until the next prompt. While a younger session of that
 //!   directory has had no prompt, the titles of older ones prove nothing.
 //! - A run with `--prompt` makes a session that has no title, and is gone soon.
-//!   It is not taken for the `/new` of a terminal's process beside it.
+//!   It is not taken for the `/new` of a terminal's process beside it. Of a run
+//!   whose start took unusually long nobody can say whether it is still there.
+//!
+//! A session that was begun or went on when nobody had typed in a terminal, or
+//! nothing was shown there, is not of the process in it. What may still mislead
+//! (such a pair is marked as inferred): a session of a process that has gone,
+//! beside one in whose terminal somebody has typed since and sent nothing.
 
 mod hooks;
 mod process;

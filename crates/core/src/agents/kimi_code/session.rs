@@ -15,6 +15,7 @@ use super::state::{self, State};
 use super::wire::{self, Dates};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, names_in};
+use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
@@ -39,6 +40,9 @@ const TERMINAL_TITLE_UNITS_MAX: usize = 32;
 /// How long after its start a run with `--prompt` has made its session, on a
 /// slow machine.
 const RUN_START_MS_MAX: i64 = 15_000;
+
+/// How long after its first prompt a session has got its title in a terminal.
+const TITLE_MS_MAX: i64 = 10_000;
 
 /// The name of a directory's folder; `None` if its path is not UTF-8.
 pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
@@ -191,16 +195,14 @@ impl<'a> Reading<'a> {
         for (id, path) in self.sessions_in(folder) {
             sessions.push(self.read_session(id, path, !seekers.is_empty()));
         }
-        let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
-        let unprompted_at_ms = unprompted_born.filter_map(Told::born_at_ms).max();
         for told in &sessions {
             if is_all || seekers.iter().any(|seeker| fits(seeker, told)) {
-                self.sketch(told, seekers, unprompted_at_ms);
+                self.sketch(told, seekers, &sessions);
             }
         }
     }
 
-    fn sketch(&mut self, told: &Told, seekers: &[&AgentProcess], unprompted_at_ms: Option<i64>) {
+    fn sketch(&mut self, told: &Told, seekers: &[&AgentProcess], sessions: &[Told]) {
         let key = SessionKey {
             agent: AGENT,
             session: told.id.clone(),
@@ -222,16 +224,14 @@ impl<'a> Reading<'a> {
         sketch.is_first_of_a_process = told.dates.is_made_by_a_prompt(told.born_at_ms());
         // Whoever went over to an unprompted session still shows the title of
         // the one that was left.
+        let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
+        let unprompted_at_ms = unprompted_born.filter_map(Told::born_at_ms).max();
         let may_be_left = unprompted_at_ms > told.last_at_ms();
         if !may_be_left {
             sketch.terminal_title = told.terminal_title();
         }
-        if told.is_of_a_run() {
-            sketch.is_headless = Some(true);
-            let runs = seekers.iter().filter(|seeker| may_have_run(seeker, told));
-            sketch.possible_owners =
-                Some(runs.map(|its| its.process.pid).collect::<BTreeSet<Pid>>());
-        }
+        let now_ms = self.look.machine.now_ms();
+        tell_apart(&mut sketch, told, seekers, sessions, now_ms);
         self.sketches.insert(told.id.clone(), sketch);
     }
 
@@ -325,6 +325,77 @@ fn fits(seeker: &AgentProcess, told: &Told) -> bool {
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time
+}
+
+/// Adds what tells more closely which of the processes that fit has it.
+fn tell_apart(
+    sketch: &mut Sketch,
+    told: &Told,
+    seekers: &[&AgentProcess],
+    sessions: &[Told],
+    now_ms: i64,
+) {
+    let fitting: Vec<&AgentProcess> = seekers
+        .iter()
+        .copied()
+        .filter(|seeker| fits(seeker, told))
+        .collect();
+    let is_elsewhere = |seeker: &AgentProcess| {
+        was_begun_elsewhere(seeker, told.born_at_ms(), told.dates.last_at_ms)
+            || (told.is_of_a_run()
+                && !may_have_run(seeker, told)
+                && (is_no_run_of(seeker, told, now_ms)
+                    || fitting.iter().any(|other| may_have_run(other, told))
+                    || has_gone_on_elsewhere(seeker, told, seekers, sessions)))
+    };
+    let pids = |is_wanted: &dyn Fn(&AgentProcess) -> bool| -> BTreeSet<Pid> {
+        let wanted = fitting.iter().filter(|seeker| is_wanted(seeker));
+        wanted.map(|seeker| seeker.process.pid).collect()
+    };
+    let possible = pids(&|seeker| !is_elsewhere(seeker));
+    sketch.doubtful_owners = pids(&|seeker| is_doubtful(seeker, told));
+    if told.is_of_a_run() {
+        sketch.is_headless = Some(true);
+    }
+    if possible.len() < fitting.len() {
+        sketch.possible_owners = Some(possible);
+    }
+}
+
+/// A session without a title is of a run, which makes it when it starts: this
+/// process had begun long before. That a title is missing says so once there was
+/// time to write it.
+fn is_no_run_of(seeker: &AgentProcess, told: &Told, now_ms: i64) -> bool {
+    let prompted = told.dates.prompted_at_ms;
+    let is_settled = prompted.is_some_and(|at| now_ms.saturating_sub(at) > TITLE_MS_MAX);
+    let born = told.born_at_ms();
+    is_settled && born.is_some_and(|born| is_begun_by_hand(seeker, born))
+}
+
+/// Another session that only this process can be in went on after this one.
+fn has_gone_on_elsewhere(
+    seeker: &AgentProcess,
+    told: &Told,
+    seekers: &[&AgentProcess],
+    sessions: &[Told],
+) -> bool {
+    let mut others = sessions.iter().filter(|other| {
+        other.id != told.id && !other.is_of_a_run() && other.last_at_ms() > told.last_at_ms()
+    });
+    others.any(|other| {
+        fits(seeker, other) && seekers.iter().filter(|one| fits(one, other)).count() == 1
+    })
+}
+
+/// A process that has ended explains the session as well as this one does: it
+/// looks like one of a run, and this process had not just begun; or it went on
+/// when nothing was shown in this one's terminal.
+fn is_doubtful(seeker: &AgentProcess, told: &Told) -> bool {
+    if told.is_of_a_run() {
+        return !may_have_run(seeker, told);
+    }
+    let last = told.dates.last_at_ms;
+    last.is_some_and(|at_ms| was_shown_elsewhere(seeker, at_ms))
 }
 
 /// The process may be the run with `--prompt` that made the session: those make
