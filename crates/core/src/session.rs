@@ -231,7 +231,7 @@ impl Session {
             return None;
         }
         match agents::adapter(&self.key.agent) {
-            Some(adapter) => adapter.resume(&self.key, self.is_default_home),
+            Some(adapter) => adapter.resume(&self.sketch, self.is_default_home),
             None => self.sketch.resume.clone(),
         }
     }

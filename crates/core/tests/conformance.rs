@@ -364,10 +364,11 @@ fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
         let moved = moved.and_then(|moved| adapter.homes(&environment(&moved)).into_iter().next());
         let mut key = key(adapter, ID);
         key.home = moved.unwrap_or(key.home);
-        let Some(in_default) = adapter.resume(&key, true) else {
+        let sketch = Sketch::new(key.clone());
+        let Some(in_default) = adapter.resume(&sketch, true) else {
             return vec!["it does not say how a session is resumed".to_owned()];
         };
-        let Some(elsewhere) = adapter.resume(&key, false) else {
+        let Some(elsewhere) = adapter.resume(&sketch, false) else {
             return vec!["it does not say how a session of another home is resumed".to_owned()];
         };
         let names_it = in_default.argv.iter().any(|arg| arg.contains(ID));

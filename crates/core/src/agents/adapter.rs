@@ -6,7 +6,7 @@ mod look;
 mod program;
 mod sketch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use self::agent_process::{AgentProcess, Role};
 pub use self::description::{Description, Message, MessageRole};
@@ -14,7 +14,6 @@ pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::program::Program;
 pub use self::sketch::{KnownClient, PairingRule, Published, Sketch};
 use super::hooks::Hooks;
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::problem::Found;
 
@@ -106,8 +105,9 @@ pub trait Adapter: Send + Sync {
         messages_max: usize,
     ) -> Found<Vec<Message>>;
 
-    /// How the session is continued once it is not live.
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation>;
+    /// How the session is continued once it is not live: in its home, and where
+    /// the session lies, if that is elsewhere.
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
 
     /// The paths of a home worth watching: what changes when a session starts,
     /// moves or ends.
@@ -143,6 +143,35 @@ pub struct Invocation {
     pub argv: Vec<String>,
     /// Variables it needs set.
     pub environment: Vec<(String, PathBuf)>,
+}
+
+impl Invocation {
+    /// A command that needs no variable set.
+    #[must_use]
+    pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
+        Self {
+            argv: argv.map(str::to_owned).to_vec(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same with a variable set.
+    #[must_use]
+    pub fn with(mut self, variable: &str, path: &Path) -> Self {
+        self.environment
+            .push((variable.to_owned(), path.to_owned()));
+        self
+    }
+
+    /// The same in the home of a session, which `variable` moves.
+    #[must_use]
+    pub fn in_home_of(self, sketch: &Sketch, is_default_home: bool, variable: &str) -> Self {
+        if is_default_home {
+            self
+        } else {
+            self.with(variable, &sketch.key.home)
+        }
+    }
 }
 
 /// A path worth watching.

@@ -47,7 +47,6 @@ use crate::agents::{
     Adapter, AgentScan, Depth, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Program, Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::problem::Found;
 
@@ -152,13 +151,9 @@ impl Adapter for ClaudeCode {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let argv = ["claude", "--resume", key.session.as_str()];
-        let home = (!is_default_home).then(|| (HOME_VARIABLE.to_owned(), key.home.clone()));
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment: home.into_iter().collect(),
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["claude", "--resume", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

@@ -45,7 +45,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
     Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
 
@@ -128,17 +127,9 @@ impl Adapter for Cline {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![(DATA_VARIABLE.to_owned(), key.home.clone())]
-        };
-        let argv = ["cline", "--id", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["cline", "--id", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, DATA_VARIABLE))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

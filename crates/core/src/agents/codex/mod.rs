@@ -48,7 +48,6 @@ use super::adapter::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Published,
     Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
 use crate::problem::Found;
@@ -130,17 +129,9 @@ impl Adapter for Codex {
         describe::messages(&agent(), sketch, messages_max)
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let argv = ["codex", "resume", key.session.as_str()];
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![("CODEX_HOME".to_owned(), key.home.clone())]
-        };
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["codex", "resume", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, "CODEX_HOME"))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

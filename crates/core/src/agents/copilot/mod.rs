@@ -43,7 +43,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -143,16 +142,10 @@ impl Adapter for Copilot {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
-        };
-        Some(Invocation {
-            argv: vec!["copilot".to_owned(), format!("--resume={}", key.session)],
-            environment,
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let resume = format!("--resume={}", sketch.key.session);
+        let command = Invocation::new(["copilot", &resume]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

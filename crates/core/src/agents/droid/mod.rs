@@ -27,7 +27,6 @@ use crate::agents::{
     Adapter, AgentProcess, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Program, Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -167,21 +166,17 @@ impl Adapter for Droid {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let stands_for_users_home = match key.home.file_name() {
-            Some(name) if name == DEFAULT_HOME => key.home.parent()?,
-            _ => &key.home,
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["droid", "--resume", sketch.key.session.as_str()]);
+        if is_default_home {
+            return Some(command);
+        }
+        let home = &sketch.key.home;
+        let stands_for_users_home = match home.file_name() {
+            Some(name) if name == DEFAULT_HOME => home.parent()?,
+            _ => home,
         };
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![(HOME_VARIABLE.to_owned(), stands_for_users_home.to_owned())]
-        };
-        let argv = ["droid", "--resume", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
-        })
+        Some(command.with(HOME_VARIABLE, stands_for_users_home))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

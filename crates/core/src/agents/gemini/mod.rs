@@ -43,7 +43,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Published, Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::phase::{Phase, WaitingFor};
 use crate::problem::{Found, Problem};
@@ -162,19 +161,15 @@ impl Adapter for Gemini {
     }
 
     /// Only where a variable can lead there: to a home called `.gemini`.
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            let is_named_so = key.home.file_name() == Some(OsStr::new(DEFAULT_HOME));
-            let user = key.home.parent().filter(|_| is_named_so)?;
-            vec![(HOME_VARIABLE.to_owned(), user.to_owned())]
-        };
-        let argv = ["gemini", "--resume", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["gemini", "--resume", sketch.key.session.as_str()]);
+        if is_default_home {
+            return Some(command);
+        }
+        let home = &sketch.key.home;
+        let is_named_so = home.file_name() == Some(OsStr::new(DEFAULT_HOME));
+        let user = home.parent().filter(|_| is_named_so)?;
+        Some(command.with(HOME_VARIABLE, user))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

@@ -44,7 +44,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -169,17 +168,9 @@ impl Adapter for KimiCode {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
-        };
-        let argv = ["kimi", "--session", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
-        })
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {

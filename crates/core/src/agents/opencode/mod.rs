@@ -53,7 +53,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
 
@@ -145,22 +144,17 @@ impl Adapter for OpenCode {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = match (is_default_home, &key.home) {
-            (true, _) => Vec::new(),
-            (false, home) if is_database(home) => {
-                vec![(DATABASE_VARIABLE.to_owned(), home.clone())]
-            }
-            (false, home) if home.ends_with(DIRECTORY) => {
-                let data = home.parent().unwrap_or(home);
-                vec![(DATA_VARIABLE.to_owned(), data.to_owned())]
-            }
-            (false, home) => vec![(DATABASE_VARIABLE.to_owned(), home.join(DATABASE))],
-        };
-        let argv = ["opencode", "--session", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["opencode", "--session", sketch.key.session.as_str()]);
+        let home = &sketch.key.home;
+        Some(if is_default_home {
+            command
+        } else if is_database(home) {
+            command.with(DATABASE_VARIABLE, home)
+        } else if home.ends_with(DIRECTORY) {
+            command.with(DATA_VARIABLE, home.parent().unwrap_or(home))
+        } else {
+            command.with(DATABASE_VARIABLE, &home.join(DATABASE))
         })
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use whosup_sidecar::file::{Links, read_regular};
 
 use super::{HOME_VARIABLE, Pi};
-use crate::agents::{Adapter as _, Home, Look};
+use crate::agents::{Adapter as _, Home, Look, Sketch};
 use crate::machine::Environment;
 
 /// The variable that moves the sessions.
@@ -48,6 +48,14 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     directories
 }
 
+/// The directory that a session lies in, if it is none that its home has by
+/// itself: whoever moved it there may have done so for one process.
+pub(super) fn that_needs_naming(sketch: &Sketch) -> Option<&Path> {
+    let directory = sketch.transcript.as_deref()?.parent()?;
+    let own = sketch.key.home.join("sessions");
+    (directory.parent() != Some(&own)).then_some(directory)
+}
+
 fn setting(path: &Path, environment: &Environment) -> Option<PathBuf> {
     // Settings that can't be read are for pi to complain about.
     let file = read_regular(path, SETTINGS_BYTES_MAX, Links::Follow).ok()?;
@@ -63,7 +71,26 @@ fn setting(path: &Path, environment: &Environment) -> Option<PathBuf> {
 mod tests {
     use std::path::Path;
 
-    use super::folder_of;
+    use whosup_sidecar::SessionId;
+
+    use super::*;
+    use crate::claim::SessionKey;
+
+    #[test]
+    fn a_session_that_lies_elsewhere_is_resumed_there() {
+        let resumed = |transcript: &str| {
+            let mut sketch = Sketch::new(SessionKey {
+                agent: super::super::AGENT,
+                session: SessionId::parse("01a2").expect("an id"),
+                home: "/h/.pi/agent".into(),
+            });
+            sketch.transcript = Some(transcript.into());
+            Pi.resume(&sketch, true).expect("a command").environment
+        };
+        assert_eq!(resumed("/h/.pi/agent/sessions/--w--/x_01a2.jsonl"), []);
+        let moved = [(VARIABLE.to_owned(), "/data/pi".into())];
+        assert_eq!(resumed("/data/pi/x_01a2.jsonl"), moved);
+    }
 
     #[test]
     fn a_folder_has_the_path_with_hyphens() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::file::{Links, read_regular};
 
-use crate::agents::{Home, Look};
+use crate::agents::{Home, Look, Sketch};
 use crate::machine::Environment;
 
 /// The variable that moves the home.
@@ -59,6 +59,14 @@ pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> 
             Runtime { path, sharers }
         })
         .collect()
+}
+
+/// The runtime directory of a session, if it is not its home: whoever moved it
+/// may have done so for one process.
+pub(super) fn runtime_that_needs_naming(sketch: &Sketch) -> Option<&Path> {
+    // `projects/PROJECT/chats/ID.jsonl` in it.
+    let directory = sketch.transcript.as_deref()?.ancestors().nth(4)?;
+    (directory != sketch.key.home).then_some(directory)
 }
 
 /// One directory that has sessions.

@@ -40,7 +40,6 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::claim::SessionKey;
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -151,16 +150,12 @@ impl Adapter for QwenCode {
         }
     }
 
-    fn resume(&self, key: &SessionKey, is_default_home: bool) -> Option<Invocation> {
-        let environment = if is_default_home {
-            Vec::new()
-        } else {
-            vec![(HOME_VARIABLE.to_owned(), key.home.clone())]
-        };
-        let argv = ["qwen", "--resume", key.session.as_str()];
-        Some(Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            environment,
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["qwen", "--resume", sketch.key.session.as_str()]);
+        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
+        Some(match home::runtime_that_needs_naming(sketch) {
+            Some(directory) => command.with(RUNTIME_VARIABLE, directory),
+            None => command,
         })
     }
 
