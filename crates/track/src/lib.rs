@@ -30,6 +30,7 @@ mod lock;
 mod owner;
 mod receive;
 mod refresh;
+mod session_meant;
 mod settings;
 mod shorten;
 mod store;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use whosup_core::agents::{self, Adapter, Hooks};
+use whosup_core::agents::{self, Adapter};
 use whosup_core::hook_event::{EventKind, HookEvent};
 use whosup_core::machine::Environment;
 use whosup_core::process::{Backend, Pid};
@@ -16,6 +16,7 @@ use crate::append::append;
 use crate::end::{Ended, Pass, end_session, pass_on};
 use crate::git::branch_of;
 use crate::owner::{FoundOwner, find_owner};
+use crate::session_meant::set_session;
 use crate::{SessionLock, Store, TrackError, refresh};
 
 /// How long a hook waits for whoever writes the record. The event is safe by
@@ -65,11 +66,13 @@ pub fn receive(
     let hooks = adapter.hooks().ok_or_else(|| TrackError::UnknownAgent {
         agent: agent.to_string(),
     })?;
-    let event = hooks.parse(payload, world.event.as_deref())?;
-    let session = session_that_is_written(hooks, &event).unwrap_or_else(|| event.session.clone());
+    let mut event = hooks.parse(payload, world.event.as_deref())?;
+    let owner = find_owner(world.backend.as_ref(), adapter, world.hook);
+    let home = home(adapter, event.transcript.as_ref(), world);
+    set_session(&mut event, adapter, hooks, &home, &owner);
     let store = Store::of(&world.environment)?;
-    let files = store.files_of(&agent, &session);
-    let logged = logged(adapter, event, world);
+    let files = store.files_of(&agent, &event.session);
+    let logged = logged(event, owner, home, world);
     if logged.kind == EventKind::SessionEnded {
         // `None`: it waits for the lock here, as any event does.
         let ended = end_session(&files, &logged, None)?;
@@ -88,27 +91,8 @@ pub fn receive(
     Ok(record.filter(|_| pass == Pass::On))
 }
 
-/// The session whose transcript is written, where the payload names another one
-/// that has no transcript (claude-code#26563).
-fn session_that_is_written(
-    hooks: &Hooks,
-    event: &HookEvent,
-) -> Option<whosup_core::sidecar::SessionId> {
-    let transcript = event.transcript.as_deref()?;
-    let written = (hooks.session_of_transcript)(transcript)?;
-    if written == event.session {
-        return None;
-    }
-    let extension = transcript.extension()?;
-    let named = transcript.with_file_name(event.session.as_str());
-    let mut named = named.into_os_string();
-    named.push(".");
-    named.push(extension);
-    (transcript.is_file() && !PathBuf::from(named).exists()).then_some(written)
-}
-
-fn logged(adapter: &dyn Adapter, event: HookEvent, world: &HookWorld) -> LoggedEvent {
-    let (owner, cpu_ms) = match find_owner(world.backend.as_ref(), adapter, world.hook) {
+fn logged(event: HookEvent, owner: FoundOwner, home: PathBuf, world: &HookWorld) -> LoggedEvent {
+    let (owner, cpu_ms) = match owner {
         FoundOwner::Owner { owner, cpu_ms } => (Some(owner), cpu_ms),
         FoundOwner::Nobody(_) => (None, None),
     };
@@ -128,7 +112,7 @@ fn logged(adapter: &dyn Adapter, event: HookEvent, world: &HookWorld) -> LoggedE
         id: format!("{}-{}", world.hook, unique(world)),
         at_ms: world.now_ms,
         kind: event.kind,
-        home: home(adapter, event.transcript.as_ref(), world),
+        home,
         git_branch,
         work_dir: event.work_dir,
         transcript: event.transcript,

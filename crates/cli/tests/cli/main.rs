@@ -5,7 +5,9 @@
 #![allow(clippy::print_stderr, reason = "what is skipped is said")]
 
 mod after_end;
+mod at_once;
 mod command_line;
+mod dead_pane;
 mod doctor;
 mod help;
 mod hooks;

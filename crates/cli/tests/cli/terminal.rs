@@ -11,13 +11,13 @@ use super::world::{WHOSUP, World, wait_for};
 const ENDED: &str = "-- ended --";
 
 /// A tmux server of this test alone. It ends with it.
-struct Tmux {
+pub(crate) struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
     /// Starts one whose first pane runs `command`, or says why there is none.
-    fn start(world: &World, width: usize, command: &str) -> Option<Self> {
+    pub(crate) fn start(world: &World, width: usize, command: &str) -> Option<Self> {
         // A server that is about to end still has its socket.
         let tmux = Self {
             socket: world.root().join(format!("tmux-{width}.sock")),
@@ -54,7 +54,7 @@ impl Tmux {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 

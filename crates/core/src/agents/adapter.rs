@@ -8,6 +8,9 @@ mod sketch;
 
 use std::path::{Path, PathBuf};
 
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::SessionId;
+
 pub use self::agent_process::{AgentProcess, Role};
 pub use self::description::{Description, Message, MessageRole};
 pub use self::look::{AgentScan, Depth, Home, Look};
@@ -30,6 +33,12 @@ pub trait Adapter: Send + Sync {
 
     /// How its hooks talk and where they are set; `None` for an agent that has none.
     fn hooks(&self) -> Option<&'static Hooks> {
+        None
+    }
+
+    /// The session that the agent itself publishes for one of its processes, by
+    /// PID; `None` where it does not, or where that can't be read.
+    fn published_session(&self, _home: &Path, _pid: Pid, _stamp: &StartStamp) -> Option<SessionId> {
         None
     }
 

@@ -39,9 +39,10 @@ mod sessions;
 mod subagents;
 mod transcript;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use whosup_sidecar::AgentId;
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{
     Adapter, AgentScan, Depth, Description, Home, Hooks, Invocation, Look, Message, Profile,
@@ -86,6 +87,10 @@ impl Adapter for ClaudeCode {
 
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
+    }
+
+    fn published_session(&self, home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
+        registry::session_of(home, pid, stamp)
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {

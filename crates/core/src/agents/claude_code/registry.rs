@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use whosup_process::Pid;
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
 
 use super::AGENT;
@@ -49,6 +50,15 @@ enum Named {
     Known,
     /// Something that is no record, and why not.
     Foreign(&'static str),
+}
+
+/// The session that the registry names for one process.
+pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
+    let path = home.join("sessions").join(format!("{pid}.json"));
+    let file = read_regular(&path, RECORD_BYTES_MAX, Links::Refuse).ok()?;
+    let record = parse_record(&file.bytes).ok()?;
+    let is_its = record.pid == pid && record.stamp.as_ref() == Some(stamp);
+    is_its.then_some(record.session)
 }
 
 /// Reads every record of a home. What is no record, or a bad one, is a problem.

@@ -1,0 +1,73 @@
+//! How an agent ended, where tmux waited for it and keeps its pane.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::shell_agent::{event, record_of};
+use super::terminal::Tmux;
+use super::world::{WHOSUP, World, copy_program, wait_for};
+
+/// Runs a line of shell in a new pane that stays when it is dead, and waits for that.
+fn run_in_pane(tmux: &Tmux, line: &str) {
+    let told = tmux.run(&["new-window", "-P", "-F", "#{pane_id}", line]);
+    let pane = String::from_utf8(told.stdout).unwrap().trim().to_owned();
+    wait_for("the pane to be dead", || {
+        let told = tmux.run(&["display-message", "-p", "-t", &pane, "#{pane_dead}"]);
+        (told.stdout == b"1\n").then_some(())
+    });
+}
+
+/// A line that runs the agent, which lets its hook tell of a turn and then does `last`.
+fn agent_line(world: &World, program: &Path, session: &str, last: &str) -> String {
+    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let payload = world.write(&format!("payload-{session}"), told.to_string());
+    let script = format!(
+        "'{WHOSUP}' hook claude-code < '{}'\n{last}\n",
+        payload.display()
+    );
+    let script = world.write(&format!("script-{session}"), script);
+    format!(
+        "env -i HOME='{}' PATH=\"$PATH\" TMUX=\"$TMUX\" TMUX_PANE=\"$TMUX_PANE\" '{}' '{}'",
+        world.home().display(),
+        program.display(),
+        script.display()
+    )
+}
+
+#[test]
+fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does() {
+    let world = World::new();
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    copy_program("/bin/sh", &program);
+    let Some(tmux) = Tmux::start(&world, 80, "exec cat") else {
+        return;
+    };
+    tmux.run(&["set-option", "-g", "remain-on-exit", "on"]);
+    let third = format!("0b{}", &world.s1[2..]);
+    let line = |session: &str, last: &str| agent_line(&world, &program, session, last);
+    run_in_pane(&tmux, &format!("exec {}", line(&world.s1, "kill -9 $$")));
+    run_in_pane(&tmux, &format!("exec {}", line(&world.s2, "exit 3")));
+    // Here the pane's status is that of the shell around it.
+    run_in_pane(&tmux, &format!("{}; exit 5", line(&third, "kill -9 $$")));
+
+    let said = world.run(["sweep"]);
+    for (session, cause) in [
+        (&world.s1, "signal 9"),
+        (&world.s2, "exit code 3"),
+        (&third, "process-gone"),
+    ] {
+        let record = record_of(&world, session);
+        assert_eq!(
+            record["end_cause"], cause,
+            "{record} {}{}",
+            said.out, said.err
+        );
+        assert_eq!(record["ended_at"], record["last_event_at"]);
+    }
+    let shown = world.run(["show", &world.s1]).out;
+    assert!(shown.contains("end cause     signal 9"), "{shown}");
+}

@@ -1,0 +1,61 @@
+//! Which session an event is about, where its payload names another one.
+
+use std::path::{Path, PathBuf};
+
+use whosup_core::agents::{Adapter, Hooks};
+use whosup_core::hook_event::{EventKind, HookEvent, StartSource};
+use whosup_core::sidecar::SessionId;
+
+use crate::owner::FoundOwner;
+
+/// Corrects the session of an event.
+pub(crate) fn set_session(
+    event: &mut HookEvent,
+    adapter: &dyn Adapter,
+    hooks: &Hooks,
+    home: &Path,
+    owner: &FoundOwner,
+) {
+    if let Some(forked) = session_that_was_forked(event, adapter, home, owner) {
+        event.session = forked;
+        // It is the other one's.
+        event.transcript = None;
+    } else if let Some(written) = session_that_is_written(event, hooks) {
+        event.session = written;
+    }
+}
+
+/// A fork tells of the session that it was made of, when it starts; what its agent
+/// publishes of its process names its own already. (Seen in Claude Code 2.1.197,
+/// 2026-11, `--fork-session`.)
+fn session_that_was_forked(
+    event: &HookEvent,
+    adapter: &dyn Adapter,
+    home: &Path,
+    owner: &FoundOwner,
+) -> Option<SessionId> {
+    let FoundOwner::Owner { owner, .. } = owner else {
+        return None;
+    };
+    if event.kind != EventKind::SessionStarted(StartSource::Resume) || owner.is_shared {
+        return None;
+    }
+    let published = adapter.published_session(home, owner.pid, owner.stamp.as_ref()?)?;
+    (published != event.session).then_some(published)
+}
+
+/// The session whose transcript is written, where the payload names another one
+/// that has no transcript (claude-code#26563).
+fn session_that_is_written(event: &HookEvent, hooks: &Hooks) -> Option<SessionId> {
+    let transcript = event.transcript.as_deref()?;
+    let written = (hooks.session_of_transcript)(transcript)?;
+    if written == event.session {
+        return None;
+    }
+    let extension = transcript.extension()?;
+    let named = transcript.with_file_name(event.session.as_str());
+    let mut named = named.into_os_string();
+    named.push(".");
+    named.push(extension);
+    (transcript.is_file() && !PathBuf::from(named).exists()).then_some(written)
+}

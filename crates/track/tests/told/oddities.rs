@@ -1,0 +1,225 @@
+//! What agents' hooks do that one would not expect. Seen in the agents that are
+//! named; each must leave a true record.
+
+use serde_json::json;
+use whosup_core::phase::Phase;
+use whosup_core::record::EndCause;
+use whosup_core::verdict::Liveness;
+
+use super::scene::Scene;
+
+const P1: i32 = 101;
+const P2: i32 = 102;
+
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.start(P1, 1_000);
+    scene
+}
+
+#[track_caller]
+fn check(scene: &Scene, session: &str, phase: Phase, owner: i32) {
+    let record = scene.record(session).unwrap();
+    let found = record.owner.map(|owner| owner.pid.get());
+    assert_eq!((record.phase, found), (phase, Some(owner)), "{session}");
+}
+
+/// Claude Code, `--continue`.
+#[test]
+fn a_start_that_comes_twice_leaves_the_throw_away_session_to_no_process() {
+    let mut scene = scene();
+    scene.tell(P1, "thrown", "SessionStart", json!({"source": "startup"}));
+    scene.tell(P1, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    check(&scene, "s1", Phase::Working, P1);
+    scene.publish(P1, 1_000, "s1");
+    let thrown = scene.listed("thrown");
+    assert!(thrown.is_none_or(|session| session.liveness() != Liveness::Live));
+    assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
+}
+
+/// Claude Code, `--fork-session`: the new process tells of the old session first.
+#[test]
+fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.publish(P1, 1_000, "s1");
+    scene.start(P2, 2_000);
+    scene.publish(P2, 2_000, "forked");
+    scene.tell(P2, "s1", "SessionStart", json!({"source": "resume"}));
+    check(&scene, "s1", Phase::Working, P1);
+    check(&scene, "forked", Phase::Idle, P2);
+    for (id, pid) in [("s1", P1), ("forked", P2)] {
+        let listed = scene.listed(id).unwrap();
+        assert_eq!(listed.owner.map(|owner| owner.pid.get()), Some(pid));
+        assert!(listed.other_live_pids.is_empty());
+    }
+    scene.tell(P2, "forked", "UserPromptSubmit", json!({"prompt": "q"}));
+    check(&scene, "forked", Phase::Working, P2);
+    // The first one goes on, and says so.
+    scene.tell(P1, "s1", "Stop", json!({}));
+    check(&scene, "s1", Phase::Idle, P1);
+    scene.kill(P2);
+    let report = scene.sweep();
+    let ended: Vec<_> = report
+        .ended
+        .iter()
+        .map(|swept| swept.session.as_str())
+        .collect();
+    assert_eq!(ended, ["forked"]);
+}
+
+#[test]
+fn events_that_come_late_doubled_or_out_of_order_change_what_they_may() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    for name in [
+        "PreToolUse",
+        "PreToolUse",
+        "Stop",
+        "PostToolUse",
+        "PostToolUse",
+        "Stop",
+    ] {
+        scene.tell(P1, "s1", name, json!({}));
+    }
+    // A tool that ends after its turn begins no other one.
+    check(&scene, "s1", Phase::Idle, P1);
+    scene.tell(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    check(&scene, "s1", Phase::Idle, P1);
+    assert_eq!(scene.record("s1").unwrap().heard.turns, 1);
+}
+
+/// Kimi Code, `/new`.
+#[test]
+fn the_start_of_the_next_session_may_come_before_the_end_of_the_last() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.tell(P1, "s2", "SessionStart", json!({"source": "startup"}));
+    scene.tell(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
+    check(&scene, "s1", Phase::Ended, P1);
+    check(&scene, "s2", Phase::Starting, P1);
+}
+
+#[test]
+fn a_session_that_works_on_after_its_end_has_not_ended() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    assert!(scene.tell(P1, "s1", "SessionEnd", json!({"reason": "other"})));
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    check(&scene, "s1", Phase::Working, P1);
+    assert_eq!(scene.end("s1"), None);
+    assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
+}
+
+/// Gemini CLI: twice on `/quit`, up to three times on SIGTERM.
+#[test]
+fn an_end_that_is_told_three_times_is_the_first_one() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    let is_first = scene.tell(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
+    let end = scene.end("s1");
+    let again = scene.tell(P1, "s1", "SessionEnd", json!({"reason": "other"}));
+    scene.kill(P1);
+    let report = scene.sweep();
+    assert!(is_first && !again && report.ended.is_empty() && report.to_pass_on.is_empty());
+    assert_eq!((scene.end("s1"), end.unwrap().0), (end, EndCause::ExitHook));
+}
+
+#[test]
+fn a_reminder_that_nobody_has_typed_asks_for_nothing() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.tell(P1, "s1", "Stop", json!({}));
+    scene.tell(
+        P1,
+        "s1",
+        "Notification",
+        json!({"notification_type": "idle_prompt"}),
+    );
+    check(&scene, "s1", Phase::Idle, P1);
+    scene.tell(
+        P1,
+        "s1",
+        "Notification",
+        json!({"notification_type": "permission_prompt"}),
+    );
+    check(&scene, "s1", Phase::Waiting, P1);
+}
+
+#[test]
+fn clear_ends_one_session_and_starts_another_in_the_same_process() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.tell(P1, "s1", "SessionEnd", json!({"reason": "clear"}));
+    scene.tell(P1, "s2", "SessionStart", json!({"source": "clear"}));
+    check(&scene, "s2", Phase::Starting, P1);
+    let record = scene.record("s1").unwrap();
+    assert_eq!(record.heard.end_reason.as_deref(), Some("clear"));
+    // Both had a share of what the process used.
+    assert_eq!(record.heard.cpu.at_least_ms, Some(0));
+    let live = |session| scene.listed(session).map(|one| one.liveness());
+    assert_eq!(live("s2"), Some(Liveness::Live));
+    assert_ne!(live("s1"), Some(Liveness::Live));
+}
+
+#[test]
+fn a_nested_headless_agent_has_its_own_session_and_takes_nobodys() {
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    let nested = scene.claude(P2, 2_000, P1).argv(&["claude", "-p", "x"]);
+    scene.add(nested);
+    scene.tell(P2, "s2", "UserPromptSubmit", json!({"prompt": "x"}));
+    check(&scene, "s2", Phase::Working, P2);
+    check(&scene, "s1", Phase::Working, P1);
+    scene.kill(P2);
+    scene.sweep();
+    assert_eq!(scene.end("s2").unwrap().0, EndCause::ProcessGone);
+    check(&scene, "s1", Phase::Working, P1);
+}
+
+#[test]
+fn a_hook_before_there_is_a_transcript_is_recorded_under_the_id_it_tells() {
+    let mut scene = scene();
+    let path = scene.home().join(".claude/projects/-x/s1.jsonl");
+    scene.tell(P1, "s1", "SessionStart", json!({"transcript_path": path}));
+    assert_eq!(scene.record("s1").unwrap().transcript, Some(path));
+    let listed = scene.listed("s1").unwrap();
+    assert_eq!(listed.sketch.transcript, None);
+    assert_eq!(listed.liveness(), Liveness::Live);
+}
+
+/// claude-code#26563.
+#[test]
+fn the_id_whose_transcript_is_written_wins_over_the_one_that_is_told() {
+    let mut scene = scene();
+    let path = scene.write_transcript(P1, "s1", scene.now_ms);
+    scene.tell(
+        P1,
+        "s9",
+        "UserPromptSubmit",
+        json!({"transcript_path": path}),
+    );
+    check(&scene, "s1", Phase::Working, P1);
+    assert!(scene.record("s9").is_none());
+}
+
+/// context-mode#347: the hook's parent is a shell that is gone a moment later.
+#[test]
+fn no_agent_above_a_hook_means_no_owner_and_never_a_shell() {
+    use whosup_core::process::RecordedProcess;
+    let mut scene = scene();
+    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.add(RecordedProcess::new(300, 3_000, scene.now_ms).comm("bash"));
+    scene.tell(300, "s1", "Stop", json!({}));
+    assert_eq!(scene.record("s1").unwrap().owner, None);
+    // Through a shell, a runner and one more shell it is found.
+    for (pid, parent, comm) in [(301, P1, "sh"), (302, 301, "npm exec x"), (303, 302, "sh")] {
+        let process = RecordedProcess::new(pid, 3_000, scene.now_ms)
+            .comm(comm)
+            .ppid(parent);
+        scene.add(process);
+    }
+    scene.tell(303, "s1", "Stop", json!({}));
+    check(&scene, "s1", Phase::Idle, P1);
+}
