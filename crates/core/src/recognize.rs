@@ -61,9 +61,12 @@ pub fn find_agent_processes(
         let recognized = adapters
             .iter()
             .find_map(|adapter| Some((*adapter, adapter.recognize(&program)?)));
-        let Some((adapter, role)) = recognized else {
+        let Some((adapter, mut role)) = recognized else {
             continue;
         };
+        if role == Role::Session && is_launcher(machine, adapter, &program) {
+            role = Role::Launcher;
+        }
         if found.len() == AGENT_PROCESSES_MAX {
             problems.push(Problem::of_machine(format!(
                 "more than {AGENT_PROCESSES_MAX} agent processes: the rest is left out"
@@ -105,6 +108,20 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
         .filter(|environment| environment.home().is_some())
         .map(|environment| adapter.homes_named_by(program, &environment))
         .unwrap_or_default()
+}
+
+/// Tells by its environment that a process is a launcher, where its agent's
+/// launchers can be told by that. What can't be read tells nothing.
+fn is_launcher(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> bool {
+    let names = adapter.variables_of_launched();
+    let is_unset = |environment: crate::machine::Environment| {
+        let mut names = names.iter();
+        names.all(|name| environment.variable(name).is_none())
+    };
+    !names.is_empty()
+        && machine
+            .environment_of(program.process, names)
+            .is_some_and(is_unset)
 }
 
 /// A script that starts itself again (to give its runtime options) leaves a

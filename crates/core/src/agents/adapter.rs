@@ -68,6 +68,12 @@ pub trait Adapter: Send + Sync {
     /// program overwrites its arguments; never by `comm` alone.
     fn recognize(&self, program: &Program<'_>) -> Option<Role>;
 
+    /// Variables of which a launcher sets one for the program that it starts: a
+    /// process that has none of them set is a launcher, whatever it looks like.
+    fn variables_of_launched(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The session that a process's arguments name: an id, or the beginning of
     /// one. Loses to anything newer: the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {

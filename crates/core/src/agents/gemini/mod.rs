@@ -91,6 +91,10 @@ impl Adapter for Gemini {
         process::recognize(program)
     }
 
+    fn variables_of_launched(&self) -> &'static [&'static str] {
+        process::VARIABLES_OF_LAUNCHED
+    }
+
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
     }

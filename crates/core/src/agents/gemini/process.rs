@@ -5,14 +5,20 @@
 //!   └ node --max-old-space-size=N …/bin/gemini [args]        session
 //! ```
 //!
-//! The script starts itself again to give Node more memory; both processes are
-//! recognized alike, and which is the launcher shows in who started whom. They
-//! never change their arguments or titles. Seen in Gemini CLI 0.61.0, 2026-11.
+//! The script always starts itself again, and gives Node more memory and itself
+//! a variable that keeps it from doing so once more. Both processes are
+//! recognized alike; which is the launcher shows in that variable, also once the
+//! launcher has outlived what it started. (Inside of a sandbox, which has a
+//! variable of its own, there is no launcher.) They never change their
+//! arguments or titles. Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path};
 
 use crate::agents::{Program, Role};
+
+/// What the process that serves a session has set, and its launcher has not.
+pub(super) const VARIABLES_OF_LAUNCHED: &[&str] = &["GEMINI_CLI_NO_RELAUNCH", "SANDBOX"];
 
 /// How many arguments are looked at.
 const ARGUMENTS_MAX: usize = 256;
