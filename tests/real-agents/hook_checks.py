@@ -17,6 +17,7 @@ from whosup import pid_in
 
 STEP_SECONDS = 45
 SETTLE_SECONDS = 8
+NEW_SECONDS = 2.0
 # How long a sweep may take that ends the session of a killed agent.
 SWEEP_SECONDS = 1.0
 REVIEW_SECONDS = 60
@@ -115,6 +116,9 @@ def told(stage):
                and not stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     shows(stage, "answered", run, ("idle",))
     old = run.clear()
+    # What is typed while it draws the new conversation may go to the old one.
+    wait.until("a new conversation", lambda: stage.agent.is_new(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
+    wait.holds_for("it stays", lambda: stage.agent.is_new(run.pane), NEW_SECONDS)
     run.say(stage.model)
     shows(stage, "cleared", run, ("idle",))
     left(stage, old)

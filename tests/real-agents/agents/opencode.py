@@ -6,6 +6,7 @@ truth is the session that the request to the model names.
 
 import json
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 
@@ -29,7 +30,8 @@ class OpenCode(Agent):
 
     name = "opencode"
     id = "opencode"
-    packages = (install.Package("opencode-ai", "1.18.33"),)
+    # What it fetches for plugins at its start, and waits for; here it can't.
+    packages = (install.Package("opencode-ai", "1.18.33"), install.Package("@opencode-ai/plugin", "1.18.33"))
     clear_command = "/new"
     confidences = ("inferred",)
     has_session_at_launch = False
@@ -39,6 +41,7 @@ class OpenCode(Agent):
         # Its install script puts the binary of this machine in place of a stub.
         script = os.path.join("opencode-ai", "postinstall.mjs")
         self.binary = install.binary(install.install(self.packages[0], script), "opencode")
+        self.plugins = install.install(self.packages[1])
 
     def argv(self, *arguments):
         return [self.binary, *arguments]
@@ -57,6 +60,9 @@ class OpenCode(Agent):
         }
         with open(os.path.join(folder, "opencode.json"), "w") as file:
             json.dump(dict(CONFIGURATION, provider={"mock": provider}), file)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(os.path.join(self.plugins, name), folder)
+        shutil.copytree(os.path.join(self.plugins, "node_modules"), os.path.join(folder, "node_modules"), symlinks=True)
 
     def variables(self, world):
         return {
