@@ -82,7 +82,7 @@ fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
     );
     let mut agent = ShellAgent::start(&world);
     let tell = |agent: &mut ShellAgent<'_>, name: &str, more: Value| {
-        agent.hook(&event(&world, &world.s1, name, more));
+        agent.tell(&world.s1, name, more);
     };
     tell(&mut agent, "UserPromptSubmit", json!({"prompt": "p"}));
     tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
@@ -114,7 +114,7 @@ fn an_end_that_many_find_at_once_is_passed_on_once() {
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "p"});
     for session in [&world.s1, &world.s2] {
-        agent.hook(&event(&world, session, "UserPromptSubmit", prompt.clone()));
+        agent.tell(session, "UserPromptSubmit", prompt.clone());
     }
     // The first by hooks,
     let payload = agent.payload(&event(&world, &world.s1, "SessionEnd", json!({})));
@@ -162,7 +162,7 @@ fn a_command_that_fails_or_never_reads_keeps_no_other_from_running() {
     let config = "on_end = [[\"~/bin/fail\"], [\"~/bin/none\", \"x\"], [\"~/bin/keep\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "Stop", json!({}));
     agent.kill();
     let said = world.run(["status"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
@@ -196,7 +196,7 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
     let config = "on_end = [[\"~/bin/condense\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(&world, &world.s1, "SessionEnd", json!({})));
+    agent.tell(&world.s1, "SessionEnd", json!({}));
     wait_for_given(&world, 1);
     let record = record_of(&world, &world.s2);
     assert_eq!(
@@ -212,13 +212,13 @@ fn what_ended_while_nothing_was_to_be_run_is_not_passed_on_later() {
     let world = World::new();
     keeper(&world);
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(&world, &world.s1, "SessionEnd", json!({})));
+    agent.tell(&world.s1, "SessionEnd", json!({}));
     world.write(
         ".config/whosup/config.toml",
         "on_end = [[\"~/bin/keep\"]]\n",
     );
     world.run(["sweep"]);
-    agent.hook(&event(&world, &world.s2, "SessionEnd", json!({})));
+    agent.tell(&world.s2, "SessionEnd", json!({}));
     let all = wait_for_given(&world, 1);
     assert_eq!(all[0]["sessions"][0]["session_id"], world.s2.as_str());
 }

@@ -2,32 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::shell_agent::{ShellAgent, event, file_of, record_of};
+use super::shell_agent::{ShellAgent, file_of, owner_elsewhere, record_of, write_record};
 use super::world::{World, copy_program, said};
 
 #[test]
 fn a_session_of_another_host_is_stale_until_a_person_ends_it() {
     let world = World::new();
-    let record = |session: &str, boot: Value| {
-        json!({
-        "schema_version": 1,
-        "agent": "claude-code",
-        "session_id": session,
-        "home": world.home().join(".claude"),
-        "owner": {
-            "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",
-            "hostname": "elsewhere", "boot_id": boot, "pid_namespace": 4_026_531_836_u64,
-        },
-        "phase": "working",
-        "last_event_at": "2026-01-01T00:00:00.000Z",
-        })
-    };
     for (session, boot) in [
         (&world.s1, Value::Null),
         (&world.s2, json!("19c1d8ff-a55f-47c0-82a1-b0f1bc43623a")),
     ] {
-        let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
-        world.write(&name, record(session, boot).to_string());
+        let mut owner = owner_elsewhere();
+        owner["boot_id"] = boot;
+        write_record(&world, session, &json!({ "owner": owner }));
     }
     let said = world.run(["doctor"]);
     let line = format!(
@@ -59,12 +46,7 @@ fn a_session_of_another_host_is_stale_until_a_person_ends_it() {
 fn a_live_session_is_not_ended_by_hand() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     let said = world.run(["end", world.s1.as_str()]);
     assert_eq!(said.status, 2, "{}", said.out);
     assert!(said.err.contains("it is live"), "{}", said.err);
@@ -114,22 +96,6 @@ fn doctor_names_what_is_broken_with_what_to_do() {
         "{}",
         said.out
     );
-}
-
-/// A record as hooks of Claude Code leave it.
-fn write_record(world: &World, session: &str, change: &Value) {
-    let mut record = json!({
-        "schema_version": 1,
-        "agent": "claude-code",
-        "session_id": session,
-        "home": world.home().join(".claude"),
-        "phase": "working",
-        "last_event_at": "2026-01-01T00:00:00.000Z",
-    });
-    let fields = record.as_object_mut().unwrap();
-    fields.extend(change.as_object().unwrap().clone());
-    let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
-    world.write(&name, record.to_string());
 }
 
 #[test]

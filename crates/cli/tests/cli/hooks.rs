@@ -86,7 +86,7 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
         ),
     ];
     for (name, more, phase) in steps {
-        agent.hook(&event(&world, &world.s1, name, more));
+        agent.tell(&world.s1, name, more);
         let record = record_of(&world, &world.s1);
         assert_eq!(record["phase"], phase, "after {name}");
         let is_waiting = phase == "waiting";
@@ -116,26 +116,11 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
     );
 
     // `/clear`: one ends, another starts in the same process.
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionEnd",
-        json!({"reason": "clear"}),
-    ));
-    agent.hook(&event(
-        &world,
-        &world.s2,
-        "SessionStart",
-        json!({"source": "clear"}),
-    ));
+    agent.tell(&world.s1, "SessionEnd", json!({"reason": "clear"}));
+    agent.tell(&world.s2, "SessionStart", json!({"source": "clear"}));
     // It is told twice, and something comes late.
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionEnd",
-        json!({"reason": "other"}),
-    ));
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.tell(&world.s1, "Stop", json!({}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["phase"], &record["end_reason"]),
@@ -151,25 +136,10 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
 fn the_end_of_an_earlier_process_does_not_end_the_session_of_a_later_one() {
     let world = World::new();
     let mut first = ShellAgent::start(&world);
-    first.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
+    first.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
     let mut second = ShellAgent::start(&world);
-    second.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "resume"}),
-    ));
-    first.hook(&event(
-        &world,
-        &world.s1,
-        "SessionEnd",
-        json!({"reason": "other"}),
-    ));
+    second.tell(&world.s1, "SessionStart", json!({"source": "resume"}));
+    first.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
     let record = record_of(&world, &world.s1);
     assert_eq!(record["phase"], "idle");
     assert_eq!(record["owner"]["pid"], second.pid());
@@ -239,7 +209,7 @@ fn the_id_of_the_transcript_that_is_written_wins() {
     let mut agent = ShellAgent::start(&world);
     let transcript = world.write_claude_transcript(".claude", &world.s1);
     let told = json!({"source": "startup", "transcript_path": transcript});
-    agent.hook(&event(&world, &world.s2, "SessionStart", told));
+    agent.tell(&world.s2, "SessionStart", told);
     assert_eq!(record_of(&world, &world.s1)["owner"]["pid"], agent.pid());
     assert!(!file_of(&world, &world.s2, "json").exists());
 }
@@ -250,15 +220,10 @@ fn prompts_are_kept_out_when_the_configuration_says_so() {
     world.write(".config/whosup/config.toml", "prompts = \"hide\"\n");
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "a secret of mine"});
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        prompt.clone(),
-    ));
+    agent.tell(&world.s1, "UserPromptSubmit", prompt.clone());
     // One that can't be understood may have said so too.
     world.write(".config/whosup/config.toml", "prompts = hide\n");
-    agent.hook(&event(&world, &world.s1, "UserPromptSubmit", prompt));
+    agent.tell(&world.s1, "UserPromptSubmit", prompt);
     for extension in ["json", "jsonl"] {
         let text = std::fs::read_to_string(file_of(&world, &world.s1, extension)).unwrap();
         assert!(!text.contains("secret"), "{text}");
@@ -355,7 +320,7 @@ fn sixty_hooks_at_once_lose_nothing() {
     }
     assert!(lines.iter().all(|line| line["owner"]["pid"] == agent.pid()));
     // A reader sees the log, also where nobody has written the record since.
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], AT_ONCE);
 }
 
@@ -409,19 +374,9 @@ fn hooks_that_are_killed_leave_whole_lines_a_right_record_and_no_stuck_lock() {
 fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
+    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
     let behind = std::fs::read(file_of(&world, &world.s1, "json")).unwrap();
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     for record in [
         None,
         Some(Vec::new()),
@@ -436,7 +391,7 @@ fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
         let sessions = world.run(["list", "--json", "--cwd", "."]).sessions();
         assert_eq!(sessions[0]["phase"], "working", "{record:?}: {sessions:?}");
     }
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], 1);
 }
 
@@ -444,18 +399,8 @@ fn a_record_that_is_missing_broken_or_behind_gives_way_to_the_log() {
 fn a_log_that_grows_long_is_shortened_and_forgets_nothing_that_counts() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.prompt(&world.s1);
     let path = file_of(&world, &world.s1, "jsonl");
     let line = std::fs::read_to_string(&path)
         .unwrap()
@@ -471,19 +416,14 @@ fn a_log_that_grows_long_is_shortened_and_forgets_nothing_that_counts() {
         writeln!(log, "\n{{{id},\"at\"{rest}").unwrap();
         turns += 1;
     }
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "Stop", json!({}));
     assert!(std::fs::metadata(&path).unwrap().len() < 64 * 1024);
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["turns"], &record["phase"]),
         (&json!(turns), &json!("idle"))
     );
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "q"}),
-    ));
+    agent.tell(&world.s1, "UserPromptSubmit", json!({"prompt": "q"}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["turns"], &record["last_prompt"]),
@@ -504,12 +444,7 @@ fn a_directory_that_may_not_be_written_stays_as_it_is_and_stops_no_agent() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
+    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
     let paths = ["json", "jsonl", "lock"].map(|extension| file_of(&world, &world.s1, extension));
     let before = paths.clone().map(|path| std::fs::read(path).unwrap());
     // Root's files, and root's directories: somebody else may write nothing there.

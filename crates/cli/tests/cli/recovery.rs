@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::shell_agent::{ShellAgent, file_of};
+use super::shell_agent::{ShellAgent, file_of, owner_elsewhere, write_record};
 use super::world::{Said, World, said};
 
 /// A program named `claude` that tells how it was run.
@@ -24,24 +24,6 @@ fn kill_in_session(world: &World, session: &str) {
     let mut agent = ShellAgent::start(world);
     agent.prompt(session);
     agent.kill();
-}
-
-/// A record of a session on another host, of which nobody can tell here.
-fn write_record_of_elsewhere(world: &World) {
-    let record = json!({
-        "schema_version": 1,
-        "agent": "claude-code",
-        "session_id": world.s1,
-        "home": world.home().join(".claude"),
-        "owner": {
-            "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",
-            "hostname": "elsewhere", "boot_id": null, "pid_namespace": 4_026_531_836_u64,
-        },
-        "phase": "working",
-        "last_event_at": "2026-01-01T00:00:00.000Z",
-    });
-    let name = format!(".local/state/whosup/sessions/claude-code/{}.json", world.s1);
-    world.write(&name, record.to_string());
 }
 
 #[track_caller]
@@ -152,7 +134,7 @@ fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
 fn a_session_of_which_nobody_can_tell_is_not_resumed() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
-    write_record_of_elsewhere(&world);
+    write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
     let said = world.run(["resume", &world.s1]);
     assert_eq!((said.status, said.out.as_str()), (3, ""), "{}", said.err);
     assert!(said.err.contains("it may be live"), "{}", said.err);
@@ -286,7 +268,7 @@ fn status_says_beside_its_document_what_it_ended() {
 #[test]
 fn what_nobody_can_tell_of_and_is_silent_is_stale_in_status() {
     let world = World::new();
-    write_record_of_elsewhere(&world);
+    write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
     let answer = world.run(["status"]);
     let row = format!("  stale  claude-code {}", &world.s1[..8]);
     assert!(

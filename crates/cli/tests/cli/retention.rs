@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use whosup_core::wire::timestamp;
 
-use super::shell_agent::{ShellAgent, event, file_of, record_of};
+use super::shell_agent::{ShellAgent, file_of, record_of, write_record};
 use super::world::{World, now_ms};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -13,21 +13,12 @@ fn ago(hours: i64) -> Value {
     json!(timestamp(now_ms - hours * HOUR_MS).unwrap())
 }
 
-/// Writes a record that is like none but in these fields.
+/// Writes a record of an idle session, with these fields.
 fn write(world: &World, session: &str, fields: Value) {
-    let mut record = json!({
-        "schema_version": 1,
-        "agent": "claude-code",
-        "session_id": session,
-        "home": world.home().join(".claude"),
-        "phase": "idle",
-        "last_event_at": ago(1),
-        "work_dir": "/nowhere",
-    });
-    let told = fields.as_object().unwrap().clone();
-    record.as_object_mut().unwrap().extend(told);
-    let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
-    world.write(&name, record.to_string());
+    let mut told = json!({ "phase": "idle", "last_event_at": ago(1), "work_dir": "/nowhere" });
+    let fields = fields.as_object().unwrap().clone();
+    told.as_object_mut().unwrap().extend(fields);
+    write_record(world, session, &told);
 }
 
 fn owner(host: &str, pid: u32) -> Value {
@@ -69,18 +60,13 @@ fn ended_records_are_kept_for_as_long_as_the_configuration_says() {
 fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     // It was killed after it had taken the log away, and before it saw that this
     // session goes on.
     let log = file_of(&world, &world.s1, "jsonl");
     std::fs::rename(&log, file_of(&world, &world.s1, "old")).unwrap();
     std::fs::remove_file(file_of(&world, &world.s1, "json")).unwrap();
-    agent.hook(&event(&world, &world.s1, "Stop", json!({})));
+    agent.tell(&world.s1, "Stop", json!({}));
     let record = record_of(&world, &world.s1);
     assert_eq!(
         (&record["phase"], &record["turns"]),
@@ -93,7 +79,7 @@ fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
 fn silence_ends_what_nobody_can_tell_of_only_if_that_is_wanted() {
     let world = World::new();
     let mut live = ShellAgent::start(&world);
-    live.hook(&event(&world, &world.s1, "Stop", json!({})));
+    live.tell(&world.s1, "Stop", json!({}));
     write(
         &world,
         "elsewhere",
@@ -148,7 +134,7 @@ fn a_silent_session_that_an_unclaimed_process_may_serve_goes_on() {
 fn a_host_that_is_forgotten_ends_with_what_ran_on_it_and_nothing_else() {
     let world = World::new();
     let mut live = ShellAgent::start(&world);
-    live.hook(&event(&world, &world.s1, "Stop", json!({})));
+    live.tell(&world.s1, "Stop", json!({}));
     write(&world, "there", json!({"owner": owner("3f2a9c0d1e4b", 7)}));
     write(&world, "beyond", json!({"owner": owner("other", 7)}));
     write(&world, "nobody", json!({}));

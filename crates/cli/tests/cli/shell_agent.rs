@@ -161,6 +161,30 @@ pub(crate) fn event(world: &World, session: &str, name: &str, more: Value) -> Va
     event
 }
 
+/// Writes a record of a session of Claude Code, with these fields.
+pub(crate) fn write_record(world: &World, session: &str, fields: &Value) -> PathBuf {
+    let mut record = json!({
+        "schema_version": 1,
+        "agent": "claude-code",
+        "session_id": session,
+        "home": world.home().join(".claude"),
+        "phase": "working",
+        "last_event_at": "2026-01-01T00:00:00.000Z",
+    });
+    let told = fields.as_object().unwrap().clone();
+    record.as_object_mut().unwrap().extend(told);
+    let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
+    world.write(&name, record.to_string())
+}
+
+/// An owner of a record that ran on another host.
+pub(crate) fn owner_elsewhere() -> Value {
+    json!({
+        "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",
+        "hostname": "elsewhere", "boot_id": null, "pid_namespace": 4_026_531_836_u64,
+    })
+}
+
 /// A file of a session's records.
 pub(crate) fn file_of(world: &World, session: &str, extension: &str) -> PathBuf {
     let name = format!(".local/state/whosup/sessions/claude-code/{session}.{extension}");

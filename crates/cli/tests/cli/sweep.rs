@@ -4,32 +4,17 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of};
+use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of, write_record};
 use super::world::{WHOSUP, World};
 
 #[test]
 fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
-    agent.hook(&event(
-        &world,
-        &world.s2,
-        "SessionStart",
-        json!({"source": "startup"}),
-    ));
-    agent.hook(&event(&world, &world.s2, "Stop", json!({})));
+    agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
+    agent.prompt(&world.s1);
+    agent.tell(&world.s2, "SessionStart", json!({"source": "startup"}));
+    agent.tell(&world.s2, "Stop", json!({}));
 
     let said = world.run(["sweep"]);
     assert_eq!(
@@ -79,12 +64,7 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
 fn two_sweeps_at_once_end_a_session_once() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     agent.kill();
     let sweeps: Vec<_> = (0..6)
         .map(|_| {
@@ -116,12 +96,7 @@ fn two_sweeps_at_once_end_a_session_once() {
 fn a_session_that_was_resumed_in_a_process_no_hook_has_told_of_goes_on() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     agent.kill();
     let later = world.pose_as_claude();
     world.write_claude_record(later.pid(), &later.start(), &world.s1);
@@ -200,20 +175,14 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
         ("nobody", Value::Null, None),
     ];
     for (session, owner, _) in &cases {
-        let record = json!({
-            "schema_version": 1,
-            "agent": "claude-code",
-            "session_id": session,
-            "home": world.home().join(".claude"),
+        let fields = json!({
             "owner": owner,
-            "phase": "working",
             "started_at": "2026-11-20T10:00:00.000Z",
             "last_event_at": "2026-11-20T11:00:00.000Z",
             "work_dir": "/nowhere",
             "turns": 7,
         });
-        let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
-        world.write(&name, record.to_string());
+        write_record(&world, session, &fields);
     }
     let said = world.run(["sweep"]);
     for (session, _, cause) in &cases {
@@ -238,17 +207,12 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
 fn records_of_sessions_that_ended_long_ago_are_removed_and_nothing_else_is() {
     let world = World::new();
     let write = |session: &str, phase: &str, ended_at: Value| {
-        let record = json!({
-            "schema_version": 1,
-            "agent": "claude-code",
-            "session_id": session,
-            "home": world.home().join(".claude"),
+        let fields = json!({
             "phase": phase,
             "last_event_at": "2025-01-01T00:00:00.000Z",
             "ended_at": ended_at,
         });
-        let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
-        world.write(&name, record.to_string())
+        write_record(&world, session, &fields)
     };
     let old = write("old", "ended", json!("2025-01-01T00:00:00.000Z"));
     let open = write("open", "working", Value::Null);
@@ -305,19 +269,9 @@ fn unshared(world: &World, options: &[&str], line: &str) -> Option<String> {
 fn a_container_ends_nothing_of_the_host_dead_or_alive() {
     let world = World::new();
     let mut live = ShellAgent::start(&world);
-    live.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    live.prompt(&world.s1);
     let mut dead = ShellAgent::start(&world);
-    dead.hook(&event(
-        &world,
-        &world.s2,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    dead.prompt(&world.s2);
     dead.kill();
     let line = format!("'{WHOSUP}' sweep");
     let options = ["--pid", "--fork", "--mount-proc"];
@@ -382,19 +336,9 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
 fn somebody_who_may_see_no_process_of_others_ends_nothing() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    agent.prompt(&world.s1);
     let mut dead = ShellAgent::start(&world);
-    dead.hook(&event(
-        &world,
-        &world.s2,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    dead.prompt(&world.s2);
     dead.kill();
     let before = std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap();
     // They own the records and may write them.
@@ -421,20 +365,10 @@ fn somebody_who_may_see_no_process_of_others_ends_nothing() {
 fn status_ends_what_has_exited_and_tells_what_goes_on() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.hook(&event(
-        &world,
-        &world.s1,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
-    agent.hook(&event(&world, &world.s1, "PermissionRequest", json!({})));
+    agent.prompt(&world.s1);
+    agent.tell(&world.s1, "PermissionRequest", json!({}));
     let mut dead = ShellAgent::start(&world);
-    dead.hook(&event(
-        &world,
-        &world.s2,
-        "UserPromptSubmit",
-        json!({"prompt": "p"}),
-    ));
+    dead.prompt(&world.s2);
     dead.kill();
 
     let said = world.run(["status"]);
