@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use whosup_core::agents::AGENTS;
+use whosup_core::agents::{AGENTS, Adapter, SettingsPlace};
 use whosup_core::hook_event::{EventKind, HookError, HookEvent};
 
 fn parse(agent: &str, event: Option<&str>, payload: &str) -> Result<HookEvent, HookError> {
@@ -180,4 +180,46 @@ fn what_is_no_event_is_refused_by_name() {
     }
     let error = parse("copilot", None, r#"{"sessionId":"s1"}"#).unwrap_err();
     assert!(error.to_string().contains("event"), "{error}");
+}
+
+/// What the document says of one agent: where its hooks are set, and its names of
+/// the events that are asked for.
+fn row(adapter: &dyn Adapter) -> Option<String> {
+    let hooks = adapter.hooks()?;
+    let home = std::path::PathBuf::from("~").join(adapter.profile().default_home);
+    let environment = whosup_core::machine::Environment::new(Some("~".into()), None, []);
+    let files = hooks.settings.iter().map(|file| match file.place {
+        SettingsPlace::Home(below) => home.join(below),
+        SettingsPlace::Environment(_) => file.path(&home, &environment).unwrap(),
+    });
+    let files: Vec<_> = files.map(|path| format!("`{}`", path.display())).collect();
+    Some(format!(
+        "| {} | {} | {} |\n",
+        adapter.profile().name,
+        files.join(", else "),
+        hooks.events.join(", ")
+    ))
+}
+
+#[test]
+fn the_document_names_every_agent_with_its_settings_and_events() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (
+        "<!-- agents: checked by crates/core/tests/hooks.rs -->\n",
+        "<!-- end of agents -->\n",
+    );
+    let (before, rest) = written.split_once(begin).unwrap();
+    let (_, after) = rest.split_once(end).unwrap();
+    let rows: String = AGENTS.iter().filter_map(|adapter| row(*adapter)).collect();
+    let head = "\n| Agent | Settings | Events |\n|---|---|---|\n";
+    let right = format!("{before}{begin}{head}{rows}\n{end}{after}");
+    if std::env::var_os("WHOSUP_BLESS").is_some() {
+        std::fs::write(&path, &right).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        written == right,
+        "docs/hooks.md differs: write it again with WHOSUP_BLESS=1"
+    );
 }
