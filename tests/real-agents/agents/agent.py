@@ -321,8 +321,8 @@ class Run:
         try:
             wait.until("another session after /clear", has_left, ENTER_SECONDS)
         except wait.NotSeen:
-            # It was part of a choice among commands.
-            self.pane.key("Enter")
+            if self.agent.loses_early_typing:
+                self.pane.key("Enter")
             wait.until("another session after /clear", has_left, LAUNCH_SECONDS)
         self.session = self.agent.session_of(self, before)
         return left

@@ -15,6 +15,8 @@ mod held;
 mod hooks;
 pub mod kimi_cli;
 pub mod kimi_code;
+mod kimi_wire;
+mod last_messages;
 mod launch;
 pub mod opencode;
 pub mod pi;

@@ -33,6 +33,7 @@ use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, StrictObject};
 
 use self::session::Reading;
+use crate::agents::last_messages::last_messages;
 use crate::agents::title::one_line;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
@@ -108,12 +109,12 @@ impl Adapter for KimiCli {
         let mut found = Description::default();
         let mut problems = Vec::new();
         let path = directory.join(session::WIRE);
-        match TranscriptFile::open(&path).and_then(|file| wire::read(&file)) {
+        match TranscriptFile::open(&path).and_then(|file| wire::DIALECT.read(&file)) {
             Ok(told) => {
                 problems.extend(told.problem.map(|text| Problem::at(&AGENT, &path, text)));
                 found.title = told.prompt;
                 found.is_title_a_prompt = found.title.is_some();
-                found.started_at_ms = told.first_at_ms;
+                found.started_at_ms = told.born_at_ms;
                 found.last_activity_at_ms = told.last_at_ms;
                 found.phase = told.phase;
                 found.waiting_for = told.waiting_for;
@@ -143,20 +144,8 @@ impl Adapter for KimiCli {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        let read = TranscriptFile::open(path).and_then(|file| wire::messages(&file, messages_max));
-        let (found, problem) = match read {
-            Ok((messages, problem)) => (messages, problem),
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
-            Err(error) => (Vec::new(), Some(error.reason())),
-        };
-        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        let transcript = sketch.transcript.as_deref();
+        last_messages(&AGENT, transcript, messages_max, wire::messages_of)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

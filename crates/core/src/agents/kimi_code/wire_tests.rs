@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
 use super::*;
+use crate::agents::last_messages::last_messages;
 
 const METADATA: &str = r#"{"type":"metadata","protocol_version":"1.5","created_at":1795813271000}"#;
 const MODE: &str =
@@ -32,24 +33,24 @@ fn file_of(lines: &[&str]) -> (tempfile::TempDir, TranscriptFile) {
 #[track_caller]
 fn check_phase(lines: &[&str], right: (Phase, Option<WaitingFor>)) {
     let (_directory, file) = file_of(lines);
-    let told = read(&file).expect("a transcript");
+    let told = DIALECT.read(&file).expect("a transcript");
     assert_eq!((told.phase, told.waiting_for), (Some(right.0), right.1));
 }
 
 #[test]
 fn head_and_tail_tell_prompt_model_and_dates() {
     let (_directory, file) = file_of(&[METADATA, MODE, PROMPT, REQUEST, SAID, END, COUNT]);
-    let told = read(&file).expect("a transcript");
+    let told = DIALECT.read(&file).expect("a transcript");
     assert_eq!(told.prompt.as_deref(), Some("hello two"));
     assert_eq!(told.model.as_deref(), Some("k-3"));
-    assert_eq!(told.created_at_ms, Some(1_795_813_271_000));
+    assert_eq!(told.born_at_ms, Some(1_795_813_271_000));
     assert_eq!(told.last_at_ms, Some(1_795_813_271_434));
     assert_eq!(told.phase, Some(Phase::Idle));
     assert_eq!(told.problem, None);
     let dates = read_dates(&file).expect("dates");
     assert_eq!(dates.prompted_at_ms, Some(1_795_813_271_242));
     assert_eq!(dates.last_at_ms, told.last_at_ms);
-    assert_eq!(dates.created_at_ms, told.created_at_ms);
+    assert_eq!(dates.created_at_ms, told.born_at_ms);
 }
 
 #[test]
@@ -108,7 +109,7 @@ fn an_unanswered_request_is_waited_for() {
 fn bad_lines_are_counted_and_the_rest_is_told() {
     let fused = format!("{PROMPT}{END}");
     let (_directory, file) = file_of(&[METADATA, &fused, "{\"c\":"]);
-    let told = read(&file).expect("a transcript");
+    let told = DIALECT.read(&file).expect("a transcript");
     assert_eq!(told.phase, Some(Phase::Idle));
     assert_eq!(told.prompt.as_deref(), Some("hello two"));
     assert!(told.problem.is_some());
@@ -116,12 +117,19 @@ fn bad_lines_are_counted_and_the_rest_is_told() {
 
 #[test]
 fn the_last_messages_come_oldest_first() {
-    let (_directory, file) = file_of(&[METADATA, PROMPT, CALL, RESULT, SAID, END]);
-    let (messages, problem) = messages(&file, 2).expect("messages");
+    let (directory, _file) = file_of(&[METADATA, PROMPT, CALL, RESULT, SAID, END]);
+    let path = directory.path().join("wire.jsonl");
+    let found = last_messages(
+        &crate::agents::kimi_code::AGENT,
+        Some(&path),
+        2,
+        messages_of,
+    );
+    let (messages, problems) = (found.found, found.problems);
     let texts: Vec<&str> = messages
         .iter()
         .map(|message| message.text.as_str())
         .collect();
     assert_eq!(texts, ["Bash", "hi"]);
-    assert_eq!(problem, None);
+    assert_eq!(problems, []);
 }

@@ -43,6 +43,7 @@ use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
 use self::session::Reading;
+use crate::agents::last_messages::last_messages;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
     Sketch, WatchPath,
@@ -132,21 +133,8 @@ impl Adapter for Pi {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        let read =
-            TranscriptFile::open(path).and_then(|file| transcript::messages(&file, messages_max));
-        let (found, problem) = match read {
-            Ok((messages, problem)) => (messages, problem),
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
-            Err(error) => (Vec::new(), Some(error.reason())),
-        };
-        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        let transcript = sketch.transcript.as_deref();
+        last_messages(&AGENT, transcript, messages_max, transcript::messages_of)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

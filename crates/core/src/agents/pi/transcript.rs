@@ -24,10 +24,6 @@ const HEAD_BOUNDS: HeadBounds = HeadBounds {
 const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
-/// How far back messages are looked for.
-const MESSAGES_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 16 * 1024 * 1024,
-};
 /// Entries that the list of sessions in another process may have written.
 const ASIDES: &[&str] = &["label", "session", "session_info"];
 /// How soon after its birth a session has its first prompt when that was in
@@ -165,27 +161,8 @@ pub(super) fn read(
     Ok((found, bad_lines.message()))
 }
 
-/// Reads the last messages, oldest first.
-pub(super) fn messages(
-    file: &TranscriptFile,
-    messages_max: usize,
-) -> Result<(Vec<Message>, Option<String>), TranscriptError> {
-    let mut bad_lines = BadLines::default();
-    let mut newest_first = Vec::new();
-    for line in file.backwards(MESSAGES_BOUNDS)? {
-        if newest_first.len() >= messages_max {
-            break;
-        }
-        for record in bad_lines.values(&line?).iter().rev() {
-            newest_first.extend(messages_of(record).into_iter().rev());
-        }
-    }
-    newest_first.truncate(messages_max);
-    newest_first.reverse();
-    Ok((newest_first, bad_lines.message()))
-}
-
-fn messages_of(record: &Value) -> Vec<Message> {
+/// The messages that a record has.
+pub(super) fn messages_of(record: &Value) -> Vec<Message> {
     let at_ms = at_ms(record);
     let message = |role, text: String| Message { role, at_ms, text };
     let mut found = Vec::new();

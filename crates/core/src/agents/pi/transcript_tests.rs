@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
 use super::*;
+use crate::agents::last_messages::last_messages;
 
 const HEADER: &str = r#"{"type":"session","version":3,"id":"01a2","timestamp":"2026-11-27T21:02:29.749Z","cwd":"/home/dev/app"}"#;
 const MODEL: &str = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"2026-11-27T21:02:29.806Z","provider":"p","modelId":"m-1"}"#;
@@ -143,12 +144,14 @@ fn bad_lines_are_counted_and_the_rest_is_told() {
 
 #[test]
 fn the_last_messages_come_oldest_first() {
-    let (_directory, file) = file_of(&[HEADER, PROMPT, CALL, RESULT, REPLY]);
-    let (messages, problem) = messages(&file, 3).expect("messages");
+    let (directory, _file) = file_of(&[HEADER, PROMPT, CALL, RESULT, REPLY]);
+    let path = directory.path().join("session.jsonl");
+    let found = last_messages(&crate::agents::pi::AGENT, Some(&path), 3, messages_of);
+    let (messages, problems) = (found.found, found.problems);
     let texts: Vec<&str> = messages
         .iter()
         .map(|message| message.text.as_str())
         .collect();
     assert_eq!(texts, ["I look.", "bash", "Done."]);
-    assert_eq!(problem, None);
+    assert_eq!(problems, []);
 }

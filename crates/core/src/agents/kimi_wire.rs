@@ -1,0 +1,196 @@
+//! The wire file of kimi-cli and of its successor Kimi Code: what the engine told
+//! its interface, one record a line. The two name their records differently; how
+//! a conversation is read out of them is the same.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::bad_lines::BadLines;
+use super::title::one_line;
+use crate::phase::{Phase, WaitingFor};
+use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+
+/// How much of the beginning is read: the first prompt comes after a few lines,
+/// one of which may have the system prompt.
+pub(super) const HEAD_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1024 * 1024,
+    lines_max: 64,
+};
+/// How far back from the end is read for what was last.
+const LAST_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+
+/// How one of the two names its records.
+pub(super) struct Dialect {
+    /// It is of the conversation itself. The others say how the session is set
+    /// up, count, or may be written by a later start.
+    pub(super) is_of_conversation: fn(&Value) -> bool,
+    /// The date of a record.
+    pub(super) at_ms: fn(&Value) -> Option<i64>,
+    /// When the session was born, if the record says so.
+    pub(super) born_at_ms: fn(&Value) -> Option<i64>,
+    /// What a person typed.
+    pub(super) prompt_of: fn(&Value) -> Option<String>,
+    /// The model that was asked.
+    pub(super) model_of: fn(&Value) -> Option<String>,
+    /// What the record does to the turn.
+    pub(super) step_of: fn(&Value) -> Step,
+    /// What a session does in which nothing tells of a turn.
+    pub(super) phase_without_turn: Option<Phase>,
+}
+
+/// What a record does to the turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It begins.
+    Begun,
+    /// It ends, or is interrupted.
+    Ended,
+    /// Somebody is asked, by the names of the request and of what it is about.
+    Asked {
+        names: Vec<String>,
+        waiting_for: Option<WaitingFor>,
+    },
+    /// What is called so has its answer.
+    Answered(Option<String>),
+    /// It goes on.
+    Within,
+    /// Nothing: it may stand between two turns.
+    Aside,
+}
+
+/// What the records say of a session as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) born_at_ms: Option<i64>,
+    /// The date inside the last record of the conversation.
+    pub(super) last_at_ms: Option<i64>,
+    /// The first prompt, on one line.
+    pub(super) prompt: Option<String>,
+    /// The model that was asked last.
+    pub(super) model: Option<String>,
+    pub(super) phase: Option<Phase>,
+    pub(super) waiting_for: Option<WaitingFor>,
+    /// Why some lines told nothing.
+    pub(super) problem: Option<String>,
+}
+
+impl Dialect {
+    /// Reads head and tail.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(super) fn read(&self, file: &TranscriptFile) -> Result<Told, TranscriptError> {
+        let mut bad_lines = BadLines::default();
+        let mut told = Told::default();
+        let mut turn = Turn::default();
+        for line in file.backwards(LAST_BOUNDS)? {
+            let line = line?;
+            if line.is_too_long() {
+                turn.skip_one();
+            }
+            for record in bad_lines.values(&line).iter().rev() {
+                if (self.is_of_conversation)(record) {
+                    told.last_at_ms = told.last_at_ms.or_else(|| (self.at_ms)(record));
+                }
+                told.model = told.model.or_else(|| (self.model_of)(record));
+                turn.add_backwards((self.step_of)(record));
+            }
+            if told.last_at_ms.is_some() && told.model.is_some() && turn.answer.is_some() {
+                break;
+            }
+        }
+        (told.phase, told.waiting_for) = turn.finish(self.phase_without_turn);
+        let head = file.head(HEAD_BOUNDS)?;
+        for record in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
+            told.born_at_ms = told.born_at_ms.or_else(|| (self.born_at_ms)(&record));
+            let prompt = || (self.prompt_of)(&record).and_then(|text| one_line(&text));
+            told.prompt = told.prompt.or_else(prompt);
+        }
+        told.problem = bad_lines.message();
+        Ok(told)
+    }
+
+    /// Reads the date inside the last record of the conversation.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(super) fn last_at_ms(&self, file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
+        for line in file.backwards(LAST_BOUNDS)? {
+            let records = line?.json().values;
+            let its = records.iter().rev();
+            let mut its = its.filter(|record| (self.is_of_conversation)(record));
+            if let Some(at) = its.find_map(|record| (self.at_ms)(record)) {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a person typed: a text, or parts some of which are text.
+pub(super) fn text_of_input(input: &Value) -> Option<String> {
+    if let Some(text) = input.as_str() {
+        return Some(text.to_owned());
+    }
+    let texts: Vec<&str> = input.as_array()?.iter().filter_map(part_text).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// The text of a part that is one.
+pub(super) fn part_text(part: &Value) -> Option<&str> {
+    if part.get("type")?.as_str()? != "text" {
+        return None;
+    }
+    part.get("text")?.as_str()
+}
+
+/// What a session is doing, from its last record backwards: it is in a turn from
+/// its beginning to its end (which is written after an interruption too), and
+/// waits while a request of that turn has no answer.
+#[derive(Default)]
+struct Turn {
+    answered: HashSet<String>,
+    is_in_turn: bool,
+    answer: Option<(Option<Phase>, Option<WaitingFor>)>,
+}
+
+impl Turn {
+    fn add_backwards(&mut self, step: Step) {
+        if self.answer.is_some() || step == Step::Aside {
+            return;
+        }
+        match step {
+            Step::Ended if !self.is_in_turn => self.answer = Some((Some(Phase::Idle), None)),
+            Step::Begun | Step::Ended => self.answer = Some((Some(Phase::Working), None)),
+            Step::Asked { names, waiting_for } => {
+                if !names.iter().any(|name| self.answered.contains(name)) {
+                    self.answer = Some((Some(Phase::Waiting), waiting_for));
+                }
+            }
+            Step::Answered(name) => self.answered.extend(name),
+            Step::Within | Step::Aside => {}
+        }
+        self.is_in_turn = true;
+    }
+
+    /// A record could not be read. If it is the last, nothing is certain.
+    fn skip_one(&mut self) {
+        if !self.is_in_turn && self.answer.is_none() {
+            self.answer = Some((None, None));
+        }
+    }
+
+    fn finish(self, without_turn: Option<Phase>) -> (Option<Phase>, Option<WaitingFor>) {
+        let phase = if self.is_in_turn {
+            Some(Phase::Working)
+        } else {
+            without_turn
+        };
+        self.answer.unwrap_or((phase, None))
+    }
+}
