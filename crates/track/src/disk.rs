@@ -54,10 +54,18 @@ fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
     true
 }
 
+/// What the name of a file that is about to replace another one ends with.
+const TEMPORARY_SUFFIX: &str = ".whosup~";
+
+// The longest name on eCryptfs has 143 bytes (claude-code#59726).
+const _: () = assert!(
+    whosup_core::sidecar::SESSION_ID_BYTES_MAX + ".json".len() + TEMPORARY_SUFFIX.len() <= 143
+);
+
 /// Puts bytes at a path: all of them, or what was there stays. Owner and mode stay.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".whosup-new");
+    name.push(TEMPORARY_SUFFIX);
     let temporary = path.with_file_name(name);
     let write = || {
         let mut file = open_own(&temporary, OpenOptions::new().write(true).truncate(true))?;
