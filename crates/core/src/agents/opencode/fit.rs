@@ -60,14 +60,15 @@ pub(super) fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&
     }
     let began = *process.process.began_at_ms.as_ref().ok()?;
     let work_dir = process.work_dir()?;
-    let was_there = |row: &&Row| {
+    let mut real = RealPaths::default();
+    let mut was_there = |row: &&Row| {
         let is_below = row
             .directory
             .as_deref()
-            .is_some_and(|its| its.starts_with(work_dir));
+            .is_some_and(|its| its.starts_with(work_dir) || real.of(its).starts_with(work_dir));
         is_below && row.parent.is_none() && row.created_at_ms.is_none_or(|at| at < began)
     };
-    let there: Vec<&Row> = rows.iter().filter(was_there).collect();
+    let there: Vec<&Row> = rows.iter().filter(&mut was_there).collect();
     let newest = there.iter().copied().max_by_key(|row| row.updated_at_ms)?;
     let updated = newest.updated_at_ms?;
     let is_tie = there
@@ -77,7 +78,7 @@ pub(super) fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&
         > 1;
     let is_recent = began.saturating_sub(updated) < CONTINUED_MS_MAX;
     // One below may be another project's, which it would not have been offered.
-    let is_here = newest.directory.as_deref() == Some(work_dir);
+    let is_here = real.are_beside(process, newest);
     let is_told = updated < began && !is_tie && is_recent && is_here && !newest.is_archived;
     is_told.then_some(newest)
 }

@@ -145,8 +145,13 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess) -> bool {
         First::Later => log.is_cut && run.first_at_ms >= earliest,
         First::Server => is_of_its_time && process.role == Role::Host,
         First::Directory => {
-            let is_its = run.directory.as_deref() == process.work_dir();
-            is_of_its_time && process.role != Role::Host && is_its
+            // It writes what its shell called the directory, which may be a link.
+            let is_its = || {
+                let (written, its) = (run.directory.as_deref(), process.work_dir());
+                let real = || written?.canonicalize().ok();
+                written == its || real().is_some_and(|real| Some(&*real) == its)
+            };
+            is_of_its_time && process.role != Role::Host && is_its()
         }
     }
 }
