@@ -56,11 +56,6 @@ def open_with_hooks(stage, directory=None):
     return run
 
 
-def look_at_all(stage):
-    """Asks whosup for every session of this agent, ended ones too."""
-    return stage.look("--all", "--agent", stage.agent.id)
-
-
 def record_of(stage, session):
     """Returns whosup's own record of a session, or None."""
     path = stage.world.in_home(".local", "state", "whosup", "sessions", stage.agent.id, f"{session}.json")
@@ -111,7 +106,7 @@ def told(stage):
         shows(stage, "question", run, ("waiting",), "permission")
     else:
         shows(stage, "question", run, ("waiting", "working"))
-    run.pane.key("Enter")
+    stage.agent.allow(run.pane)
     wait.until("ready after the turn", lambda: stage.agent.is_ready(run.pane)
                and not stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     shows(stage, "answered", run, ("idle",))
@@ -129,7 +124,7 @@ def told(stage):
 
 def left(stage, old):
     """Fails if the session that was left by `/clear` is live in a terminal; says how it ended."""
-    row = next(iter(look_at_all(stage).rows(old)), None)
+    row = next(iter(stage.look("--all").rows(old)), None)
     if row is not None and row.get("liveness") == "live" and not row.get("detached"):
         raise expect.Failed(f"session {old} was left, but is live | {json.dumps(row)[:500]}")
     record = record_of(stage, old) or {}
@@ -148,7 +143,7 @@ def is_over(stage, step, run, owner):
         done = stage.whosup.run("status")
         if done.returncode != 0:
             raise expect.Failed(f"status: {done.returncode} {done.stderr[-300:]}")
-        seen["row"] = next(iter(look_at_all(stage).rows(session)), None)
+        seen["row"] = next(iter(stage.look("--all").rows(session)), None)
         seen["record"] = record_of(stage, session) or {}
         return (seen["record"].get("phase") == "ended" and seen["row"] is not None
                 and seen["row"].get("liveness") == "exited" and seen["row"].get("phase") == "ended"

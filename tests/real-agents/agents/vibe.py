@@ -9,10 +9,12 @@ import os
 import install
 import install_python
 import processes
+import wait
 from agents.agent import Agent
 
 INTERFACE, SERVER = "vibe-rs", "vibe-app-server"
 ID_LENGTH = 36
+ANSWER_SECONDS, ANSWER_STEP_SECONDS = 30, 2
 FILE_BYTES_MAX = 4 * 1024 * 1024
 CONFIGURATION = """\
 active_model = "mock"
@@ -77,6 +79,15 @@ class Vibe(Agent):
 
     def asks_permission(self, pane):
         return pane.shows("Permission for the")
+
+    def allow(self, pane):
+        # Keys that come as the question is drawn are lost, and Enter alone chooses nothing.
+        def is_answered():
+            for key in ("1", "Enter"):
+                if self.asks_permission(pane):
+                    pane.key(key)
+            return not self.asks_permission(pane)
+        wait.until("the question answered", is_answered, ANSWER_SECONDS, ANSWER_STEP_SECONDS)
 
     def process_below(self, pid):
         candidates = [one for one in (processes.read(pid), *processes.descendants(pid)) if one]
