@@ -9,6 +9,7 @@ mod subject;
 mod checks;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -39,7 +40,8 @@ Examples:
   whosup conformance -- python3 driver.py
   whosup conformance --timeout 60 -- ./slow-driver
 
-CMD must be the process that answers, not a shell around it.")]
+CMD must be the process that answers, not a shell around it. It runs in a directory of its own;
+names of files that are here are made absolute.")]
 pub(crate) struct ConformanceArgs {
     /// How long an answer is waited for, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -49,6 +51,18 @@ pub(crate) struct ConformanceArgs {
     command: Vec<OsString>,
 }
 
+/// A word of the program's command line that means the same in another
+/// directory: the name of a file that is there becomes absolute.
+fn from_anywhere(word: &OsString) -> OsString {
+    let path = Path::new(word);
+    if path.is_file()
+        && let Ok(absolute) = std::path::absolute(path)
+    {
+        return absolute.into_os_string();
+    }
+    word.clone()
+}
+
 /// Runs every check and shows the table.
 ///
 /// # Errors
@@ -56,7 +70,7 @@ pub(crate) struct ConformanceArgs {
 /// If there is no place for a temporary home, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ConformanceArgs) -> anyhow::Result<ExitStatus> {
     let kit = Kit::new(
-        arguments.command.clone(),
+        arguments.command.iter().map(from_anywhere).collect(),
         Duration::from_secs(arguments.timeout.max(1)),
     );
     let (mut failed, mut skipped) = (0, 0);

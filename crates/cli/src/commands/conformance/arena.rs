@@ -128,6 +128,19 @@ impl Arena {
             .collect()
     }
 
+    /// Temporary files beside sidecars whose writer is known, for they are whole.
+    /// Half a file may be somebody's who still writes it.
+    pub(super) fn whole_strays(&self, beside: &Path) -> Vec<String> {
+        let is_whole =
+            |path: &PathBuf| fs::read(path).is_ok_and(|bytes| parse_sidecar(&bytes).is_ok());
+        let files = self.files().into_iter();
+        files
+            .filter(|path| path.parent() == Some(beside) && !is_sidecar(path))
+            .filter(is_whole)
+            .map(|path| self.shown(&path))
+            .collect()
+    }
+
     /// A path as it is shown: below the home.
     pub(super) fn shown(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.root()).unwrap_or(path);

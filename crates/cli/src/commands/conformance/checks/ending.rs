@@ -60,7 +60,7 @@ pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
         let claims = arena.claims()?;
         let own = claims.iter().find(|(_, claim)| claim.pid() == next.pid());
         let (path, _) = own.ok_or("the next process has no file")?;
-        let strays = arena.strays(path.parent().unwrap_or(path));
+        let strays = arena.whole_strays(path.parent().unwrap_or(path));
         if !strays.is_empty() {
             return Err(format!(
                 "after the next process began there is {}",

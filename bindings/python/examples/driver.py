@@ -1,0 +1,38 @@
+"""The smallest agent: it does what ``whosup conformance`` tells it on standard
+input (see docs/conformance.md), and announces its sessions."""
+
+import os
+import sys
+
+from whosup import Owner, SidecarError
+
+
+def main() -> None:
+    owner = None
+    for line in iter(sys.stdin.readline, ""):
+        command, _, rest = line.rstrip("\n").partition(" ")
+        try:
+            if command == "start":
+                owner = Owner.establish("driver-py", rest, os.getcwd(), version="0.1.0", strict=True)
+            elif command == "exit":
+                return
+            elif command == "crash":
+                os.abort()
+            elif command not in ("switch", "phase", "release"):
+                print("unsupported", flush=True)
+                continue
+            elif owner is None:
+                raise SidecarError("nothing was started")
+            elif command == "switch":
+                owner.switch_session(rest, work_dir=os.getcwd())
+            elif command == "phase":
+                owner.update(rest, "permission" if rest == "waiting" else None)
+            else:
+                owner.release()
+            print("ok", flush=True)
+        except SidecarError as error:
+            print("error", str(error).replace("\n", " "), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""The writer, on real files and with real processes."""
+
+import asyncio
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from whosup import Owner, SidecarError
+
+DRIVER = Path(__file__).parent.parent / "examples" / "driver.py"
+LINUX = sys.platform == "linux"
+
+
+def establish(directory: Path, session: str, **more: Any) -> Owner:
+    return Owner.establish("my-agent", session, "/work/app", directory=directory, **more)
+
+
+def names(directory: Path) -> List[str]:
+    return sorted(os.listdir(directory))
+
+
+def sidecar(path: Path) -> Dict[str, Any]:
+    fields = json.loads(path.read_text("utf-8"))
+    assert isinstance(fields, dict)
+    return fields
+
+
+class Driver:
+    """A process that does what lines tell it."""
+
+    def __init__(self, state: Path) -> None:
+        environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+        self.process = subprocess.Popen(
+            [sys.executable, str(DRIVER)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def ask(self, line: str) -> str:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().rstrip("\n")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[Driver]:
+    process = Driver(tmp_path)
+    yield process
+    process.kill()
+
+
+def test_a_session_is_announced_switched_updated_and_released(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "s1", version="1.2.0", resume=["my-agent", "--resume", "s1"])
+    first = sidecar(tmp_path / "s1.runtime.json")
+    assert first["pid"] == os.getpid()
+    assert first["hostname"] == os.uname().nodename
+    assert first["my_agent_version"] == "1.2.0"
+    assert first["resume"] == ["my-agent", "--resume", "s1"]
+    assert stat.S_IMODE(os.stat(tmp_path / "s1.runtime.json").st_mode) == 0o600
+    assert owner.update("waiting", "question")
+    assert sidecar(tmp_path / "s1.runtime.json")["waiting_for"] == "question"
+    assert owner.update("idle")
+    assert "waiting_for" not in sidecar(tmp_path / "s1.runtime.json")
+    assert owner.switch_session("séance-会話")
+    assert names(tmp_path) == ["séance-会話.runtime.json"]
+    assert "phase" not in sidecar(tmp_path / "séance-会話.runtime.json")
+    assert owner.release()
+    assert names(tmp_path) == []
+    assert not owner.update("idle") and not owner.switch_session("s3")
+    assert names(tmp_path) == [] and owner.path is None
+
+
+@pytest.mark.skipif(not LINUX, reason="process stamps are read on Linux alone")
+def test_it_names_its_process_so_that_no_other_can_be_meant(tmp_path: Path) -> None:
+    establish(tmp_path, "s1")
+    said = sidecar(tmp_path / "s1.runtime.json")
+    fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+    assert said["process_start"] == fields[19].decode()
+    assert said["process_start_kind"] == "linux-ticks"
+    assert said["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert said["executable"] == os.readlink("/proc/self/exe")
+
+
+def test_threads_leave_one_file(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "first")
+
+    def switch(thread: int) -> None:
+        for at in range(100):
+            assert owner.switch_session(f"t{thread}-{at}"), owner.last_error
+
+    threads = [threading.Thread(target=switch, args=(thread,)) for thread in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert owner.path is not None
+    assert names(tmp_path) == [os.path.basename(owner.path)]
+
+
+def test_tasks_of_an_event_loop_leave_one_file(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "first")
+
+    async def switch(at: int) -> None:
+        await asyncio.sleep(0)
+        owner.switch_session(f"s{at}")
+
+    async def switch_all() -> None:
+        await asyncio.gather(*(switch(at) for at in range(50)))
+
+    asyncio.run(switch_all())
+    assert len(names(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "session",
+    ["", "../x", "a/b", "..", "a\nb", "con", "NUL.txt", "x ", "x.", "a\u200bb", "x" * 129, "\ud800"],
+)
+def test_what_cannot_be_a_session_is_refused(tmp_path: Path, session: str) -> None:
+    assert isinstance(establish(tmp_path, session).last_error, SidecarError)
+    with pytest.raises(SidecarError):
+        establish(tmp_path, session, strict=True)
+    assert names(tmp_path) == []
+
+
+def test_what_cannot_be_announced_is_refused(tmp_path: Path) -> None:
+    for agent in ("schema", "My Agent", ""):
+        with pytest.raises(SidecarError):
+            Owner.establish(agent, "s1", "/work", directory=tmp_path, strict=True)
+    with pytest.raises(SidecarError):
+        Owner.establish("my-agent", "s1", "relative", directory=tmp_path, strict=True)
+    with pytest.raises(SidecarError):
+        establish(tmp_path, "s1", endpoint="x" * 70_000, strict=True)
+    assert names(tmp_path) == []
+
+
+def test_a_disk_that_refuses_is_no_reason_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    owner = establish(tmp_path / "file", "s1")
+    assert owner.path is None and owner.last_error is not None
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_of_another_live_process_is_left_alone(tmp_path: Path, driver: Driver) -> None:
+    assert driver.ask("start s1") == "ok"
+    place = tmp_path / "agent-sessions" / "driver-py"
+    before = (place / "s1.runtime.json").read_bytes()
+    owner = establish(place, "s1")
+    assert (place / "s1.runtime.json").read_bytes() == before
+    assert owner.path is not None and ".claim-" in owner.path
+    owner.release()
+    assert names(place) == ["s1.runtime.json"]
+    driver.kill()
+    following = establish(place, "s1")
+    assert following.path == str(place / "s1.runtime.json")
+    assert names(place) == ["s1.runtime.json"]
+
+
+def test_a_file_that_somebody_else_wrote_is_theirs(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "s1")
+    (tmp_path / "s1.runtime.json").write_text("theirs")
+    assert owner.update("working")
+    assert len(names(tmp_path)) == 2
+    owner.release()
+    assert (tmp_path / "s1.runtime.json").read_text() == "theirs"
+
+
+def test_temporary_files_of_the_dead_go_and_others_stay(tmp_path: Path, driver: Driver) -> None:
+    assert driver.ask("start s1") == "ok"
+    driver.kill()
+    left = (tmp_path / "agent-sessions" / "driver-py" / "s1.runtime.json").read_bytes()
+    temporary = [tmp_path / f".sidecar-{digit * 16}.tmp" for digit in "123"]
+    temporary[0].write_bytes(left)
+    temporary[1].write_text('{"schema_ver')
+    temporary[2].write_text('{"schema_ver')
+    old = time.time() - 7200
+    os.utime(temporary[2], (old, old))
+    establish(tmp_path, "s2").release()
+    assert names(tmp_path) == [temporary[1].name, "agent-sessions"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_is_not_the_owner(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "s1")
+    child = os.fork()
+    if child == 0:
+        is_refused = not owner.update("working") and not owner.release() and owner.path is None
+        mine = establish(tmp_path, "s2")
+        os._exit(0 if is_refused and mine.path is not None else 1)
+    assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 0
+    assert names(tmp_path) == ["s1.runtime.json", "s2.runtime.json"]
+    assert sidecar(tmp_path / "s2.runtime.json")["pid"] == child
+    assert owner.update("idle")
+
+
+def test_the_common_place_is_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Owner.establish("my-agent", "s1", "/work") as owner:
+        assert owner.path == str(tmp_path / "state/agent-sessions/my-agent/s1.runtime.json")
+        mode = os.stat(tmp_path / "state/agent-sessions/my-agent").st_mode
+        assert stat.S_IMODE(mode) == 0o700
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    owner = Owner.establish("my-agent", "s1", "/work")
+    assert owner.path == str(tmp_path / ".local/state/agent-sessions/my-agent/s1.runtime.json")
