@@ -5,6 +5,9 @@ use std::path::Path;
 
 use whosup_process::{Details, Process};
 
+/// How many arguments are looked at for a subcommand.
+const ARGUMENTS_MAX: usize = 256;
+
 /// How a process looks, for recognition.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
@@ -79,6 +82,55 @@ impl<'a> Program<'a> {
             {
                 return Some(value);
             }
+        }
+        None
+    }
+
+    /// Tells whether it executes a file called `name`. Of a process that is not
+    /// ours to look at, what it was started as must say so, and the kernel's name
+    /// for it agree.
+    #[must_use]
+    pub fn executes(&self, name: &str) -> bool {
+        let is_called = |found: &str| found.strip_suffix(".exe").unwrap_or(found) == name;
+        if self.exe().is_some() {
+            return self.exe_name().is_some_and(is_called);
+        }
+        let started_as = self.argv().first().map(Path::new);
+        let started_as = started_as.and_then(|path| path.file_name()?.to_str());
+        started_as == Some(name) && self.comm() == Some(name)
+    }
+
+    /// Tells whether it runs the script of an npm package: one in `package`, or
+    /// the link `command` to it in a directory of commands.
+    #[must_use]
+    pub fn runs_script_of(&self, package: &str, command: &str) -> bool {
+        let Some(script) = self.script() else {
+            return false;
+        };
+        let mut parents = script.ancestors();
+        let folder = script.parent().and_then(Path::file_name);
+        let is_in_bin = folder.is_some_and(|folder| folder == "bin" || folder == ".bin");
+        let is_command = script.file_name().is_some_and(|name| name == command);
+        parents.any(|parent| parent.ends_with(package)) || (is_in_bin && is_command)
+    }
+
+    /// The first argument that is neither an option nor the value of one, and
+    /// its place. `takes_next` says of an option whether the next argument,
+    /// which it is given too, is its value.
+    #[must_use]
+    pub fn subcommand(
+        &self,
+        takes_next: impl Fn(&str, Option<&str>) -> bool,
+    ) -> Option<(usize, &'a str)> {
+        let argv = self.argv();
+        let mut at = 1;
+        while at < ARGUMENTS_MAX {
+            let argument = argv.get(at)?.to_str()?;
+            if !argument.starts_with('-') {
+                return Some((at, argument));
+            }
+            let next = argv.get(at + 1).and_then(|next| next.to_str());
+            at += if takes_next(argument, next) { 2 } else { 1 };
         }
         None
     }

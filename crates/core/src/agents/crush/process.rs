@@ -3,16 +3,16 @@
 //! One native executable, which keeps its arguments. Read in the sources of
 //! Crush, 2026-08.
 
-use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use crate::agents::{Program, Role};
 
+/// The name of its executable, and of the link to the script of its package,
+/// which starts the executable that it fetched.
+const NAME: &str = "crush";
 /// The names that its processes may have as `comm`.
-pub(super) const COMMS: &[&str] = &["crush"];
+pub(super) const COMMS: &[&str] = &[NAME];
 
-/// How many arguments are looked at for the subcommand.
-const ARGUMENTS_MAX: usize = 256;
 /// Options that take the next argument as their value.
 const OPTIONS_WITH_VALUE: &[&str] = &[
     "--channels",
@@ -33,10 +33,10 @@ const OTHER_OPTIONS: &[&str] = &["--help", "--version", "-h", "-v"];
 
 /// Says what a process is to Crush.
 pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
-    if is_launcher(program) {
+    if program.runs_script_of("@charmland/crush", NAME) {
         return Some(Role::Launcher);
     }
-    if !is_native(program) {
+    if !program.executes(NAME) {
         return None;
     }
     if program.details.argv.is_err() {
@@ -61,7 +61,7 @@ pub(super) fn is_headless(program: &Program<'_>) -> bool {
 
 /// The session that the arguments name: a whole id, or its short form.
 pub(super) fn named<'a>(program: &Program<'a>) -> Option<&'a str> {
-    if !is_native(program) {
+    if !program.executes(NAME) {
         return None;
     }
     let value = program
@@ -97,47 +97,9 @@ fn without_parents(path: &Path) -> PathBuf {
     plain
 }
 
-/// The first argument that is neither an option nor the value of one.
 fn command<'a>(program: &Program<'a>) -> Option<&'a str> {
-    let mut arguments = program.argv().iter().skip(1).take(ARGUMENTS_MAX);
-    while let Some(argument) = arguments.next() {
-        let argument = argument.to_str()?;
-        if !argument.starts_with('-') {
-            return Some(argument);
-        }
-        if OPTIONS_WITH_VALUE.contains(&argument) {
-            arguments.next();
-        }
-    }
-    None
-}
-
-/// The script of the npm package, which starts the executable that it fetched.
-fn is_launcher(program: &Program<'_>) -> bool {
-    let Some(script) = program.script() else {
-        return false;
-    };
-    let is_in_package = script
-        .ancestors()
-        .any(|parent| parent.ends_with("@charmland/crush"));
-    let is_in_bin = script
-        .parent()
-        .and_then(Path::file_name)
-        .is_some_and(|parent| parent == "bin" || parent == ".bin");
-    is_in_package || (is_in_bin && script.file_name() == Some(OsStr::new("crush")))
-}
-
-fn is_native(program: &Program<'_>) -> bool {
-    match program.exe() {
-        Some(_) => matches!(program.exe_name(), Some("crush" | "crush.exe")),
-        // Not ours to look at: what it was started as must do, if the kernel's
-        // name for it agrees.
-        None => {
-            let started_as = program.argv().first().map(Path::new);
-            started_as.and_then(Path::file_name) == Some(OsStr::new("crush"))
-                && program.comm() == Some("crush")
-        }
-    }
+    let found = program.subcommand(|option, _| OPTIONS_WITH_VALUE.contains(&option));
+    found.map(|(_, word)| word)
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 //! One native executable, which keeps its arguments. Its command line was seen
 //! in Droid 0.225.2, 2026-11; the rest is read in that executable.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::agents::{Program, Role};
 
+/// The name of its executable, and of the link to the script of its package,
+/// which starts the executable of the platform.
+const NAME: &str = "droid";
 /// The names that its processes may have as `comm`.
-pub(super) const COMMS: &[&str] = &["droid"];
+pub(super) const COMMS: &[&str] = &[NAME];
 
-/// How many arguments are looked at for the subcommand.
-const ARGUMENTS_MAX: usize = 256;
 /// Options before the subcommand that take the next argument as their value.
 const OPTIONS_WITH_VALUE: &[&str] = &[
     "--append-system-prompt",
@@ -39,10 +39,10 @@ const INTERFACE_FORMS: &[&str] = &["acp", "stream-jsonrpc"];
 
 /// Says what a process is to Droid.
 pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
-    if is_launcher(program) {
+    if program.runs_script_of("@factory/cli", NAME) {
         return Some(Role::Launcher);
     }
-    if !is_native(program) {
+    if !program.executes(NAME) {
         return None;
     }
     if program.details.argv.is_err() {
@@ -70,7 +70,7 @@ pub(super) fn is_headless(program: &Program<'_>) -> bool {
 
 /// The session that the arguments name. (`--fork` names the one that it is not.)
 pub(super) fn named<'a>(program: &Program<'a>) -> Option<&'a str> {
-    if !is_native(program) {
+    if !program.executes(NAME) {
         return None;
     }
     let value = match command(program) {
@@ -85,7 +85,7 @@ pub(super) fn named<'a>(program: &Program<'a>) -> Option<&'a str> {
 
 /// The directory that the arguments say it works in.
 pub(super) fn named_work_dir(program: &Program<'_>) -> Option<PathBuf> {
-    if !is_native(program) {
+    if !program.executes(NAME) {
         return None;
     }
     let named = Path::new(program.option("--cwd")?);
@@ -96,22 +96,13 @@ fn is_exec(program: &Program<'_>) -> bool {
     command(program).is_some_and(|(_, word)| word == "exec")
 }
 
-/// The first argument that is neither an option nor the value of one, and its place.
+/// The subcommand, or what stands in its place, and where it stands.
 fn command<'a>(program: &Program<'a>) -> Option<(usize, &'a str)> {
-    let argv = program.argv();
-    let mut at = 1;
-    while at < ARGUMENTS_MAX {
-        let argument = argv.get(at)?.to_str()?;
-        if !argument.starts_with('-') {
-            return Some((at, argument));
-        }
-        let next = argv.get(at + 1).and_then(|next| next.to_str());
-        let takes_next = OPTIONS_WITH_VALUE.contains(&argument)
-            || (OPTIONS_WITH_OPTIONAL_VALUE.contains(&argument)
-                && next.is_some_and(|next| !next.starts_with('-')));
-        at += if takes_next { 2 } else { 1 };
-    }
-    None
+    program.subcommand(|option, next| {
+        let is_value = next.is_some_and(|next| !next.starts_with('-'));
+        OPTIONS_WITH_VALUE.contains(&option)
+            || (OPTIONS_WITH_OPTIONAL_VALUE.contains(&option) && is_value)
+    })
 }
 
 /// An option in the arguments, with its value behind `=` or without.
@@ -123,34 +114,6 @@ fn has_option(program: &Program<'_>, names: &[&str]) -> bool {
         let name = argument.split_once('=').map_or(argument, |(name, _)| name);
         names.contains(&name)
     })
-}
-
-/// The script of the npm package, which starts the executable of the platform.
-fn is_launcher(program: &Program<'_>) -> bool {
-    let Some(script) = program.script() else {
-        return false;
-    };
-    let is_in_package = script
-        .ancestors()
-        .any(|parent| parent.ends_with("@factory/cli"));
-    let is_in_bin = script
-        .parent()
-        .and_then(Path::file_name)
-        .is_some_and(|parent| parent == "bin" || parent == ".bin");
-    is_in_package || (is_in_bin && script.file_name() == Some(OsStr::new("droid")))
-}
-
-fn is_native(program: &Program<'_>) -> bool {
-    match program.exe() {
-        Some(_) => matches!(program.exe_name(), Some("droid" | "droid.exe")),
-        // Not ours to look at: what it was started as must do, if the kernel's
-        // name for it agrees.
-        None => {
-            let started_as = program.argv().first().map(Path::new);
-            started_as.and_then(Path::file_name) == Some(OsStr::new("droid"))
-                && program.comm() == Some("droid")
-        }
-    }
 }
 
 #[cfg(test)]
