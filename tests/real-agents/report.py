@@ -32,12 +32,16 @@ def table(results, agents, checks):
 
 
 def reasons(results):
-    """Returns a line for each check that did not pass."""
-    lines = []
+    """Returns a line for each check that did not pass; one line where an agent has one reason for several."""
+    checks = {}
     for one in results:
         if one.outcome != PASSED:
             whose = f" ({one.fault_of})" if one.fault_of else ""
-            lines.append(f"{one.outcome}{whose}: {one.agent} {one.check}: {one.reason}")
+            checks.setdefault((one.outcome + whose, one.agent, one.reason), []).append(one.check)
+    lines = []
+    for (outcome, agent, reason), names in checks.items():
+        which = names[0] if len(names) == 1 else f"({len(names)} checks)"
+        lines.append(f"{outcome}: {agent} {which}: {reason}")
     return "\n".join(lines)
 
 

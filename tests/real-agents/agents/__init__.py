@@ -7,10 +7,11 @@ from agents.copilot import Copilot
 from agents.gemini import Gemini
 from agents.kimi_cli import KimiCli
 from agents.kimi_code import KimiCode
+from agents.not_run import Crush, Droid
 from agents.opencode import OpenCode
 from agents.pi import Pi
 from agents.qwen_code import QwenCode
 from agents.vibe import Vibe
 
 AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, KimiCode, Pi, Vibe, KimiCli,
-          Cline)
+          Cline, Crush, Droid)

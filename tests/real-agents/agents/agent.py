@@ -47,6 +47,8 @@ class Agent:
     name = ""
     # The agent's id in whosup's answers.
     id = ""
+    # Why this suite cannot run it; empty if it can.
+    not_run = ""
     # npm packages at the versions they are pinned to; the first is the agent.
     packages = ()
     quit_command = "/exit"
