@@ -13,7 +13,7 @@ mod log;
 mod owner;
 mod source;
 
-pub use fold::{Folded, apply, fold};
+pub use fold::{Folded, apply, fold, fold_on};
 pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
 pub use heard::{EndCause, Heard, HeardCpu, PROMPT_CHARS_MAX, PaneHint};
 pub use log::{

@@ -14,7 +14,7 @@ use whosup_core::phase::{Phase, next_phase};
 use whosup_core::process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_core::record::{
     EndCause, LogLine, LoggedEnd, LoggedEvent, PaneHint, RecordedOwner, SessionRecord, fold,
-    parse_line, passed_on_line, record_line,
+    fold_on, parse_line, passed_on_line, record_line,
 };
 use whosup_core::sidecar::{AgentId, SessionId};
 
@@ -279,6 +279,22 @@ proptest! {
         let mut same = record_of(&shortened);
         same.heard.log_bytes = whole.heard.log_bytes;
         prop_assert_eq!(same, whole);
+    }
+
+    #[test]
+    fn a_log_that_is_folded_on_comes_to_the_same(
+        events in prop::collection::vec((0..EventKind::ALL.len(), prop::option::of(1_i64..4)), 2..40),
+        cut in 1_usize..40,
+    ) {
+        let events: Vec<LoggedEvent> = events
+            .into_iter()
+            .zip(1..)
+            .map(|((kind, pid), number)| event(number, EventKind::ALL[kind].name(), pid))
+            .collect();
+        let cut = cut.min(events.len());
+        let before = record_of(&log_of(&events[..cut]));
+        let on = fold_on(before, log_of(&events[cut..]).as_bytes());
+        prop_assert_eq!(on, record_of(&log_of(&events)));
     }
 
     #[test]

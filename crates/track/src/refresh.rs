@@ -1,17 +1,23 @@
 //! Writes records, and shortens logs.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use whosup_core::record::{LOG_BYTES_MAX, SessionRecord, fold};
+use whosup_core::record::{LOG_BYTES_MAX, LogLine, SessionRecord, fold, fold_on, parse_line};
 
+use crate::append::read_record;
 use crate::disk::open_own;
 use crate::shorten::{recover, shorten};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// A log that is longer than this, in bytes, is shortened.
 pub(crate) const SHORTEN_BEYOND_BYTES: u64 = 1 << 20;
+/// A log that is longer than this, in bytes, is not folded from its beginning for
+/// each event.
+const FOLD_ON_BEYOND_BYTES: u64 = 128 * 1024;
+/// How much is read to find the last event that a record folds, in bytes.
+const LINE_LOOKED_FOR_BYTES: u64 = 16 * 1024;
 /// How often a record is written anew because its log has grown meanwhile.
 const ROUNDS_MAX: usize = 8;
 
@@ -32,19 +38,17 @@ pub fn refresh(
         let Some(mut log) = open_log(files)? else {
             return Ok(None);
         };
-        let bytes = read(&mut log).map_err(TrackError::at("read", &files.log))?;
-        let mut folded = fold(&files.agent, &files.session, &bytes);
-        if bytes.len() as u64 > SHORTEN_BEYOND_BYTES && folded.record.is_some() {
-            folded = shorten(files, &mut log, &bytes, folded, held)?;
-        }
-        let Some(record) = folded.record else {
-            return Ok(None);
+        let on = fold_on_from_record(files, &mut log);
+        let on = on.map_err(TrackError::at("read", &files.log))?;
+        let record = match on {
+            Some(record) => record,
+            None => match fold_all(files, &mut log, held)? {
+                Some(record) => record,
+                None => return Ok(None),
+            },
         };
-        replace(
-            files,
-            &files.record,
-            record.to_json().to_string().as_bytes(),
-        )?;
+        let text = record.to_json().to_string();
+        replace(files, &files.record, text.as_bytes(), Last::InTheLogToo)?;
         let folded_bytes = record.heard.log_bytes;
         written = Some(record);
         let now = std::fs::metadata(&files.log).map(|log| log.len()).ok();
@@ -53,6 +57,62 @@ pub fn refresh(
         }
     }
     Ok(written)
+}
+
+/// Folds a log from its beginning, and shortens it if it has grown long.
+fn fold_all(
+    files: &SessionFiles,
+    log: &mut File,
+    held: &SessionLock,
+) -> Result<Option<SessionRecord>, TrackError> {
+    let bytes = log.rewind().and_then(|()| read(log));
+    let bytes = bytes.map_err(TrackError::at("read", &files.log))?;
+    let folded = fold(&files.agent, &files.session, &bytes);
+    let is_long = bytes.len() as u64 > SHORTEN_BEYOND_BYTES;
+    if is_long && folded.record.is_some() {
+        return Ok(shorten(files, log, &bytes, folded, held)?.record);
+    }
+    Ok(folded.record)
+}
+
+/// What a long log comes to, by the record of its beginning and what was appended
+/// since; `None` if it must be folded from its beginning.
+///
+/// The record is of this very log if its last event ends where it says. Events are
+/// appended twice only soon after their log was replaced, and then it is short.
+fn fold_on_from_record(files: &SessionFiles, log: &mut File) -> io::Result<Option<SessionRecord>> {
+    let log_bytes = log.metadata()?.len();
+    if log_bytes <= FOLD_ON_BEYOND_BYTES || log_bytes > SHORTEN_BEYOND_BYTES {
+        return Ok(None);
+    }
+    let Some(record) = read_record(files) else {
+        return Ok(None);
+    };
+    let is_its = record.agent == files.agent && record.session == files.session;
+    let folded = record.heard.log_bytes.zip(record.heard.last_event.as_ref());
+    let Some((folded_bytes, last)) = folded.filter(|_| is_its) else {
+        return Ok(None);
+    };
+    if folded_bytes <= FOLD_ON_BEYOND_BYTES || folded_bytes > log_bytes {
+        return Ok(None);
+    }
+    let looked_from = folded_bytes.saturating_sub(LINE_LOOKED_FOR_BYTES);
+    log.seek(SeekFrom::Start(looked_from))?;
+    let bytes = read(log)?;
+    let len = usize::try_from(folded_bytes - looked_from).unwrap_or(usize::MAX);
+    let Some((before, more)) = bytes.split_at_checked(len) else {
+        return Ok(None);
+    };
+    Ok(ends_with_event(before, last).then(|| fold_on(record, more)))
+}
+
+/// Tells whether the last line is that of this event, and is whole.
+fn ends_with_event(bytes: &[u8], id: &str) -> bool {
+    let Some(lines) = bytes.strip_suffix(b"\n") else {
+        return false;
+    };
+    let line = lines.rsplit(|byte| *byte == b'\n').next();
+    matches!(line.map(parse_line), Some(Ok(LogLine::Event(event))) if event.id == id)
 }
 
 /// Reads what a session's log comes to, and writes nothing.
@@ -78,11 +138,26 @@ pub(crate) fn read(log: &mut File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Where what is written stands besides, should the machine lose its power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// The log has it, and a record that is broken gives way to that: no hook waits
+    /// for the disk.
+    InTheLogToo,
+    /// Nowhere.
+    Here,
+}
+
 /// Puts `bytes` at `path`: all of them, or what was there stays. Only the holder
 /// of the session's lock does this, so one name beside it is enough; what a killed
 /// one left there is written over.
-pub(crate) fn replace(files: &SessionFiles, path: &Path, bytes: &[u8]) -> Result<(), TrackError> {
-    let result = write_all(&files.new, bytes)
+pub(crate) fn replace(
+    files: &SessionFiles,
+    path: &Path,
+    bytes: &[u8],
+    last: Last,
+) -> Result<(), TrackError> {
+    let result = write_all(&files.new, bytes, last)
         .and_then(|()| std::fs::rename(&files.new, path))
         .map_err(TrackError::at("write", path));
     if result.is_err() {
@@ -92,8 +167,11 @@ pub(crate) fn replace(files: &SessionFiles, path: &Path, bytes: &[u8]) -> Result
     result
 }
 
-fn write_all(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_all(path: &Path, bytes: &[u8], last: Last) -> io::Result<()> {
     let mut file = open_own(path, OpenOptions::new().write(true).truncate(true))?;
     file.write_all(bytes)?;
-    file.sync_all()
+    match last {
+        Last::InTheLogToo => Ok(()),
+        Last::Here => file.sync_all(),
+    }
 }

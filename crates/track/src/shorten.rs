@@ -15,7 +15,7 @@ use whosup_core::record::{Folded, LINE_BYTES_MAX, LogLine, fold, parse_line, rec
 
 use crate::append::write_once;
 use crate::disk::{is_same_file, open_own};
-use crate::refresh::{open_log, read, replace};
+use crate::refresh::{Last, open_log, read, replace};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// Replaces a log by one line that says what it comes to.
@@ -37,7 +37,7 @@ pub(crate) fn shorten(
     record.heard.log_bytes = Some(whole);
     let mut kept = record_line(&record, &folded.last_ids).into_bytes();
     keep_old(files)?;
-    replace(files, &files.log, &kept)?;
+    replace(files, &files.log, &kept, Last::Here)?;
     let late = read_from(log, whole).map_err(TrackError::at("read", &files.log))?;
     put_back(files, &late, held)?;
     remove_if_there(&files.old_log)?;

@@ -30,54 +30,106 @@ pub struct Folded {
 /// for later. [`Heard::log_bytes`] of the record is the size of the log.
 #[must_use]
 pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
-    let mut record: Option<SessionRecord> = None;
-    let mut seen = HashSet::new();
-    let mut ids = Vec::new();
-    let mut bad_lines = 0;
+    let mut folding = Folding::of(agent, session);
     let whole = log.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-    for line in log[..whole].split(|byte| *byte == b'\n') {
-        if line.is_empty() {
-            continue;
-        }
-        if line.len() > LINE_BYTES_MAX {
-            bad_lines += 1;
-            continue;
-        }
-        match parse_line(line) {
-            // It counts at the beginning alone: further on, what stands before it
-            // knows more.
-            Ok(LogLine::Record(kept, last))
-                if record.is_none() && kept.agent == *agent && kept.session == *session =>
-            {
-                record = Some(*kept);
-                seen.extend(last.iter().cloned());
-                ids.extend(last);
-            }
-            Ok(LogLine::Event(event)) => {
-                if seen.insert(event.id.clone()) {
-                    ids.push(event.id.clone());
-                    let before = record.take();
-                    record = Some(apply(agent, session, before, *event));
-                }
-            }
-            Ok(LogLine::PassedOn(end)) => {
-                if let Some(record) = &mut record
-                    && record.heard.end_event.as_deref() == Some(&*end)
-                {
-                    record.heard.is_end_passed_on = true;
-                }
-            }
-            Ok(LogLine::Record(..)) | Err(_) => bad_lines += 1,
-        }
-    }
-    if let Some(record) = &mut record {
+    folding.add(&log[..whole]);
+    if let Some(record) = &mut folding.record {
         record.heard.log_bytes = Some(log.len() as u64);
     }
-    let last_ids = ids.split_off(ids.len().saturating_sub(LAST_IDS_MAX));
-    Folded {
-        record,
-        bad_lines,
-        last_ids,
+    folding.finish()
+}
+
+/// Folds on: `record` is what a log came to, `more` what stands behind that in it.
+///
+/// What was in the log before counts again if it is in `more` too, but for the last
+/// event: so this is for where that can't be.
+#[must_use]
+pub fn fold_on(record: SessionRecord, more: &[u8]) -> SessionRecord {
+    let before = record.heard.log_bytes.unwrap_or(0);
+    let mut folding = Folding::of(&record.agent, &record.session);
+    folding.seen.extend(record.heard.last_event.clone());
+    folding.record = Some(record.clone());
+    let whole = more.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+    folding.add(&more[..whole]);
+    let mut folded = folding.finish().record.unwrap_or(record);
+    folded.heard.log_bytes = Some(before + more.len() as u64);
+    folded
+}
+
+/// A log that is being folded.
+struct Folding {
+    agent: AgentId,
+    session: SessionId,
+    record: Option<SessionRecord>,
+    seen: HashSet<String>,
+    ids: Vec<String>,
+    bad_lines: usize,
+}
+
+impl Folding {
+    fn of(agent: &AgentId, session: &SessionId) -> Self {
+        Self {
+            agent: agent.clone(),
+            session: session.clone(),
+            record: None,
+            seen: HashSet::new(),
+            ids: Vec::new(),
+            bad_lines: 0,
+        }
+    }
+
+    fn add(&mut self, lines: &[u8]) {
+        let lines = lines.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.is_empty()) {
+            if line.len() > LINE_BYTES_MAX {
+                self.bad_lines += 1;
+                continue;
+            }
+            match parse_line(line) {
+                // It counts at the beginning alone: further on, what stands before
+                // it knows more.
+                Ok(LogLine::Record(kept, last)) if self.is_beginning_with(&kept) => {
+                    self.record = Some(*kept);
+                    self.seen.extend(last.iter().cloned());
+                    self.ids.extend(last);
+                }
+                Ok(LogLine::Event(event)) => self.apply(*event),
+                Ok(LogLine::PassedOn(end)) => {
+                    if let Some(record) = &mut self.record
+                        && record.heard.end_event.as_deref() == Some(&*end)
+                    {
+                        record.heard.is_end_passed_on = true;
+                    }
+                }
+                Ok(LogLine::Record(..)) | Err(_) => self.bad_lines += 1,
+            }
+        }
+    }
+
+    fn is_beginning_with(&self, kept: &SessionRecord) -> bool {
+        self.record.is_none() && kept.agent == self.agent && kept.session == self.session
+    }
+
+    fn apply(&mut self, event: LoggedEvent) {
+        if self.seen.insert(event.id.clone()) {
+            let id = event.id.clone();
+            let before = self.record.take();
+            let mut record = apply(&self.agent, &self.session, before, event);
+            record.heard.last_event = Some(id.clone());
+            self.record = Some(record);
+            self.ids.push(id);
+        }
+    }
+
+    fn finish(mut self) -> Folded {
+        let last_ids = self
+            .ids
+            .split_off(self.ids.len().saturating_sub(LAST_IDS_MAX));
+        Folded {
+            record: self.record,
+            bad_lines: self.bad_lines,
+            last_ids,
+        }
     }
 }
 

@@ -186,6 +186,7 @@ struct Written<'a> {
     pane: Option<&'a PaneHint>,
     cpu_at_least_ms: Option<u64>,
     owner_cpu_ms: Option<u64>,
+    last_event: Option<&'a str>,
     log_bytes: Option<u64>,
 }
 
@@ -221,6 +222,7 @@ impl SessionRecord {
             pane: self.heard.pane.as_ref(),
             cpu_at_least_ms: self.heard.cpu.at_least_ms,
             owner_cpu_ms: self.heard.cpu.last_ms,
+            last_event: self.heard.last_event.as_deref(),
             log_bytes: self.heard.log_bytes,
         };
         // Only text, numbers and nulls: this can't fail, and a failure would
@@ -276,6 +278,7 @@ mod tests {
                     at_least_ms: Some(7_010),
                     last_ms: Some(9_000),
                 },
+                last_event: Some("4711-8122".to_owned()),
                 log_bytes: Some(1_234),
             },
         }
@@ -298,6 +301,7 @@ mod tests {
             "pane",
             "cpu_at_least_ms",
             "owner_cpu_ms",
+            "last_event",
             "log_bytes",
         ] {
             fields.remove(key).unwrap();

@@ -36,6 +36,8 @@ pub struct Heard {
     pub pane: Option<PaneHint>,
     /// The processor time that is known to have gone into it.
     pub cpu: HeardCpu,
+    /// The last event that the record folds.
+    pub last_event: Option<String>,
     /// How many bytes of its event log the record folds.
     pub log_bytes: Option<u64>,
 }
@@ -143,6 +145,7 @@ pub(super) fn parse_heard(object: &StrictObject<'_>) -> Result<Heard, RecordErro
             at_least_ms: count("cpu_at_least_ms")?,
             last_ms: count("owner_cpu_ms")?,
         },
+        last_event: object.opt_string("last_event")?.map(str::to_owned),
         log_bytes: count("log_bytes")?,
     })
 }

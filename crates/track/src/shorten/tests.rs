@@ -146,6 +146,49 @@ fn who_is_killed_while_it_shortens_a_log_loses_nothing_that_was_appended() {
 }
 
 #[test]
+fn a_long_log_is_folded_on_and_a_record_of_another_one_is_not_believed() {
+    let world = World::new();
+    let held = world.lock();
+    let prompt = "x".repeat(190);
+    let append_many = |from: u32, to: u32| {
+        for number in from..to {
+            world.append(&format!("{prompt}-{number}"), "turn-started");
+        }
+    };
+    append_many(0, 300);
+    let first = refresh(&world.files, &held).unwrap().unwrap();
+    assert_eq!(first.heard.turns, 300);
+    append_many(300, 320);
+    world.append("stop", "turn-ended");
+    let folded_on = refresh(&world.files, &held).unwrap().unwrap();
+    assert_eq!(folded_on, world.record());
+    assert_eq!((folded_on.heard.turns, folded_on.phase), (320, Phase::Idle));
+    // The record is of a log that was longer, shorter or another one.
+    for change in [
+        |record: &mut SessionRecord| record.heard.last_event = Some("other".to_owned()),
+        |record: &mut SessionRecord| record.heard.log_bytes = Some(200_000),
+        |record: &mut SessionRecord| record.heard.log_bytes = Some(u64::MAX),
+        |record: &mut SessionRecord| record.heard.log_bytes = None,
+    ] {
+        let mut wrong = first.clone();
+        wrong.heard.turns = 7;
+        change(&mut wrong);
+        std::fs::write(&world.files.record, wrong.to_json().to_string()).unwrap();
+        assert_eq!(
+            refresh(&world.files, &held).unwrap(),
+            Some(folded_on.clone())
+        );
+    }
+    // A line that is torn is folded when the next one has come.
+    let log = std::fs::read(&world.files.log).unwrap();
+    std::fs::write(&world.files.log, [&log, &b"\n{\"id\":\"to"[..]].concat()).unwrap();
+    refresh(&world.files, &held).unwrap();
+    append_many(320, 321);
+    let after = refresh(&world.files, &held).unwrap().unwrap();
+    assert_eq!((after.heard.turns, after.phase), (321, Phase::Working));
+}
+
+#[test]
 fn a_log_that_is_taken_away_comes_back_with_what_was_heard_just_then() {
     let world = World::new();
     world.append("a", "turn-started");

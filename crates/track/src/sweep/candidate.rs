@@ -141,7 +141,7 @@ pub(super) fn hold(
             }
         };
         match read_again(&files) {
-            Ok(Some(again)) if again == *record => held.push(Held {
+            Ok(Some(again)) if is_as_before(&again, record) => held.push(Held {
                 stored,
                 ground,
                 files,
@@ -155,6 +155,16 @@ pub(super) fn hold(
         }
     }
     held
+}
+
+/// Nothing was heard of the session since.
+fn is_as_before(again: &SessionRecord, before: &SessionRecord) -> bool {
+    let known = |record: &SessionRecord| (record.phase, record.last_event_at_ms);
+    let is_same_log = match (again.heard.log_bytes, before.heard.log_bytes) {
+        (Some(again), Some(before)) => again == before,
+        _ => true,
+    };
+    is_same_log && known(again) == known(before) && again.owner == before.owner
 }
 
 /// What is in a session's files now.
