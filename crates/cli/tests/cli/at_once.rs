@@ -78,7 +78,10 @@ fn sweeps_hooks_and_a_reader_at_once_end_the_dead_once_and_the_living_never() {
     );
     for said in &read {
         let answer: Value = serde_json::from_str(said).unwrap();
-        assert_eq!(answer["problems"], json!([]), "{answer}");
+        // Other tests have terminals, and problems, of their own.
+        let mut problems = answer["problems"].as_array().unwrap().iter();
+        let is_ours = |problem: &Value| problem["path"].is_string();
+        assert!(!problems.any(is_ours), "{answer}");
         for session in answer["sessions"].as_array().unwrap() {
             let is_live = session["session_id"] == world.s1.as_str();
             assert!(!is_live || session["liveness"] == "live", "{session}");
