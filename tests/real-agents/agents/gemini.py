@@ -26,6 +26,7 @@ class Gemini(Agent):
     id = "gemini"
     packages = (install.Package("@google/gemini-cli", "0.61.0"),)
     quit_command = "/quit"
+    loses_early_typing = True
     confidences = ("inferred",)
     ends_with_pane = False
     # A resumed chat gets a second file, but not within the minute of its first.
