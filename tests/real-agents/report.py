@@ -51,6 +51,21 @@ def closing_line(results):
     return ", ".join(f"{number} {outcome}" for outcome, number in count.items())
 
 
+def write_page(path, results, versions, agents, checks):
+    """Writes the table as a page of Markdown, with versions, date and reasons."""
+    cells = {(one.check, one.agent): one.outcome for one in results}
+    lines = ["# Tested agents", "",
+             f"What `tests/real-agents/run` found on {time.strftime('%Y-%m-%d', time.gmtime())}; "
+             "`tests/real-agents/README.md` tells what each check proves.", "",
+             "| Check | " + " | ".join(f"{name} {versions.get(name, '')}".strip() for name in agents) + " |",
+             "|---" * (len(agents) + 1) + "|"]
+    lines += [f"| `{check}` | " + " | ".join(cells.get((check, name), "-") for name in agents) + " |"
+              for check in checks]
+    lines += ["", *(f"- {reason.split(' | ')[0]}" for reason in reasons(results).splitlines())]
+    with open(path, "w") as file:
+        file.write("\n".join(lines).rstrip() + "\n")
+
+
 def write(path, results, versions):
     """Writes the results as JSON."""
     with open(path, "w") as file:

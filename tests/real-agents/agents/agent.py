@@ -337,6 +337,11 @@ class Run:
         """Ends the agent as a person does."""
         parts = self.agent.parts_of(self)
         self.enter(self.agent.quit_command)
+        if self.agent.loses_early_typing:
+            try:
+                wait.until("its end", lambda: not any(map(processes.is_running, parts)), ENTER_SECONDS)
+            except wait.NotSeen:
+                self.pane.key("Enter")
         self.wait_gone(parts)
 
     def signal(self, number):

@@ -357,7 +357,7 @@ fn a_chat_that_was_made_after_a_terminal_fell_silent_is_another_processs() {
     };
     let chats = [chat("x", 12.0, &[])];
     check(
-        &[silent.clone()],
+        std::slice::from_ref(&silent),
         &chats,
         &Prompts::default(),
         &[("x", &[], true)],
@@ -388,7 +388,12 @@ fn a_session_in_which_somebody_typed_elsewhere_is_another_processs() {
     };
     let chats = [chat("x", 12.0, &[("one", 50.0)])];
     let prompts = typed(&[("x", "one", 49.7)]);
-    check(&[idle.clone()], &chats, &prompts, &[("x", &[], true)]);
+    check(
+        std::slice::from_ref(&idle),
+        &chats,
+        &prompts,
+        &[("x", &[], true)],
+    );
     let used = Server {
         typed_until_ms: Some(ms(60.0)),
         ..idle
