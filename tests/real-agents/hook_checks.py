@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import threading
+import time
 
 import expect
 import processes
@@ -18,6 +19,7 @@ from whosup import pid_in
 STEP_SECONDS = 45
 SETTLE_SECONDS = 8
 NEW_SECONDS = 2.0
+TOOL_SECONDS = 6
 # How long a sweep may take that ends the session of a killed agent.
 SWEEP_SECONDS = 1.0
 REVIEW_SECONDS = 60
@@ -100,26 +102,40 @@ def told(stage):
     set_hooks(stage)
     run = open_with_hooks(stage)
     shows(stage, "turn", run, ("idle",))
-    run.start_turn(stage.model, f"run-tool{{touch {new_mark()}}}")
+    run.start_turn(stage.model, f"run-tool{{sleep {TOOL_SECONDS}; touch {new_mark()}}}")
     wait.until("the question", lambda: stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     if stage.agent.hooks_tell_questions:
         shows(stage, "question", run, ("waiting",), "permission")
     else:
         shows(stage, "question", run, ("waiting", "working"))
     stage.agent.allow(run.pane)
+    wait.until("the question gone", lambda: not stage.agent.asks_permission(run.pane), STEP_SECONDS,
+               wait.SLOW_STEP_SECONDS)
+    if stage.agent.tells_answers:
+        shows(stage, "tool runs", run, ("working",))
     wait.until("ready after the turn", lambda: stage.agent.is_ready(run.pane)
                and not stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     shows(stage, "answered", run, ("idle",))
     old = run.clear()
     # What is typed while it draws the new conversation may go to the old one.
-    wait.until("a new conversation", lambda: stage.agent.is_new(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
-    wait.holds_for("it stays", lambda: stage.agent.is_new(run.pane), NEW_SECONDS)
+    wait_new(stage, run)
     run.say(stage.model)
     shows(stage, "cleared", run, ("idle",))
     left(stage, old)
     owner = stage.agent.owner_of(run)
     run.quit()
     is_over(stage, "exit", run, owner)
+
+
+def wait_new(stage, run):
+    """Waits until the screen shows a new conversation, for a while."""
+    since = [None]
+
+    def is_settled():
+        now = time.monotonic()
+        since[0] = (since[0] or now) if stage.agent.is_new(run.pane) else None
+        return since[0] is not None and now - since[0] >= NEW_SECONDS
+    wait.until("a new conversation", is_settled, STEP_SECONDS, wait.SLOW_STEP_SECONDS)
 
 
 def left(stage, old):

@@ -108,6 +108,7 @@ impl Session {
     pub fn phase(&self) -> Option<Phase> {
         let published = self.sketch.published.as_ref().and_then(|told| told.phase);
         let told = match (&self.sketch.published, published) {
+            (Some(_), Some(Phase::Waiting)) if self.is_answered() => self.description.phase,
             (Some(_), phase) => phase,
             (None, _) => self.description.phase,
         };
@@ -117,6 +118,16 @@ impl Session {
             Liveness::Live => told,
             Liveness::Exited | Liveness::Unknown => told.filter(|phase| *phase == Phase::Ended),
         }
+    }
+
+    /// Its own files tell of an answer to what was asked. Hooks may tell of that only
+    /// once the tool has run that was asked for.
+    fn is_answered(&self) -> bool {
+        let published = self.sketch.published.as_ref().and_then(|told| told.at_ms);
+        let told = &self.description;
+        agents::adapter(&self.key.agent).is_some_and(|adapter| adapter.records_questions())
+            && matches!(told.phase, Some(Phase::Working | Phase::Idle))
+            && told.last_activity_at_ms > published
     }
 
     /// What it waits for, while it waits.

@@ -95,6 +95,12 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// The files of a session tell that a person is asked for leave, and that they
+    /// have answered.
+    fn records_questions(&self) -> bool {
+        false
+    }
+
     /// Its arguments may name a session of any directory. Otherwise one of
     /// another directory is not found by the agent, and so not served.
     fn resumes_from_anywhere(&self) -> bool {

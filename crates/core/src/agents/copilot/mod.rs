@@ -77,6 +77,10 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
+    fn records_questions(&self) -> bool {
+        true
+    }
+
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
     }
