@@ -102,7 +102,7 @@ def told(stage):
     set_hooks(stage)
     run = open_with_hooks(stage)
     shows(stage, "turn", run, ("idle",))
-    run.start_turn(stage.model, f"run-tool{{sleep {TOOL_SECONDS}; touch {new_mark()}}}")
+    run.start_turn(stage.model, f"run-tool{{touch {new_mark()}; sleep {TOOL_SECONDS}}}")
     wait.until("the question", lambda: stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     if stage.agent.hooks_tell_questions:
         shows(stage, "question", run, ("waiting",), "permission")
