@@ -168,9 +168,12 @@ fn directory_of(path: &Path) -> &Path {
 /// What became of a rename that must not replace anything.
 pub(super) enum Renamed {
     /// It is done.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        expect(dead_code, reason = "only Linux has such a rename")
+    )]
     Done,
     /// This system or file system has no such rename.
-    #[cfg_attr(windows, expect(dead_code, reason = "Windows always can"))]
     Unsupported,
 }
 
