@@ -239,10 +239,14 @@ class Run:
         except wait.Interrupted:
             raise
         except wait.NotSeen as error:
-            lines = [line.strip() for line in self.pane.screen().splitlines() if line.strip()]
-            raise SuiteFault(f"{error}; its screen ends: {' / '.join(lines[-SCREEN_LINES_SHOWN:])}") from error
+            raise SuiteFault(f"{error}; {self.screen_end()}") from error
         self.process = wait.until(f"process of {self.agent.name}",
                                   lambda: self.agent.process_below(self.pane.shell_pid), LAUNCH_SECONDS)
+
+    def screen_end(self):
+        """Returns the last lines of the screen, for a report."""
+        lines = [line.strip() for line in self.pane.screen().splitlines() if line.strip()]
+        return f"its screen ends: {' / '.join(lines[-SCREEN_LINES_SHOWN:])}"
 
     def settle(self, before, session=None):
         """Waits until the agent's own files tell which session this is, if there is one yet."""
@@ -264,16 +268,25 @@ class Run:
         """Types a line, waits until the screen shows it and stands still, and presses Enter."""
         self.pane.text(text)
         if self.agent.loses_early_typing:
-            try:
-                wait.until("the text", lambda: self.pane.shows(text), ENTER_SECONDS, wait.SLOW_STEP_SECONDS)
-            except wait.NotSeen:
-                # A part of it may be there.
-                self.pane.key("C-u")
-                self.pane.text(text)
-        wait.until(f"`{text}` on the screen", lambda: self.pane.shows(text, self.agent.typed(text)), TYPE_SECONDS,
-                   wait.SLOW_STEP_SECONDS)
+            self._type_again_if_lost(text)
+        wait.until(f"`{text}` on the screen", lambda: self._shows_typed(text), TYPE_SECONDS, wait.SLOW_STEP_SECONDS)
         self._wait_still()
         self.pane.key("Enter")
+
+    def _shows_typed(self, text):
+        return self.pane.shows(text, self.agent.typed(text))
+
+    def _type_again_if_lost(self, text):
+        """Types a line once more that was lost, or that only the terminal showed before the agent read it."""
+        try:
+            wait.until("the text", lambda: self._shows_typed(text), ENTER_SECONDS, wait.SLOW_STEP_SECONDS)
+            self._wait_still()
+        except wait.NotSeen:
+            pass
+        if not self._shows_typed(text):
+            # A part of it may be there.
+            self.pane.key("C-u")
+            self.pane.text(text)
 
     def _wait_still(self):
         last = [None]
@@ -327,11 +340,14 @@ class Run:
         def has_left():
             return self.agent.session_of(self, before) not in (None, left)
         try:
-            wait.until("another session after /clear", has_left, ENTER_SECONDS)
+            wait.until("another session after /clear", has_left, TYPE_SECONDS)
         except wait.NotSeen:
             if self.agent.loses_early_typing:
-                self.pane.key("Enter")
-            wait.until("another session after /clear", has_left, LAUNCH_SECONDS)
+                self.enter(self.agent.clear_command)
+            try:
+                wait.until("another session after /clear", has_left, LAUNCH_SECONDS)
+            except wait.NotSeen as error:
+                raise SuiteFault(f"{error}; {self.screen_end()}") from error
         self.session = self.agent.session_of(self, before)
         return left
 
@@ -341,9 +357,9 @@ class Run:
         self.enter(self.agent.quit_command)
         if self.agent.loses_early_typing:
             try:
-                wait.until("its end", lambda: not any(map(processes.is_running, parts)), ENTER_SECONDS)
+                wait.until("its end", lambda: not any(map(processes.is_running, parts)), TYPE_SECONDS)
             except wait.NotSeen:
-                self.pane.key("Enter")
+                self.enter(self.agent.quit_command)
         self.wait_gone(parts)
 
     def signal(self, number):
