@@ -1,7 +1,23 @@
-//! Measures `whosup list` with few and with many dead sessions on disk.
+//! Measures whosup beside programs that answer the same questions.
 
+mod all;
+mod claude;
+mod copilot;
+mod crowd;
+mod holders;
+mod inside;
+mod large;
+mod list;
 mod measure;
+mod memory;
+mod outcome;
 mod pose;
+mod report;
+mod setting;
+mod start;
+mod table;
+mod transcript;
+mod work;
 mod world;
 
 // A test of whosup-core makes its worlds with it too.
@@ -14,41 +30,78 @@ mod world;
 )]
 mod disk;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context as _, bail};
-use clap::{Parser, ValueEnum};
-
+use anyhow::Context as _;
+use clap::{Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use measure::{Times, answer, run};
-use world::World;
+use outcome::Outcome;
+use setting::{Setting, is_there, load};
 
-/// By how much the default view may cost more with many dead sessions.
-const RATIO_MAX: f64 = 1.2;
-
-/// Measures `whosup list` with few and with many dead sessions on disk.
+/// Measures whosup beside programs that answer the same questions.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The program that is measured
-    #[arg(long, default_value = "target/release/whosup")]
+    #[arg(long, global = true, default_value = "target/release/whosup")]
     whosup: PathBuf,
-    /// How often it is run on each home
-    #[arg(long, default_value_t = 40)]
-    rounds: usize,
-    /// How many dead sessions the first home has
-    #[arg(long, default_value_t = 1_000)]
-    few: usize,
-    /// How many dead sessions the second home has
-    #[arg(long, default_value_t = 100_000)]
-    many: usize,
-    /// Where the live sessions work
-    #[arg(long, default_value = "beside")]
-    live: Place,
+    /// A Python with psutil [default: ~/.cache/whosup/bench/venv/bin/python]
+    #[arg(long, global = true)]
+    python: Option<PathBuf>,
+    /// abtop [default: as found by PATH]
+    #[arg(long, global = true)]
+    abtop: Option<PathBuf>,
+    /// How many rounds are measured
+    #[arg(long, global = true)]
+    rounds: Option<usize>,
+    /// How many times smaller the worlds are than those that the goals are about
+    #[arg(long, global = true, default_value_t = 1)]
+    smaller: usize,
+    /// Where the raw numbers of one benchmark go
+    #[arg(long, global = true, value_name = "FILE")]
+    raw: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The start: --version, and list on an empty home
+    Start,
+    /// The default view, with few and with many dead sessions on disk
+    List {
+        /// Where the live sessions work
+        #[arg(long, default_value = "beside")]
+        live: Place,
+    },
+    /// list --all
+    All,
+    /// Who holds which files
+    Holders,
+    /// The process table
+    Table,
+    /// The default view beside abtop's
+    Claude,
+    /// Peak memory
+    Memory,
+    /// The last record of a large transcript
+    Transcript,
+    /// Runs them all and writes README.md and raw.json
+    Report {
+        /// Where to [default: bench/reports/DATE]
+        #[arg(long)]
+        folder: Option<PathBuf>,
+    },
+    /// Work that is measured inside one process
+    #[command(hide = true)]
+    Work {
+        #[command(subcommand)]
+        work: work::Work,
+    },
 }
 
 /// Where the live sessions work.
@@ -65,79 +118,85 @@ fn main() -> anyhow::Result<ExitCode> {
         return Ok(code);
     }
     let arguments = Arguments::parse();
-    let whosup = arguments
-        .whosup
-        .canonicalize()
-        .with_context(|| format!("cannot find `{}`", arguments.whosup.display()))?;
-    if arguments.rounds == 0 {
-        bail!("cannot measure without rounds");
+    if let Command::Work { work } = &arguments.command {
+        work::run(work)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Report { folder } = &arguments.command {
+        let folder = report::folder(folder.clone())?;
+        report::write(&folder, &passed_on(&arguments))?;
+        writeln!(std::io::stdout(), "{}", folder.join("README.md").display())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let setting = setting_of(&arguments)?;
+    let before = load();
+    let mut outcome = measure(&setting, &arguments.command)?;
+    outcome.load = [before, load()];
+    if let Some(path) = &arguments.raw {
+        std::fs::write(path, format!("{:#}\n", outcome.to_json()))?;
+    }
+    write!(std::io::stdout(), "{}", outcome.to_text())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(setting: &Setting, command: &Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Start => start::measure(setting),
+        Command::List { live } => list::measure(setting, *live == Place::Beside),
+        Command::All => all::measure(setting),
+        Command::Holders => holders::measure(setting),
+        Command::Table => table::measure(setting),
+        Command::Claude => claude::measure(setting),
+        Command::Memory => memory::measure(setting),
+        Command::Transcript => transcript::measure(setting),
+        Command::Report { .. } | Command::Work { .. } => Ok(Outcome::default()),
+    }
+}
+
+fn setting_of(arguments: &Arguments) -> anyhow::Result<Setting> {
+    let whosup = &arguments.whosup;
+    let whosup = whosup
+        .canonicalize()
+        .with_context(|| format!("cannot find `{}`", whosup.display()))?;
     // What was made is removed before it ends.
     let is_interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
     }
-    let mut out = std::io::stdout();
-    let counts = [arguments.few, arguments.many];
-    writeln!(
-        out,
-        "making homes with {} and {} dead sessions",
-        counts[0], counts[1]
-    )?;
-    let mut world = World::make(counts, arguments.live, is_interrupted)?;
-
-    let mut answers = Vec::new();
-    for home in 0..counts.len() {
-        world.show(home)?;
-        answers.push(answer(&whosup, &world)?);
-    }
-    for (few, many) in answers[0].iter().zip(&answers[1]) {
-        if few != many {
-            bail!("the answers differ:\n{few:#}\n{many:#}");
-        }
-    }
-    writeln!(
-        out,
-        "{} live sessions, the same in both",
-        world.live_count()
-    )?;
-
-    let mut times = counts.map(|_| Times::default());
-    for _ in 0..arguments.rounds {
-        for (home, times) in times.iter_mut().enumerate() {
-            world.show(home)?;
-            times.add(run(&whosup, &world)?);
-        }
-    }
-    report(&mut out, counts, &times)?;
-    Ok(ExitCode::SUCCESS)
+    let home = std::env::home_dir();
+    let venv = home.map(|home| home.join(".cache/whosup/bench/venv/bin/python"));
+    let python = arguments.python.clone().or(venv);
+    let abtop = arguments.abtop.clone().or_else(|| in_path("abtop"));
+    Ok(Setting {
+        whosup,
+        python: python.filter(|python| is_there(python, &["-c", "import psutil"])),
+        abtop: abtop.filter(|abtop| is_there(abtop, &["--json"])),
+        rounds: arguments.rounds,
+        smaller: arguments.smaller,
+        is_interrupted,
+    })
 }
 
-fn report(out: &mut impl Write, counts: [usize; 2], times: &[Times; 2]) -> std::io::Result<()> {
-    writeln!(
-        out,
-        "\n{:>12}  {:>10}  {:>14}  {:>10}",
-        "dead", "median", "slowest tenth", "CPU"
-    )?;
-    for (count, times) in counts.iter().zip(times) {
-        writeln!(
-            out,
-            "{count:>12}  {:>7.1} ms  {:>11.1} ms  {:>7.1} ms",
-            times.median_ms(),
-            times.slowest_tenth_ms(),
-            times.cpu_ms()
-        )?;
-    }
-    let [few, many] = times;
-    let ratio = many.median_ms() / few.median_ms();
-    let verdict = if ratio <= RATIO_MAX {
-        "within"
-    } else {
-        "beyond"
+fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+}
+
+/// What the benchmarks of a report are told.
+fn passed_on(arguments: &Arguments) -> Vec<String> {
+    let mut passed = Vec::new();
+    let mut pass = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            passed.extend([format!("--{name}"), value]);
+        }
     };
-    writeln!(
-        out,
-        "\nratio {ratio:.2} of the medians, {:.2} of the CPU times: {verdict} the goal of {RATIO_MAX}",
-        many.cpu_ms() / few.cpu_ms()
-    )
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    pass("whosup", Some(text(&arguments.whosup)));
+    pass("python", arguments.python.as_deref().map(text));
+    pass("abtop", arguments.abtop.as_deref().map(text));
+    pass("rounds", arguments.rounds.map(|rounds| rounds.to_string()));
+    pass("smaller", Some(arguments.smaller.to_string()));
+    passed
 }

@@ -1,134 +1,179 @@
-//! Runs the program and takes its times.
+//! Runs programs in turn and takes their times.
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
+use wait4::Wait4 as _;
 
-use crate::world::World;
+/// How long one run may take.
+const RUN_MAX: Duration = Duration::from_secs(600);
 
-/// How many clock ticks a second has in `/proc` (`USER_HZ`, proc_pid_stat(5)).
-const TICKS_PER_SECOND: f64 = 100.0;
-
-/// The times of several runs.
-#[derive(Debug, Default)]
-pub(crate) struct Times {
-    walls: Vec<Duration>,
-    cpu_ticks: u64,
+/// What one run took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    /// From start to end, in milliseconds.
+    pub(crate) wall_ms: f64,
+    /// User and system time of the program and of its children, in milliseconds.
+    pub(crate) cpu_ms: f64,
+    /// The most memory that it had at once, in KiB.
+    pub(crate) peak_kib: u64,
 }
 
-/// The times of one run.
+/// The runs of one program on one world.
 #[derive(Debug)]
-pub(crate) struct Run {
-    wall: Duration,
-    cpu_ticks: u64,
+pub(crate) struct Series {
+    /// Which program, on what.
+    pub(crate) name: String,
+    /// In the order in which they were taken.
+    pub(crate) samples: Vec<Sample>,
 }
 
-impl Times {
-    pub(crate) fn add(&mut self, run: Run) {
-        self.walls.push(run.wall);
-        self.walls.sort_unstable();
-        self.cpu_ticks += run.cpu_ticks;
-    }
-
-    pub(crate) fn median_ms(&self) -> f64 {
-        self.at(self.walls.len() / 2)
-    }
-
-    /// Nine of ten runs were faster.
-    pub(crate) fn slowest_tenth_ms(&self) -> f64 {
-        self.at(self.walls.len() * 9 / 10)
-    }
-
-    fn at(&self, place: usize) -> f64 {
-        let wall = self.walls.get(place).copied().unwrap_or_default();
-        wall.as_secs_f64() * 1000.0
-    }
-
-    /// The mean of user and system time.
-    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
-    pub(crate) fn cpu_ms(&self) -> f64 {
-        let seconds = self.cpu_ticks as f64 / TICKS_PER_SECOND;
-        seconds * 1000.0 / self.walls.len().max(1) as f64
-    }
+/// What is measured of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Measure {
+    Wall,
+    Cpu,
 }
 
-/// Runs the program once.
-pub(crate) fn run(whosup: &Path, world: &World) -> anyhow::Result<Run> {
-    let before = cpu_ticks_of_children()?;
-    let began = Instant::now();
-    let status = command(whosup, world).stdout(Stdio::null()).status()?;
-    let wall = began.elapsed();
-    if !status.success() {
-        bail!("cannot measure: `whosup list` ended with {status}");
-    }
-    Ok(Run {
-        wall,
-        cpu_ticks: cpu_ticks_of_children()?.saturating_sub(before),
-    })
-}
-
-/// What the program answers about the world's live sessions, less what changes
-/// from one look to the next.
-pub(crate) fn answer(whosup: &Path, world: &World) -> anyhow::Result<Vec<Value>> {
-    let path = world.path().join("answer.json");
-    let status = command(whosup, world)
-        .stdout(File::create(&path)?)
-        .status()?;
-    if !status.success() {
-        bail!("cannot compare: `whosup list` ended with {status}");
-    }
-    let answer: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
-    let sessions = answer["sessions"].as_array().context("no sessions")?;
-    let mut live: Vec<Value> = sessions
-        .iter()
-        .filter(|session| {
-            session["session_id"]
-                .as_str()
-                .is_some_and(|id| world.is_live(id))
-        })
-        .cloned()
-        .collect();
-    if live.len() != world.live_count() {
-        bail!(
-            "{} of {} live sessions are listed",
-            live.len(),
-            world.live_count()
-        );
-    }
-    for session in &mut live {
-        if session["liveness"] != "live" {
-            bail!("a live session is listed as another: {session:#}");
+impl Measure {
+    fn of(self, sample: &Sample) -> f64 {
+        match self {
+            Self::Wall => sample.wall_ms,
+            Self::Cpu => sample.cpu_ms,
         }
-        session["owner"]["rss_bytes"] = Value::Null;
-        // By the wall clock of the look; its stamp must be the same.
-        session["owner"]["started_at"] = Value::Null;
     }
-    live.sort_by_key(|session| session["session_id"].to_string());
-    Ok(live)
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "CPU",
+        }
+    }
 }
 
-fn command(whosup: &Path, world: &World) -> Command {
-    let mut command = Command::new(whosup);
-    command
-        .args(["list", "--json"])
-        .env_clear()
-        .env("HOME", world.home())
-        .stdin(Stdio::null())
-        .stderr(Stdio::null());
-    command
+impl Series {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// What `part` of 100 runs stayed below.
+    pub(crate) fn percentile(&self, measure: Measure, part: usize) -> f64 {
+        let mut values: Vec<f64> = self.samples.iter().map(|one| measure.of(one)).collect();
+        values.sort_by(f64::total_cmp);
+        let last = values.len().saturating_sub(1);
+        values
+            .get((values.len() * part / 100).min(last))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn median(&self, measure: Measure) -> f64 {
+        self.percentile(measure, 50)
+    }
+
+    pub(crate) fn peak_kib(&self) -> u64 {
+        let peaks = self.samples.iter().map(|sample| sample.peak_kib);
+        peaks.max().unwrap_or_default()
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        let column = |measure: Measure| -> Vec<f64> {
+            let samples = self.samples.iter();
+            samples.map(|one| round(measure.of(one))).collect()
+        };
+        json!({
+            "name": self.name,
+            "wall_ms": column(Measure::Wall),
+            "cpu_ms": column(Measure::Cpu),
+            "peak_kib": self.peak_kib(),
+        })
+    }
 }
 
-/// User and system time of the children that have ended (fields 16 and 17 of
-/// `stat`).
-fn cpu_ticks_of_children() -> anyhow::Result<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let (_, fields) = stat
-        .rsplit_once(") ")
-        .context("cannot read `/proc/self/stat`")?;
-    let ticks = fields.split(' ').skip(13).take(2);
-    ticks.map(|ticks| Ok(ticks.parse::<u64>()?)).sum()
+/// Runs a program to its end, its output thrown away.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<Sample> {
+    command.stdout(Stdio::null());
+    let began = Instant::now();
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    let sample = wait(child, began)?;
+    sample.with_context(|| format!("cannot measure {command:?}"))
+}
+
+/// Runs a program and returns what it writes, by way of a file.
+pub(crate) fn answer(command: &mut Command, folder: &Path) -> anyhow::Result<Vec<u8>> {
+    let path = folder.join("answer");
+    command.stdout(File::create(&path)?);
+    let child = command
+        .spawn()
+        .with_context(|| format!("cannot run {command:?}"))?;
+    wait(child, Instant::now())?.with_context(|| format!("cannot run {command:?}"))?;
+    Ok(std::fs::read(&path)?)
+}
+
+/// As [`answer`], as JSON.
+pub(crate) fn answer_json(command: &mut Command, folder: &Path) -> anyhow::Result<Value> {
+    let bytes = answer(command, folder)?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{command:?} answers no JSON"))
+}
+
+fn wait(mut child: Child, began: Instant) -> anyhow::Result<anyhow::Result<Sample>> {
+    let ended = child.wait4()?;
+    let wall = began.elapsed();
+    if !ended.status.success() {
+        return Ok(Err(anyhow::anyhow!("it ended with {}", ended.status)));
+    }
+    if wall > RUN_MAX {
+        bail!("a run took {} s", wall.as_secs());
+    }
+    let cpu = ended.rusage.utime + ended.rusage.stime;
+    Ok(Ok(Sample {
+        wall_ms: milliseconds(wall),
+        cpu_ms: milliseconds(cpu),
+        // The crate tells bytes.
+        peak_kib: ended.rusage.maxrss / 1024,
+    }))
+}
+
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}
+
+/// One program in a race: how it is run once.
+pub(crate) type Runner<'a> = (
+    &'a str,
+    usize,
+    Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>,
+);
+
+/// Runs several programs in turn, round by round, each so often in one round.
+pub(crate) fn interleave(
+    rounds: usize,
+    mut runners: Vec<Runner<'_>>,
+) -> anyhow::Result<Vec<Series>> {
+    let mut series: Vec<Series> = runners
+        .iter()
+        .map(|(name, ..)| Series::new(*name))
+        .collect();
+    for round in 0..=rounds {
+        for ((_, each, run), series) in runners.iter_mut().zip(&mut series) {
+            for _ in 0..*each {
+                let sample = run()?;
+                // The first round warms the caches.
+                if round > 0 {
+                    series.samples.push(sample);
+                }
+            }
+        }
+    }
+    Ok(series)
 }

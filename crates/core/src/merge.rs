@@ -59,8 +59,8 @@ fn process_key(process: &Process) -> ProcessKey {
 ///
 /// The order of the parts does not matter.
 #[must_use]
-pub fn merge(parts: Parts) -> Merged {
-    let mut drafts = draft::group(&parts);
+pub fn merge(mut parts: Parts) -> Merged {
+    let mut drafts = draft::group(&parts.sketches, std::mem::take(&mut parts.claims));
     supersede(&mut drafts);
     for draft in drafts.values_mut() {
         draft.take_known_client();

@@ -1,6 +1,6 @@
 //! What is mounted where, and so whom a file may come from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +9,8 @@ use crate::claim::Placement;
 
 /// How many directories are kept in mind.
 const DIRECTORIES_MAX: usize = 10_000;
+/// How many directories above one are looked at one by one.
+const DEPTH_MAX: usize = 64;
 /// How many mounts are read.
 const MOUNTS_MAX: usize = 20_000;
 /// How much of the mount table is read, in bytes.
@@ -51,9 +53,27 @@ const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tm
 #[derive(Debug, Default)]
 pub struct Mounts {
     /// In the order of mounting; `None` if the table could not be read.
-    mounts: Option<Vec<Mount>>,
+    mounts: Option<Table>,
     /// Where directories really are, looked up once each.
-    real: Mutex<HashMap<PathBuf, PathBuf>>,
+    real: Mutex<HashMap<PathBuf, RealDirectory>>,
+}
+
+/// What is mounted, in the order of mounting.
+#[derive(Debug)]
+struct Table {
+    mounts: Vec<Mount>,
+    /// The directories that mount points lie in.
+    directories: HashSet<PathBuf>,
+}
+
+/// Where a directory really is.
+#[derive(Debug, Clone)]
+struct RealDirectory {
+    path: PathBuf,
+    /// The mount that it lies on, by its place in the table.
+    mount: Option<usize>,
+    /// Something in it is a mount point.
+    has_mount_points: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +95,7 @@ impl Mounts {
         let read = std::fs::File::open("/proc/self/mountinfo")
             .and_then(|file| file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text));
         Self {
-            mounts: read.ok().map(|_| parse_mounts(&text)),
+            mounts: read.ok().map(|_| Table::parse(&text)),
             real: Mutex::default(),
         }
     }
@@ -84,7 +104,7 @@ impl Mounts {
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         Self {
-            mounts: Some(parse_mounts(text)),
+            mounts: Some(Table::parse(text)),
             real: Mutex::default(),
         }
     }
@@ -114,31 +134,87 @@ impl Mounts {
             .is_none_or(|mount| !MODELESS_TYPES.contains(&mount.kind.as_str()))
     }
 
-    /// Where a directory really is. Asked for every file in it, and looked up once.
-    fn real_directory(&self, directory: &Path) -> PathBuf {
+    /// The mount that `path` lies on: the deepest mount point above it, and of
+    /// several at one place the last.
+    fn mount_of(&self, path: &Path) -> Option<&Mount> {
+        let table = self.mounts.as_ref()?;
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return table.mounts.get(table.deepest(path)?);
+        };
         let mut real = self.real.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = real.get(directory) {
+        let directory = table.look_up(&mut real, directory, 0);
+        let mount = if directory.has_mount_points {
+            table.deepest(&directory.path.join(name))
+        } else {
+            directory.mount
+        };
+        table.mounts.get(mount?)
+    }
+}
+
+impl Table {
+    fn parse(text: &[u8]) -> Self {
+        let mounts = parse_mounts(text);
+        let points = mounts.iter().map(|mount| mount.at.as_path());
+        let directories = points.filter_map(Path::parent).map(Path::to_owned);
+        Self {
+            directories: directories.collect(),
+            mounts,
+        }
+    }
+
+    /// Finds out where a directory really is, and keeps that: it is asked for
+    /// every file in it. One that is no link lies in the one above it, and on
+    /// its mount.
+    fn look_up(
+        &self,
+        known: &mut HashMap<PathBuf, RealDirectory>,
+        directory: &Path,
+        depth: usize,
+    ) -> RealDirectory {
+        if let Some(known) = known.get(directory) {
             return known.clone();
         }
-        let found = real_directory(directory);
-        if real.len() < DIRECTORIES_MAX {
-            real.insert(directory.to_owned(), found.clone());
+        let above = match (directory.parent(), directory.file_name()) {
+            (Some(above), Some(name)) if depth < DEPTH_MAX => Some((above, name)),
+            _ => None,
+        };
+        let (path, mount) = match above {
+            Some((above, name)) if std::fs::read_link(directory).is_err() => {
+                let above = self.look_up(known, above, depth + 1);
+                let path = above.path.join(name);
+                let mount = if above.has_mount_points {
+                    self.deepest(&path)
+                } else {
+                    above.mount
+                };
+                (path, mount)
+            }
+            _ => {
+                let path = real_directory(directory);
+                let mount = self.deepest(&path);
+                (path, mount)
+            }
+        };
+        let found = RealDirectory {
+            has_mount_points: self.directories.contains(&path),
+            mount,
+            path,
+        };
+        if known.len() < DIRECTORIES_MAX {
+            known.insert(directory.to_owned(), found.clone());
         }
         found
     }
 
-    /// The mount that `path` lies on: the deepest mount point above it, and of
-    /// several at one place the last.
-    fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        let mounts = self.mounts.as_ref()?;
-        let path = match (path.parent(), path.file_name()) {
-            (Some(directory), Some(name)) => self.real_directory(directory).join(name),
-            _ => path.to_owned(),
-        };
-        mounts
-            .iter()
-            .filter(|mount| path.starts_with(&mount.at))
-            .max_by_key(|mount| mount.at.components().count())
+    /// The deepest mount point above a path, and of several at one place the
+    /// last.
+    fn deepest(&self, path: &Path) -> Option<usize> {
+        let above = self.mounts.iter().enumerate();
+        above
+            .filter(|(_, mount)| path.starts_with(&mount.at))
+            .max_by_key(|(_, mount)| mount.at.components().count())
+            .map(|(place, _)| place)
     }
 }
 

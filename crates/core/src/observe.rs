@@ -2,6 +2,7 @@
 //!
 //! Looks; judging is [`crate::verdict::judge`]'s.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use whosup_process::{Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
@@ -24,6 +25,9 @@ pub struct Observer<'a> {
     claims_of: HashMap<Pid, Vec<(&'a Claim, Option<i64>)>>,
     probes: HashMap<Pid, Result<Option<Process>, ProbeError>>,
     threads: HashMap<Pid, Result<bool, ProbeError>>,
+    /// The processes of nested PID namespaces, by their innermost PIDs; asked
+    /// for once.
+    nested: OnceCell<HashMap<Pid, Vec<Process>>>,
 }
 
 /// A claim with its verdict and the process that the verdict is about.
@@ -37,6 +41,28 @@ pub struct JudgedClaim {
     pub process: Option<Process>,
     /// What was said of the process, for explanations.
     pub recognition: Option<Recognition>,
+}
+
+impl JudgedClaim {
+    fn new(claim: Claim, verdict: Verdict, seen: Option<Seen>) -> Self {
+        Self {
+            claim,
+            verdict,
+            recognition: seen.as_ref().map(|seen| seen.recognition),
+            process: seen.map(|seen| seen.process),
+        }
+    }
+}
+
+/// Judges claims, which are all the claims there are.
+pub(crate) fn judge_all(machine: &Machine, claims: Vec<Claim>) -> Vec<JudgedClaim> {
+    let mut observer = Observer::new(machine, &claims);
+    let judged: Vec<_> = claims.iter().map(|one| observer.verdict_on(one)).collect();
+    drop(observer);
+    let judged = claims.into_iter().zip(judged);
+    judged
+        .map(|(claim, (verdict, seen))| JudgedClaim::new(claim, verdict, seen))
+        .collect()
 }
 
 impl<'a> Observer<'a> {
@@ -62,11 +88,17 @@ impl<'a> Observer<'a> {
             claims_of,
             probes: HashMap::new(),
             threads: HashMap::new(),
+            nested: OnceCell::new(),
         }
     }
 
     /// Judges one claim.
     pub fn judge(&mut self, claim: &Claim) -> JudgedClaim {
+        let (verdict, seen) = self.verdict_on(claim);
+        JudgedClaim::new(claim.clone(), verdict, seen)
+    }
+
+    fn verdict_on(&mut self, claim: &Claim) -> (Verdict, Option<Seen>) {
         let observed = self.observe(claim);
         let table = self.machine.table();
         let context = Context {
@@ -78,13 +110,7 @@ impl<'a> Observer<'a> {
             init_began_at_ms: self.init_began_at_ms,
         };
         let verdict = judge(claim, &observed, &context);
-        let seen = observed.judged(claim, verdict);
-        JudgedClaim {
-            claim: claim.clone(),
-            verdict,
-            recognition: seen.as_ref().map(|seen| seen.recognition),
-            process: seen.map(|seen| seen.process),
-        }
+        (verdict, observed.judged(claim, verdict))
     }
 
     fn observe(&mut self, claim: &Claim) -> Observed {
@@ -152,14 +178,26 @@ impl<'a> Observer<'a> {
 
     /// The processes of nested namespaces that have `pid` there.
     fn processes_with_inner(&self, claim: &Claim, pid: Pid) -> Vec<Seen> {
-        let table = self.machine.table();
-        let processes = table.processes().unwrap_or_default();
+        let nested = self.nested.get_or_init(|| self.processes_by_inner());
+        let processes = nested.get(&pid).into_iter().flatten();
         processes
-            .iter()
-            .filter(|process| !process.is_kernel_thread && process.pid != pid)
-            .filter(|process| table.details(process).innermost_pid() == Some(pid))
+            .filter(|process| process.pid != pid)
             .map(|process| self.seen(claim, process.clone()))
             .collect()
+    }
+
+    fn processes_by_inner(&self) -> HashMap<Pid, Vec<Process>> {
+        let table = self.machine.table();
+        let mut nested: HashMap<Pid, Vec<Process>> = HashMap::new();
+        for process in table.processes().unwrap_or_default() {
+            if process.is_kernel_thread {
+                continue;
+            }
+            if let Some(inner) = table.details(process).innermost_pid() {
+                nested.entry(inner).or_default().push(process.clone());
+            }
+        }
+        nested
     }
 
     fn seen(&self, claim: &Claim, process: Process) -> Seen {

@@ -14,7 +14,7 @@ use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, merge};
-use crate::observe::Observer;
+use crate::observe::judge_all;
 use crate::panes::Panes;
 use crate::phase::Phase;
 use crate::problem::{Found, PROBLEMS_MAX, Problem};
@@ -176,8 +176,7 @@ fn judge_and_merge(
     panes: &Panes,
 ) -> Merged {
     let AgentScan { claims, sketches } = found;
-    let mut observer = Observer::new(machine, &claims);
-    let judged = claims.iter().map(|claim| observer.judge(claim)).collect();
+    let judged = judge_all(machine, claims);
     let terminal_titles = processes
         .iter()
         .filter(|process| may_be_in_a_pane(process))

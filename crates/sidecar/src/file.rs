@@ -13,6 +13,7 @@
 //! assert_eq!(error.reason(), "it is a directory");
 //! ```
 
+mod directory;
 mod error;
 #[cfg(not(unix))]
 #[path = "file/other.rs"]
@@ -26,6 +27,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+pub use directory::{Directory, EntryFacts};
 pub use error::{FileKind, ReadFileError};
 
 /// What to do when the last part of a path is a symbolic link. Links in the
@@ -99,15 +101,41 @@ pub fn read_regular(
     if facts.len > bytes_max {
         return Err(too_large(facts.len));
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(facts.len).unwrap_or(0));
-    (&open.file)
-        .take(bytes_max.saturating_add(1))
-        .read_to_end(&mut bytes)
+    let mut bytes = vec![0; usize::try_from(facts.len).unwrap_or(0).saturating_add(1)];
+    let filled = fill(&open.file, &mut bytes, facts.len)
         .map_err(|error| ReadFileError::from_io(path, error))?;
+    bytes.truncate(filled);
+    if filled as u64 > facts.len {
+        // It has grown since.
+        let rest = bytes_max.saturating_add(1).saturating_sub(filled as u64);
+        (&open.file)
+            .take(rest)
+            .read_to_end(&mut bytes)
+            .map_err(|error| ReadFileError::from_io(path, error))?;
+    }
     if bytes.len() as u64 > bytes_max {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(RegularFile { bytes, facts })
+}
+
+/// Reads until a buffer is full or the file ends. A regular file that has
+/// given `len` bytes, as long as it is, and no more that were asked for, has
+/// ended: it need not be asked once more.
+fn fill(mut file: &File, buffer: &mut [u8], len: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if filled as u64 >= len {
+            break;
+        }
+    }
+    Ok(filled)
 }
 
 /// Asks the file system for the facts of a regular file, without opening it.

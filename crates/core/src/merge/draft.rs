@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use whosup_process::Process;
 use whosup_sidecar::SessionId;
 
-use super::{Parts, ProcessKey, SUPERSEDED, is_live, process_key};
+use super::{ProcessKey, SUPERSEDED, is_live, process_key};
 use crate::agents::{Description, Sketch};
 use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
 use crate::observe::JudgedClaim;
@@ -35,9 +35,9 @@ struct FoundOut {
 }
 
 /// Groups claims and sketches by session.
-pub(super) fn group(parts: &Parts) -> BTreeMap<SessionKey, Draft> {
+pub(super) fn group(sketches: &[Sketch], claims: Vec<JudgedClaim>) -> BTreeMap<SessionKey, Draft> {
     let mut drafts: BTreeMap<SessionKey, Draft> = BTreeMap::new();
-    for sketch in &parts.sketches {
+    for sketch in sketches {
         match drafts.get_mut(&sketch.key) {
             Some(draft) => draft.add(sketch),
             None => {
@@ -45,12 +45,12 @@ pub(super) fn group(parts: &Parts) -> BTreeMap<SessionKey, Draft> {
             }
         }
     }
-    for claim in &parts.claims {
+    for claim in claims {
         drafts
             .entry(claim.claim.key.clone())
             .or_insert_with(|| Draft::new(Sketch::new(claim.claim.key.clone())))
             .claims
-            .push(claim.clone());
+            .push(claim);
     }
     for draft in drafts.values_mut() {
         draft.rank();

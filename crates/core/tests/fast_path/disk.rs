@@ -53,10 +53,11 @@ pub fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Files keep the time at which they were written.
-fn set_modified(path: &Path, at_ms: i64) {
+/// Files keep the time at which they were written, folders that of the last
+/// change of what is in them.
+pub fn set_modified(path: &Path, at_ms: i64) {
     let since_1970 = std::time::Duration::from_millis(at_ms.unsigned_abs());
-    let file = fs::File::options().write(true).open(path).unwrap();
+    let file = fs::File::open(path).unwrap();
     file.set_modified(std::time::UNIX_EPOCH + since_1970)
         .unwrap();
 }
@@ -215,7 +216,9 @@ impl Session<'_> {
             json!({ "timestamp": seconds(self.born_at_ms), "message": turn }),
             json!({ "timestamp": seconds(self.last_at_ms), "message": end }),
         ];
-        lines(&self.kimi_cli_folder().join("wire.jsonl"), &records);
+        let path = self.kimi_cli_folder().join("wire.jsonl");
+        lines(&path, &records);
+        set_modified(&path, self.last_at_ms);
     }
 
     /// kimi-cli's directory of a session in which nothing has been said.
@@ -227,6 +230,7 @@ impl Session<'_> {
     pub fn sidecar_kimi_cli(&self, claim: &Claim<'_>) {
         let path = self.kimi_cli_folder().join("runtime.json");
         write(&path, &self.sidecar(claim, "kimi_version"));
+        set_modified(&path, claim.at_ms);
     }
 
     /// Codex's lock of the thread, and its path.

@@ -15,7 +15,7 @@ use whosup_process::{
     Absent, Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
 };
 
-use crate::disk::{Claim, Session, codex_id, uuid};
+use crate::disk::{Claim, Session, codex_id, set_modified, uuid};
 use crate::spec::{Agent, ClaimSpec, DIRECTORIES, Form, HOMES, Kind, ProcessSpec, SessionSpec};
 use crate::spec::{Spec, Who};
 
@@ -77,6 +77,9 @@ impl World {
         for (number, session) in spec.sessions.iter().enumerate() {
             world.add(spec, session, &ids[number]);
         }
+        for number in 0..HOMES {
+            date_chats(&agent_home(&world.home, Agent::QwenCode, number));
+        }
         world
     }
 
@@ -122,8 +125,11 @@ impl World {
             Agent::KimiCli => true,
             Agent::ClaudeCode | Agent::Codex => false,
         };
+        // Only its terminal interface writes sidecars.
+        let is_of_terminal = session.agent == Agent::QwenCode && claim.form == Form::Sidecar;
         let may_write = |process: &ProcessSpec| {
             process.home == session.home
+                && (!is_of_terminal || process.kind == Kind::Interactive)
                 && (!is_beside_session || process.works_in == session.directory)
         };
         let index = match &claim.who {
@@ -278,6 +284,51 @@ impl World {
             .collect();
         rows.sort();
         rows
+    }
+}
+
+/// qwen-code's folders change with what comes into them. All files of a world
+/// come at once, so the folders are dated as if they had come when they say:
+/// those where a record and the newest sidecar agree, with that sidecar; the
+/// others in the past.
+fn date_chats(home: &Path) {
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        let listed = std::fs::read_dir(path).into_iter().flatten();
+        listed.map(|entry| entry.unwrap().path()).collect()
+    };
+    let read = |path: &Path| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    let records: Vec<_> = entries(&home.join("sessions"))
+        .iter()
+        .map(|path| read(path))
+        .collect();
+    for project in entries(&home.join("projects")) {
+        let chats = project.join("chats");
+        let sidecars = entries(&chats).into_iter();
+        let sidecars = sidecars.filter(|path| path.to_string_lossy().ends_with(".runtime.json"));
+        let mut said: Vec<_> = sidecars.map(|path| (read(&path), path)).collect();
+        said.sort_by_key(|(sidecar, _)| (sidecar["started_at"].as_f64().unwrap() * 1000.0) as i64);
+        let dates = said.iter().rev().map(|(sidecar, _)| &sidecar["started_at"]);
+        let is_one_newest = dates
+            .take(2)
+            .collect::<std::collections::HashSet<_>>()
+            .len()
+            == 2;
+        let newest = said.last().filter(|(sidecar, _)| {
+            (is_one_newest || said.len() == 1)
+                && records.iter().any(|record| {
+                    record["pid"] == sidecar["pid"] && record["sessionId"] == sidecar["session_id"]
+                })
+        });
+        let at_ms = newest.map_or(0, |(_, path)| {
+            use std::os::unix::fs::MetadataExt as _;
+            let changed = std::fs::metadata(path).unwrap();
+            changed.ctime() * 1000 + changed.ctime_nsec() / 1_000_000
+        });
+        if chats.is_dir() {
+            set_modified(&chats, at_ms);
+        }
     }
 }
 

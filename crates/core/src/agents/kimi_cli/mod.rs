@@ -24,6 +24,7 @@ mod log;
 mod process;
 mod session;
 mod sidecar;
+mod untouched;
 mod wire;
 mod work_dir;
 

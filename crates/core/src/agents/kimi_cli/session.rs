@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use whosup_process::{Pid, Process};
-use whosup_sidecar::file::ReadFileError;
+use whosup_sidecar::file::{Directory, Links, ReadFileError};
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
 
 use super::history::{History, Maker, Makers};
 use super::log::{self, Event};
+use super::untouched::{BEGAN_SLACK_MS, Untouched};
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
@@ -22,9 +23,6 @@ use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 use crate::trust::trust_of;
 
-/// How much older than a process what it wrote may seem, in milliseconds:
-/// clocks are set.
-const BEGAN_SLACK_MS: i64 = 3_600_000;
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
 /// How many sessions of one folder are looked at.
@@ -32,6 +30,8 @@ const SESSIONS_MAX: usize = 100_000;
 
 /// The name of the transcript in a session's directory.
 pub(super) const WIRE: &str = "wire.jsonl";
+/// The name of the sidecar there.
+pub(super) const SIDECAR: &str = "runtime.json";
 
 /// One home's scan while it grows.
 pub(super) struct Reading<'a> {
@@ -174,7 +174,13 @@ impl<'a> Reading<'a> {
     /// Reads one folder, and returns the processes of it that no sidecar there
     /// names.
     fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) -> Vec<Pid> {
-        let sessions = self.sessions_in(folder);
+        let untouched = if is_all || seekers.is_empty() {
+            None
+        } else {
+            let log = self.events().unwrap_or_default();
+            Untouched::new(&self.sessions().join(folder), seekers, log)
+        };
+        let sessions = self.sessions_in(folder, untouched.as_ref());
         if seekers.is_empty() {
             for session in &sessions {
                 self.read_sidecar(session, Keep::All);
@@ -321,10 +327,10 @@ impl<'a> Reading<'a> {
             _ => false,
         };
         if !is_unchanged {
-            return self.sessions_in(folder);
+            return self.sessions_in(folder, None);
         }
         let Some(events) = self.events() else {
-            return self.sessions_in(folder);
+            return self.sessions_in(folder, None);
         };
         let named: BTreeSet<SessionId> = events
             .iter()
@@ -347,7 +353,7 @@ impl<'a> Reading<'a> {
     /// Sessions that work on another machine: who serves them can't be told by
     /// their directory, and a PID in their sidecar may be one of that machine.
     fn sketch_remote(&mut self, folder: &str) {
-        for session in self.sessions_in(folder) {
+        for session in self.sessions_in(folder, None) {
             let mut sketch = Sketch::new(self.key(&session.id));
             sketch.born_at_ms = session.made_at_ms;
             sketch.transcript = existing_wire(&session.path);
@@ -394,18 +400,23 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn sessions_in(&mut self, folder: &str) -> Vec<SessionDir> {
+    fn sessions_in(&mut self, folder: &str, without: Option<&Untouched<'_>>) -> Vec<SessionDir> {
         let directory = self.sessions().join(folder);
         let names = self.names(&directory, SESSIONS_MAX);
+        let opened = Directory::open(&directory);
         let mut sessions = Vec::new();
         for name in &names.names {
+            let text = name.to_str();
+            if without.is_some_and(|without| text.is_some_and(|text| without.has(text))) {
+                continue;
+            }
             let path = directory.join(name);
             // Sessions of old versions are files; they are moved when they are
             // taken up again, and no process serves them as they are.
             if name.as_encoded_bytes().ends_with(b".jsonl") {
                 continue;
             }
-            let id = match name.to_str().map(SessionId::parse) {
+            let id = match text.map(SessionId::parse) {
                 Some(Ok(id)) => id,
                 Some(Err(error)) => {
                     self.problem(&path, error);
@@ -416,11 +427,15 @@ impl<'a> Reading<'a> {
                     continue;
                 }
             };
-            match std::fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => sessions.push(SessionDir {
+            let told = match &opened {
+                Ok(opened) => opened.facts(name.as_ref(), Links::Follow),
+                Err(error) => Err(error.kind().into()),
+            };
+            match told {
+                Ok(told) if told.is_directory => sessions.push(SessionDir {
                     id,
                     path,
-                    made_at_ms: made_at_ms(&metadata),
+                    made_at_ms: told.born_ms,
                 }),
                 Ok(_) => self.problem(&path, "it is not a session's directory"),
                 // It was empty, and its session was left since the list was made.
@@ -454,7 +469,7 @@ impl<'a> Reading<'a> {
     /// Reads the sidecar of a session, if there is one, and returns the PID that
     /// it names. The `runtime.json` of background tasks lie deeper.
     fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<Pid> {
-        let path = session.path.join("runtime.json");
+        let path = session.path.join(SIDECAR);
         let (sidecar, facts) = match read_sidecar(&path) {
             Ok(read) => read,
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,

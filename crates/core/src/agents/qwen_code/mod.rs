@@ -24,6 +24,7 @@ mod process;
 mod project;
 mod reading;
 mod registry;
+mod settled;
 mod sidecar;
 mod transcript;
 mod writer_lock;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
-use whosup_sidecar::file::{Links, ReadFileError, facts};
+use whosup_sidecar::file::{Directory, Links, ReadFileError, facts};
 
 use super::fit::{Dates, Fit};
 use super::home::Runtime;
 use super::reading::Reading;
+use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
 use crate::agents::folder::{Names, names_in};
@@ -35,10 +36,19 @@ const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
 pub(super) struct Projects<'a, 'r> {
     reading: &'r mut Reading<'a>,
     runtimes: &'r [Runtime],
-    /// The folders that were read as a whole.
-    read: BTreeSet<PathBuf>,
-    /// Sidecars in these folders that were too old to be read.
-    passed_over: BTreeSet<PathBuf>,
+    /// The `chats` folders that something was read in.
+    folders: BTreeMap<PathBuf, Folder>,
+}
+
+/// What was done in one `chats` folder.
+#[derive(Default)]
+struct Folder {
+    /// It was listed.
+    is_listed: bool,
+    /// The sidecars that were read because a record leads to them.
+    read: BTreeSet<String>,
+    /// The sidecars that were too old to be read.
+    passed_over: BTreeSet<String>,
 }
 
 /// The files of one project that are of interest.
@@ -53,8 +63,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         Self {
             reading,
             runtimes,
-            read: BTreeSet::new(),
-            passed_over: BTreeSet::new(),
+            folders: BTreeMap::new(),
         }
     }
 
@@ -64,8 +73,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         if is_all {
             self.walk_all();
         } else {
-            self.walk_work_dirs(records);
             self.look_up_records(records);
+            self.walk_work_dirs(records);
             self.search_for_silent_processes(records);
         }
         self.sketch_for_seekers(is_all);
@@ -82,54 +91,69 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// The folders of the directories that processes work in, and that they
-    /// registered sessions in.
-    fn walk_work_dirs(&mut self, records: &[registry::Record]) {
-        let (look, home) = (self.reading.look(), self.reading.home());
-        let pids: BTreeSet<Pid> = look.processes_of(home).map(|its| its.process.pid).collect();
-        let registered = records
-            .iter()
-            .filter(|record| pids.contains(&record.pid))
-            .map(|record| record.work_dir.as_path());
-        let work_dirs: BTreeSet<&Path> = look
-            .processes_of(home)
-            .filter_map(AgentProcess::work_dir)
-            .chain(registered)
-            .collect();
-        // A process writes its sidecar after it began.
-        let began = look
-            .processes_of(home)
-            .map(|its| its.process.began_at_ms.clone().ok());
-        let oldest = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
-        for runtime in self.runtimes {
-            for work_dir in &work_dirs {
-                let chats = chats_of(&runtime.path.join("projects").join(encoded(work_dir)));
-                self.read_all(runtime, &chats, oldest);
-            }
-        }
-    }
-
     /// The sidecar and the transcript of every registered session.
     fn look_up_records(&mut self, records: &[registry::Record]) {
         for runtime in self.runtimes {
             for record in records {
-                let project = runtime
-                    .path
-                    .join("projects")
-                    .join(encoded(&record.work_dir));
-                let chats = chats_of(&project);
-                let name = format!("{}{}", record.session, sidecar::SUFFIX);
-                let path = chats.join(name);
-                if !self.read.contains(&chats) || self.passed_over.contains(&path) {
-                    sidecar::read(self.reading, &path, Keep::All(runtime));
+                let chats = chats_in(runtime, &record.work_dir);
+                let name = sidecar_name(&record.session);
+                let folder = self.folders.entry(chats.clone()).or_default();
+                if folder.read.insert(name.clone()) {
+                    sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
                 }
-                let path = chats.join(format!("{}{TRANSCRIPT_SUFFIX}", record.session));
+                let path = transcript_path(&chats, &record.session);
                 match facts(&path, Links::Follow) {
                     Ok(_) => self.set_transcript(&record.session, path),
                     // There is none before the first prompt.
                     Err(ReadFileError::NotFound { .. }) => {}
                     Err(error) => self.reading.problem(&path, error.reason()),
                 }
+            }
+        }
+    }
+
+    /// The folders of the directories that processes work in, and that they
+    /// registered sessions in, but for those of settled processes.
+    fn walk_work_dirs(&mut self, records: &[registry::Record]) {
+        let (look, home) = (self.reading.look(), self.reading.home());
+        let servers = || look.processes_of(home).filter(|its| is_server(its));
+        // A process writes its sidecar after it began.
+        let began = servers().map(|its| its.process.began_at_ms.clone().ok());
+        let oldest = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
+        for runtime in self.runtimes {
+            let folders_of = |process: &AgentProcess| {
+                let its = |record: &&registry::Record| record.pid == process.process.pid;
+                let registered = records.iter().filter(its).map(|one| one.work_dir.as_path());
+                let work_dirs = process.work_dir().into_iter().chain(registered);
+                work_dirs
+                    .map(|work_dir| chats_in(runtime, work_dir))
+                    .collect::<BTreeSet<PathBuf>>()
+            };
+            let mut users_of: BTreeMap<PathBuf, usize> = BTreeMap::new();
+            for process in look.processes.iter().filter(|its| is_server(its)) {
+                for chats in folders_of(process) {
+                    *users_of.entry(chats).or_default() += 1;
+                }
+            }
+            let mut unsettled = BTreeSet::new();
+            for process in servers() {
+                let folders = folders_of(process);
+                let is_alone = folders.iter().all(|chats| users_of.get(chats) == Some(&1));
+                let of_it = |record: &&registry::Record| record.pid == process.process.pid;
+                let mut its_records = records.iter().filter(of_it);
+                let is_settled = match (its_records.next(), its_records.next()) {
+                    (Some(record), None) => {
+                        let chats = chats_in(runtime, &record.work_dir);
+                        is_alone && is_settled(self.reading, process, record, &chats)
+                    }
+                    _ => false,
+                };
+                if !is_settled {
+                    unsettled.extend(folders);
+                }
+            }
+            for chats in unsettled {
+                self.read_all(runtime, &chats, oldest);
             }
         }
     }
@@ -163,16 +187,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         for runtime in self.runtimes {
             for project in self.projects(runtime) {
                 let chats = chats_of(&project);
-                let sidecars: Vec<PathBuf> = if self.read.contains(&chats) {
-                    let passed_over = self.passed_over.iter();
-                    let here = passed_over.filter(|path| path.parent() == Some(&chats));
-                    here.cloned().collect()
-                } else {
-                    let chats = self.list(&chats);
-                    let names = chats.sidecars.iter();
-                    names.map(|name| chats.directory.join(name)).collect()
-                };
-                for path in sidecars {
+                for name in self.unread(&chats) {
+                    let path = chats.join(name);
                     sidecar::read(self.reading, &path, Keep::Naming(runtime, &silent));
                 }
             }
@@ -313,18 +329,26 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// [`BEGAN_SLACK_MS`]), its record or the wider search leads to it.
     fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
-        self.read.insert(chats.directory.clone());
+        let since = since_ms.and_then(|since_ms| {
+            let opened = Directory::open(&chats.directory).ok()?;
+            Some((opened, since_ms))
+        });
+        let folder = self.folders.entry(chats.directory.clone()).or_default();
+        folder.is_listed = true;
         for name in &chats.sidecars {
-            let path = chats.directory.join(name);
-            let is_older = since_ms.is_some_and(|since_ms| {
-                let written = facts(&path, Links::Refuse).ok();
+            let is_older = since.as_ref().is_some_and(|(opened, since_ms)| {
+                let written = opened.facts(name.as_ref(), Links::Refuse).ok();
                 written
+                    .filter(|facts| facts.is_file)
                     .and_then(|facts| facts.modified_ms)
-                    .is_some_and(|modified| modified < since_ms)
+                    .is_some_and(|modified| modified < *since_ms)
             });
-            if is_older {
-                self.passed_over.insert(path);
+            if folder.read.contains(name) {
+                // A record led to it.
+            } else if is_older {
+                folder.passed_over.insert(name.clone());
             } else {
+                let path = chats.directory.join(name);
                 sidecar::read(self.reading, &path, Keep::All(runtime));
             }
         }
@@ -339,14 +363,24 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// Reads what was passed over in a folder after all: it may rule out that a
     /// process serves a session.
     fn read_passed_over(&mut self, runtime: &Runtime, chats: &Path) {
-        let sidecars = std::mem::take(&mut self.passed_over);
-        for path in sidecars {
-            if path.parent() == Some(chats) {
-                sidecar::read(self.reading, &path, Keep::All(runtime));
-            } else {
-                self.passed_over.insert(path);
-            }
+        let folder = self.folders.entry(chats.to_owned()).or_default();
+        for name in std::mem::take(&mut folder.passed_over) {
+            sidecar::read(self.reading, &chats.join(name), Keep::All(runtime));
         }
+    }
+
+    /// The sidecars of a folder that have not been read.
+    fn unread(&mut self, chats: &Path) -> Vec<String> {
+        if let Some(folder) = self.folders.get(chats)
+            && folder.is_listed
+        {
+            return folder.passed_over.iter().cloned().collect();
+        }
+        let mut sidecars = self.list(chats).sidecars;
+        if let Some(folder) = self.folders.get(chats) {
+            sidecars.retain(|name| !folder.read.contains(name));
+        }
+        sidecars
     }
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
@@ -406,8 +440,28 @@ fn chats_of(project: &Path) -> PathBuf {
     project.join("chats")
 }
 
+/// The folder of a directory's sessions.
+fn chats_in(runtime: &Runtime, work_dir: &Path) -> PathBuf {
+    chats_of(&runtime.path.join("projects").join(encoded(work_dir)))
+}
+
+/// The name of a session's own sidecar.
+pub(super) fn sidecar_name(session: &SessionId) -> String {
+    format!("{session}{}", sidecar::SUFFIX)
+}
+
+/// Tells whether a process may serve sessions; launchers do not.
+fn is_server(process: &AgentProcess) -> bool {
+    matches!(process.role, Role::Session | Role::Host)
+}
+
 fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
-    chats.join(format!("{session}{TRANSCRIPT_SUFFIX}"))
+    chats.join(transcript_name(session))
+}
+
+/// The name of a session's transcript.
+pub(super) fn transcript_name(session: &SessionId) -> String {
+    format!("{session}{TRANSCRIPT_SUFFIX}")
 }
 
 /// The session that a transcript's name names. Other `.jsonl` files beside it

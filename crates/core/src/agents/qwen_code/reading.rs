@@ -144,6 +144,17 @@ impl<'a> Reading<'a> {
             .any(|claim| claim.evidence.kind == kind && claim.may_be_about(process, ours))
     }
 
+    /// Tells whether a claim from this file, to this session, may be about this
+    /// process.
+    pub(super) fn is_named_in(&self, path: &Path, session: &SessionId, process: &Process) -> bool {
+        let ours = self.look.machine.table().scope();
+        self.claims.iter().any(|claim| {
+            claim.evidence.path.as_deref() == Some(path)
+                && claim.key.session == *session
+                && claim.may_be_about(process, ours)
+        })
+    }
+
     /// Ends the scan.
     ///
     /// A left-over registry record or active writer lock makes an orphan of a

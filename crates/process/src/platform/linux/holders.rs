@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::CStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, StatxFlags, makedev, statat, statx};
 use rustix::io::Errno;
@@ -58,27 +58,59 @@ fn add_descriptors(
     wanted: &HashSet<FileId>,
     found: &mut Vec<Holder>,
 ) -> Field<()> {
+    // Most processes run, have descriptors and may be asked: then their folder
+    // of descriptors is all that need be opened.
+    let found_before = found.len();
+    let mut buffer = std::mem::take(&mut look.buffer);
+    let place = Place {
+        directory: look.root(),
+        prefix: format!("{pid}/"),
+    };
+    let walked = walk(&place, pid, wanted, found, &mut buffer);
+    look.buffer = buffer;
+    if matches!(walked, Ok(descriptors) if descriptors > 0) {
+        return Ok(());
+    }
+    found.truncate(found_before);
     let opened = Opened::open(look, pid)?;
     if let Some(reason) = opened.bodiless() {
         return Err(reason);
     }
-    let walked = walk(&opened, pid, wanted, found, &mut look.buffer);
-    walked.map_err(|reason| opened.explain(reason, &mut look.buffer))
+    let place = Place {
+        directory: opened.body(),
+        prefix: String::new(),
+    };
+    match walk(&place, pid, wanted, found, &mut look.buffer) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(opened.explain(reason, &mut look.buffer)),
+    }
 }
 
+/// Where the folders of a process are.
+struct Place<'a> {
+    directory: BorrowedFd<'a>,
+    /// What their names begin with there.
+    prefix: String,
+}
+
+/// Adds the descriptors that lead to a wanted file, and returns how many there
+/// are in all.
 fn walk(
-    opened: &Opened,
+    place: &Place<'_>,
     pid: Pid,
     wanted: &HashSet<FileId>,
     found: &mut Vec<Holder>,
     buffer: &mut Vec<u8>,
-) -> Field<()> {
-    let descriptors = open_listing(opened.body(), "fd").map_err(absent)?;
+) -> Field<usize> {
+    let folder = format!("{}fd", place.prefix);
+    let descriptors = open_listing(place.directory, &folder).map_err(absent)?;
     let mut failed = None;
+    let mut count: usize = 0;
     let listed = for_each_number(&descriptors, DESCRIPTORS_MAX, |name, descriptor| {
+        count = count.saturating_add(1);
         let holder = match read_file_id(&descriptors, name) {
             Ok(file) if wanted.contains(&file) => {
-                read_holder(opened, &descriptors, name, (pid, descriptor, file), buffer)
+                read_holder(place, &descriptors, name, (pid, descriptor, file), buffer)
             }
             Ok(_) => return,
             Err(errno) => Err(absent(errno)),
@@ -95,7 +127,7 @@ fn walk(
             entries_max: DESCRIPTORS_MAX,
         });
     }
-    failed.map_or(Ok(()), Err)
+    failed.map_or(Ok(count), Err)
 }
 
 /// Reads what an open descriptor leads to, from what the kernel holds already:
@@ -115,16 +147,17 @@ fn read_file_id(descriptors: &OwnedFd, name: &CStr) -> Result<FileId, Errno> {
 }
 
 /// Reads how a descriptor was opened and which locks it has; `None` if it led
-/// to another file meanwhile.
+/// to another file meanwhile, or its process, which the folder of descriptors
+/// belongs to, has ended.
 fn read_holder(
-    opened: &Opened,
+    place: &Place<'_>,
     descriptors: &OwnedFd,
     name: &CStr,
     (pid, descriptor, file): (Pid, i32, FileId),
     buffer: &mut Vec<u8>,
 ) -> Field<Option<Holder>> {
-    let path = format!("fdinfo/{descriptor}");
-    read_file(opened.body(), path, FDINFO_BYTES_MAX, buffer)?;
+    let path = format!("{}fdinfo/{descriptor}", place.prefix);
+    read_file(place.directory, path, FDINFO_BYTES_MAX, buffer)?;
     let (access, locks) = parse_fdinfo(buffer)?;
     if read_file_id(descriptors, name).map_err(absent)? != file {
         return Ok(None);

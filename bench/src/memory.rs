@@ -1,0 +1,155 @@
+//! How much memory is in use at most.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+use crate::large::{Shape, write_transcript};
+use crate::measure::{Series, answer_json, interleave, run};
+use crate::outcome::{Bound, Goal, Outcome};
+use crate::setting::Setting;
+use crate::world::{Plan, World};
+
+const SESSIONS: usize = 100_000;
+const LARGE_BYTES: u64 = 3_000_000_000;
+const LINE_BYTES: usize = 64 * 1024 * 1024;
+/// How much of the file system is left free, in bytes.
+const SPARE_BYTES: u64 = 4_000_000_000;
+const ROUNDS: usize = 3;
+const ALL_MIB_MAX: f64 = 100.0;
+const SHOW_MIB_MAX: f64 = 50.0;
+
+/// The sessions with large transcripts.
+const LARGE: [(&str, &str); 3] = [
+    (
+        "3000000a-e8f2-410e-9552-8385582a8e8b",
+        "`whosup show`, 3 GB of records",
+    ),
+    (
+        "3000000b-e8f2-410e-9552-8385582a8e8b",
+        "`whosup show`, 3 GB, most of it a hole",
+    ),
+    (
+        "3000000c-e8f2-410e-9552-8385582a8e8b",
+        "`whosup show`, a line of 64 MiB",
+    ),
+];
+
+/// Measures memory.
+pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
+    let count = setting.count(SESSIONS);
+    let mut outcome = Outcome {
+        name: "memory",
+        about: format!(
+            "The most memory that is in use at once: `list --all` on {count} sessions of four \
+             agents, `show` on transcripts of 3 GB and on one with a line of 64 MiB."
+        ),
+        ..Outcome::default()
+    };
+    let all = measure_all(setting, count)?;
+    let list_goal = |series: &Series| Goal {
+        text: format!("peak memory of {}", series.name),
+        measured: mebibytes(series),
+        bound: Bound::AtMost(ALL_MIB_MAX),
+        unit: "MiB",
+    };
+    outcome.goals.extend(all.iter().map(list_goal));
+    outcome.series.extend(all);
+    let shown = measure_show(setting, &mut outcome.notes)?;
+    outcome.goals.extend(shown.iter().map(|series| Goal {
+        text: format!("peak memory of {}", series.name),
+        measured: mebibytes(series),
+        bound: Bound::AtMost(SHOW_MIB_MAX),
+        unit: "MiB",
+    }));
+    outcome.series.extend(shown);
+    // What a process has used before it becomes another program counts as well.
+    let own = own_peak_kib().context("cannot tell our own memory")?;
+    let smallest = outcome.series.iter().map(Series::peak_kib).min();
+    if smallest.is_none_or(|smallest| smallest <= own) {
+        let note = format!("the benchmark itself had {} MiB", own / 1024);
+        outcome.notes.push(note);
+    }
+    Ok(outcome)
+}
+
+fn measure_all(setting: &Setting, count: usize) -> anyhow::Result<Vec<Series>> {
+    let world = World::make(
+        setting,
+        Plan {
+            sizes: vec![[count / 4; 4]],
+            live: [5; 4],
+            has_transcripts: true,
+            is_beside: true,
+        },
+    )?;
+    let home = world.home();
+    let list = |arguments: &'static [&'static str]| {
+        let home = home.clone();
+        move || run(&mut setting.whosup(&home, arguments))
+    };
+    interleave(
+        setting.rounds(ROUNDS),
+        vec![
+            ("`whosup list --all`", 1, Box::new(list(&["list", "--all"]))),
+            (
+                "`whosup list --all --json`",
+                1,
+                Box::new(list(&["list", "--all", "--json"])),
+            ),
+        ],
+    )
+}
+
+fn measure_show(setting: &Setting, notes: &mut Vec<String>) -> anyhow::Result<Vec<Series>> {
+    let folder = tempfile::Builder::new().prefix("whosup-bench-").tempdir()?;
+    let home = folder.path().canonicalize()?.join("dev");
+    let project = home.join(".claude/projects/-w-app");
+    let mut series = Vec::new();
+    for (at, (id, name)) in LARGE.into_iter().enumerate() {
+        setting.go_on()?;
+        let path = project.join(format!("{id}.jsonl"));
+        let shape = match at {
+            0 => Shape::Records { bytes: LARGE_BYTES },
+            1 => Shape::Hole { bytes: LARGE_BYTES },
+            _ => Shape::LongLine { bytes: LINE_BYTES },
+        };
+        if at == 0 && !has_room(folder.path(), LARGE_BYTES) {
+            notes.push(format!(
+                "skipped: {name}: the file system has no room for it"
+            ));
+            continue;
+        }
+        write_transcript(&path, Path::new("/w/app"), id, &shape)?;
+        let show = || setting.whosup(&home, &["show", id, "--json"]);
+        let told = answer_json(&mut show(), &home)?;
+        let session = told.get("session").unwrap_or(&told);
+        if !session.to_string().contains(id) || !told.to_string().contains("make it large") {
+            bail!("`show` tells {told:#}");
+        }
+        series.extend(interleave(
+            setting.rounds(ROUNDS),
+            vec![(name, 1, Box::new(|| run(&mut show())))],
+        )?);
+        std::fs::remove_file(&path)?;
+    }
+    Ok(series)
+}
+
+fn has_room(folder: &Path, bytes: u64) -> bool {
+    rustix::fs::statvfs(folder)
+        .is_ok_and(|system| system.f_bavail.saturating_mul(system.f_frsize) > bytes + SPARE_BYTES)
+}
+
+fn mebibytes(series: &Series) -> f64 {
+    series.peak_kib() as f64 / 1024.0
+}
+
+/// The most memory that this process has had.
+fn own_peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}

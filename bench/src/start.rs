@@ -1,0 +1,96 @@
+//! How long it takes to start.
+
+use anyhow::{Context as _, bail};
+
+use crate::measure::{Measure, answer, interleave, run};
+use crate::outcome::{Goal, Outcome};
+use crate::setting::Setting;
+
+const ROUNDS: usize = 60;
+/// How much faster than a Python that does nothing.
+const PYTHON_RATIO_MIN: f64 = 20.0;
+
+/// Measures the start.
+pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
+    let home = tempfile::Builder::new().prefix("whosup-bench-").tempdir()?;
+    let version = || setting.whosup(home.path(), &["--version"]);
+    let list = || setting.whosup(home.path(), &["list"]);
+    let python = |arguments: &[&str]| setting.python("nothing.py", arguments);
+    let told = String::from_utf8(answer(&mut version(), home.path())?)?;
+    if !told.starts_with("whosup ") {
+        bail!("`--version` says {told:?}");
+    }
+    let mut json = setting.whosup(home.path(), &["list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&answer(&mut json, home.path())?)?;
+    if listed["sessions"]
+        .as_array()
+        .is_none_or(|all| !all.is_empty())
+    {
+        bail!("there are sessions in an empty home: {listed:#}");
+    }
+    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> = vec![
+        ("`whosup --version`", 3, Box::new(|| run(&mut version()))),
+        (
+            "`whosup list`, an empty home",
+            3,
+            Box::new(|| run(&mut list())),
+        ),
+    ];
+    if let Some(mut python) = python(&["--version"]) {
+        let told = String::from_utf8(answer(&mut python, home.path())?)?;
+        if !told.starts_with("nothing ") {
+            bail!("the Python says {told:?}");
+        }
+        runners.push((
+            "Python with argparse, doing nothing",
+            1,
+            Box::new(|| {
+                run(&mut setting
+                    .python("nothing.py", &["list"])
+                    .context("no Python")?)
+            }),
+        ));
+    }
+    let series = interleave(setting.rounds(ROUNDS), runners)?;
+    let mut goals = Vec::new();
+    let mut notes = Vec::new();
+    match series.get(2) {
+        Some(python) => {
+            for (ours, text) in series
+                .iter()
+                .zip(["`--version`", "`list` on an empty home"])
+            {
+                goals.push(Goal::times_less(
+                    text,
+                    (ours, python),
+                    Measure::Wall,
+                    PYTHON_RATIO_MIN,
+                ));
+                goals.push(Goal::times_less(
+                    text,
+                    (ours, python),
+                    Measure::Cpu,
+                    PYTHON_RATIO_MIN,
+                ));
+            }
+        }
+        None => notes.push("skipped: no Python".to_owned()),
+    }
+    let processes = std::fs::read_dir("/proc")?
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .count();
+    notes.push(format!(
+        "`list` looks at every process of the machine once: there were {processes}."
+    ));
+    Ok(Outcome {
+        name: "start",
+        about: "What it costs to start, and to look when there is nothing to see, against a \
+                Python that parses its arguments and ends."
+            .to_owned(),
+        series,
+        goals,
+        notes,
+        ..Outcome::default()
+    })
+}

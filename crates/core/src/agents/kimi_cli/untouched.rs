@@ -1,0 +1,77 @@
+//! Which sessions of a folder no process there can be serving, by when their
+//! files were written.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use whosup_sidecar::file::{Directory, Links};
+
+use super::log::Event;
+use super::process;
+use super::session::{SIDECAR, WIRE};
+use crate::agents::AgentProcess;
+
+/// How much older than a process what it wrote may seem, in milliseconds:
+/// clocks are set.
+pub(super) const BEGAN_SLACK_MS: i64 = 3_600_000;
+
+/// Tells which sessions of a folder nothing happened to since the processes
+/// there began, so that none of these can be serving them.
+pub(super) struct Untouched<'a> {
+    folder: Directory,
+    /// Somewhat before the first of the processes began.
+    since_ms: i64,
+    /// The sessions that the log tells something of.
+    in_log: HashSet<String>,
+    /// The sessions that arguments name, or beginnings of their ids.
+    named: Vec<&'a str>,
+}
+
+impl<'a> Untouched<'a> {
+    /// `None` if it is not known since when something may have happened, or the
+    /// folder can't be opened.
+    pub(super) fn new(
+        folder: &Path,
+        seekers: &[&'a AgentProcess],
+        log: Vec<Event>,
+    ) -> Option<Self> {
+        let began = seekers
+            .iter()
+            .map(|its| its.process.began_at_ms.clone().ok());
+        // None, if one of them is of unknown age.
+        let began = began.min().flatten()?;
+        let named = seekers.iter();
+        Some(Self {
+            folder: Directory::open(folder).ok()?,
+            since_ms: began - BEGAN_SLACK_MS,
+            in_log: log.into_iter().map(|event| event.session).collect(),
+            named: named
+                .filter_map(|seeker| process::session_named_by(&seeker.program()))
+                .collect(),
+        })
+    }
+
+    /// Neither its transcript nor its sidecar was written since, and neither
+    /// the log nor arguments name it. One without a transcript may have been
+    /// made since.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
+            && self
+                .written(id, SIDECAR)
+                .is_none_or(|at| at < self.since_ms)
+            && !self.in_log.contains(id)
+            && !self.named.iter().any(|named| id.starts_with(named))
+    }
+
+    fn written(&self, id: &str, name: &str) -> Option<i64> {
+        let mut path = String::with_capacity(id.len() + name.len() + 1);
+        path.extend([id, "/", name]);
+        match self.folder.facts(path.as_ref(), Links::Follow) {
+            Ok(facts) => Some(facts.modified_ms.unwrap_or(i64::MAX)),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            // Whoever reads it says why it can't be read.
+            Err(_) => Some(i64::MAX),
+        }
+    }
+}
