@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::measure::{Measure, answer_json, interleave, run};
+use crate::measure::{Measure, Runner, answer_json, interleave, run};
 use crate::outcome::{Goal, Outcome};
 use crate::setting::{Setting, beside};
 use crate::world::{Plan, World};
@@ -59,7 +59,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         }
     }
 
-    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> = vec![
+    let mut runners: Vec<Runner<'_>> = vec![
         (
             "`whosup list --all --json`",
             1,

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::measure::{Measure, answer_json, interleave, run};
+use crate::measure::{Measure, Runner, answer_json, interleave, run};
 use crate::outcome::{Bound, Goal, Outcome};
 use crate::setting::{Setting, is_there};
 use crate::world::{Plan, World};
@@ -43,7 +43,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         &answer_json(&mut list(), world.path())?["sessions"],
         &["owner", "pid"],
     )?;
-    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> =
+    let mut runners: Vec<Runner<'_>> =
         vec![("`whosup list --json`", 1, Box::new(|| run(&mut list())))];
     if let Some(abtop) = &setting.abtop {
         let home = home.clone();

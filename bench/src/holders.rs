@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::bail;
 
 use crate::crowd;
-use crate::measure::{Measure, answer, interleave, run};
+use crate::measure::{Measure, Runner, answer, interleave, run};
 use crate::outcome::{Goal, Outcome};
 use crate::setting::{Setting, is_there};
 
@@ -60,8 +60,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ),
         ..Outcome::default()
     };
-    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> =
-        vec![("whosup-process", 1, Box::new(|| run(&mut ours()?)))];
+    let mut runners: Vec<Runner<'_>> = vec![("whosup-process", 1, Box::new(|| run(&mut ours()?)))];
     if is_there(Path::new("lsof"), &["-v"]) {
         let found = answer(&mut ours()?, &root)?;
         let theirs = answer_of_lsof(&mut lsof(), &root)?;

@@ -7,12 +7,15 @@ use anyhow::Context as _;
 
 use crate::measure::{Sample, Series, answer_json};
 
+/// A program that takes times, and how it is called.
+pub(crate) type Program<'a> = (&'a str, Box<dyn Fn() -> anyhow::Result<Command> + 'a>);
+
 /// Runs programs in turn that each do their work so many times and tell the
 /// times of each.
 pub(crate) fn rounds(
     rounds: usize,
     folder: &Path,
-    programs: &mut [(&str, Box<dyn Fn() -> anyhow::Result<Command> + '_>)],
+    programs: &mut [Program<'_>],
 ) -> anyhow::Result<Vec<Series>> {
     let mut series: Vec<Series> = programs
         .iter()

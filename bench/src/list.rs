@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::measure::{Measure, answer, answer_json, interleave, run};
+use crate::measure::{Measure, Runner, answer, answer_json, interleave, run};
 use crate::outcome::{Bound, Goal, Outcome};
 use crate::setting::Setting;
 use crate::world::{Plan, World};
@@ -44,7 +44,7 @@ pub(crate) fn measure(setting: &Setting, is_beside: bool) -> anyhow::Result<Outc
     };
     let names = [few, many].map(|count| format!("`whosup list --json`, {count} dead"));
     let python_name = format!("Python with psutil, {many} dead");
-    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> = vec![
+    let mut runners: Vec<Runner<'_>> = vec![
         (&names[0], 1, Box::new(|| list(0))),
         (&names[1], 1, Box::new(|| list(1))),
     ];

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 
-use crate::measure::{Measure, answer, interleave, run};
+use crate::measure::{Measure, Runner, answer, interleave, run};
 use crate::outcome::{Goal, Outcome};
 use crate::setting::Setting;
 
@@ -28,7 +28,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     {
         bail!("there are sessions in an empty home: {listed:#}");
     }
-    let mut runners: Vec<(&str, usize, Box<dyn FnMut() -> anyhow::Result<_>>)> = vec![
+    let mut runners: Vec<Runner<'_>> = vec![
         ("`whosup --version`", 3, Box::new(|| run(&mut version()))),
         (
             "`whosup list`, an empty home",

@@ -45,7 +45,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ),
         ..Outcome::default()
     };
-    let mut programs: Vec<(&str, Box<dyn Fn() -> anyhow::Result<Command> + '_>)> =
+    let mut programs: Vec<inside::Program<'_>> =
         vec![("whosup-process", Box::new(|| ours(&[LOOKS])))];
     if setting.python.is_some() {
         let told = [

@@ -43,7 +43,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ),
         ..Outcome::default()
     };
-    let mut programs: Vec<(&str, Box<dyn Fn() -> anyhow::Result<Command> + '_>)> =
+    let mut programs: Vec<inside::Program<'_>> =
         vec![("whosup-core", Box::new(|| ours(Some(READS))))];
     if setting.python.is_some() {
         let read = answer_json(&mut ours(None)?, folder.path())?;

@@ -82,7 +82,7 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn last_record(path: &PathBuf) -> anyhow::Result<serde_json::Value> {
+fn last_record(path: &std::path::Path) -> anyhow::Result<serde_json::Value> {
     let file = TranscriptFile::open(path)?;
     for line in file.backwards(TailBounds::default())? {
         let line = line?;
