@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
+use anyhow::Context as _;
 use serde_json::{Value, json};
 
 /// How large a usual record with the output of a tool is, in bytes.
 const RECORD_BYTES: usize = 4_000;
+/// Stands for the long text of a record.
+const TEXT: &str = "the long text";
 
 /// What makes a transcript large.
 #[derive(Debug)]
@@ -62,11 +65,16 @@ pub(crate) fn write_transcript(
             }
         }
         Shape::LongLine { bytes } => {
-            writeln!(
-                file,
-                "{}",
-                record("assistant", 1, reply(&"x".repeat(*bytes)))
-            )?;
+            // Written in pieces: what this process has at most counts for those
+            // that it starts.
+            let whole = record("assistant", 1, reply(TEXT)).to_string();
+            let (before, after) = whole.split_once(TEXT).context("no text")?;
+            file.write_all(before.as_bytes())?;
+            let piece = "x".repeat(RECORD_BYTES);
+            for _ in 0..bytes / RECORD_BYTES {
+                file.write_all(piece.as_bytes())?;
+            }
+            writeln!(file, "{after}")?;
         }
         Shape::Hole { bytes } => {
             file.seek(SeekFrom::Current(i64::try_from(*bytes)?))?;
