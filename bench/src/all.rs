@@ -42,21 +42,9 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let python = || setting.python("sessions.py", &[&home_text, "--all"]);
 
     let ours = rows(&answer_json(&mut all(), world.path())?)?;
-    let mut theirs = vec![answer_json(&mut peer(), world.path())?];
+    compare(&world, &ours, &answer_json(&mut peer(), world.path())?)?;
     if let Some(mut python) = python() {
-        theirs.push(answer_json(&mut python, world.path())?);
-    }
-    for told in theirs {
-        let live: BTreeMap<String, i32> = serde_json::from_value(told["live"].clone())?;
-        if live != ours.0 || told["dead"] != ours.1 || live != *world.live() {
-            bail!(
-                "a peer finds {} live and {} dead, we {} and {}",
-                live.len(),
-                told["dead"],
-                ours.0.len(),
-                ours.1
-            );
-        }
+        compare(&world, &ours, &answer_json(&mut python, world.path())?)?;
     }
 
     let mut runners: Vec<Runner<'_>> = vec![
@@ -80,17 +68,16 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             Box::new(|| run(&mut python().context("no Python")?)),
         ));
     }
-    let series = interleave(setting.rounds(ROUNDS), runners)?;
-    let mut notes = Vec::new();
+    let series = interleave(setting, ROUNDS, runners)?;
     let against = |peer: usize, text: &str, at_least| {
         Goal::times_less(text, (&series[0], &series[peer]), Measure::Cpu, at_least)
     };
     let mut goals = vec![against(2, "`list --all --json`", WALKDIR_RATIO_MIN)];
     if series.len() > 3 {
         goals.push(against(3, "`list --all --json`", PYTHON_RATIO_MIN));
-    } else {
-        notes.push("skipped: no Python with psutil".to_owned());
     }
+    let skipped = "skipped: no Python with psutil".to_owned();
+    let notes = setting.python.is_none().then_some(skipped);
     Ok(Outcome {
         name: "all",
         about: format!(
@@ -102,9 +89,26 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ),
         series,
         goals,
-        notes,
+        notes: notes.into_iter().collect(),
         ..Outcome::default()
     })
+}
+
+/// A peer must find the same.
+fn compare(world: &World, ours: &(BTreeMap<String, i32>, u64), told: &Value) -> anyhow::Result<()> {
+    let (live, dead) = ours;
+    let theirs: BTreeMap<String, i32> = serde_json::from_value(told["live"].clone())?;
+    if theirs != *live || told["dead"] != *dead || live != world.live() {
+        let counts = (theirs.len(), &told["dead"], live.len(), dead);
+        bail!(
+            "a peer finds {} live and {} dead, we {} and {}",
+            counts.0,
+            counts.1,
+            counts.2,
+            counts.3
+        );
+    }
+    Ok(())
 }
 
 /// The live sessions with their processes, and how many others there are.

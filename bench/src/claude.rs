@@ -71,7 +71,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             .notes
             .push("skipped: no abtop (`cargo install abtop --locked --version 0.5.5`)".to_owned());
     }
-    outcome.series = interleave(setting.rounds(ROUNDS), runners)?;
+    outcome.series = interleave(setting, ROUNDS, runners)?;
     if let [ours, abtop] = outcome.series.as_slice() {
         for measure in [Measure::Wall, Measure::Cpu] {
             let text = "`list --json` is no slower than `abtop --json`";
@@ -80,7 +80,13 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
                 .push(Goal::times_less(text, (ours, abtop), measure, 1.0));
         }
     }
-    match commands_of(setting, &world)? {
+    count_commands(setting, &world, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// No command may be run but the pane hosts'.
+fn count_commands(setting: &Setting, world: &World, outcome: &mut Outcome) -> anyhow::Result<()> {
+    match commands_of(setting, world)? {
         Some(commands) => {
             let foreign = commands.iter().filter(|program| {
                 let name = Path::new(program)
@@ -102,7 +108,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             .notes
             .push("skipped: no strace, so commands are not counted".to_owned()),
     }
-    Ok(outcome)
+    Ok(())
 }
 
 /// Sessions with their processes.

@@ -77,7 +77,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     } else {
         outcome.notes.push("skipped: no lsof".to_owned());
     }
-    outcome.series = interleave(setting.rounds(ROUNDS), runners)?;
+    outcome.series = interleave(setting, ROUNDS, runners)?;
     if let [ours, lsof] = outcome.series.as_slice() {
         let text = "who holds which of 1,000 files";
         let goal = Goal::times_less(text, (ours, lsof), Measure::Cpu, LSOF_RATIO_MIN);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::measure::{Measure, Runner, answer, answer_json, interleave, run};
+use crate::measure::{Measure, Runner, Series, answer, answer_json, interleave, run};
 use crate::outcome::{Bound, Goal, Outcome};
 use crate::setting::Setting;
 use crate::world::{Plan, World};
@@ -22,7 +22,6 @@ const ROUNDS: usize = 30;
 
 /// Measures the default view.
 pub(crate) fn measure(setting: &Setting, is_beside: bool) -> anyhow::Result<Outcome> {
-    let rounds = setting.rounds(ROUNDS);
     let quarter = |count: usize| [count / 4; 4];
     let (few, many) = (setting.count(FEW), setting.count(MANY));
     let world = World::make(
@@ -59,29 +58,9 @@ pub(crate) fn measure(setting: &Setting, is_beside: bool) -> anyhow::Result<Outc
             }),
         ));
     }
-    let series = interleave(rounds, runners)?;
-    let ratio = |measure| series[1].median(measure) / series[0].median(measure);
-    let mut goals: Vec<Goal> = [Measure::Wall, Measure::Cpu]
-        .map(|measure| Goal {
-            text: format!(
-                "`list` with many dead sessions over few ({})",
-                measure.name()
-            ),
-            measured: ratio(measure),
-            bound: Bound::AtMost(RATIO_MAX),
-            unit: "times",
-        })
-        .into();
+    let series = interleave(setting, ROUNDS, runners)?;
     let mut notes = Vec::new();
-    match series.get(2) {
-        Some(python) => goals.push(Goal::times_less(
-            "`list` against a Python",
-            (&series[1], python),
-            Measure::Cpu,
-            PYTHON_RATIO_MIN,
-        )),
-        None => notes.push("skipped: no Python with psutil".to_owned()),
-    }
+    let goals = goals_of(&series, &mut notes);
     let live = world.borrow().live().len();
     let place = if is_beside {
         "beside dead ones"
@@ -101,6 +80,31 @@ pub(crate) fn measure(setting: &Setting, is_beside: bool) -> anyhow::Result<Outc
         notes,
         ..Outcome::default()
     })
+}
+
+fn goals_of(series: &[Series], notes: &mut Vec<String>) -> Vec<Goal> {
+    let ratio = |measure| series[1].median(measure) / series[0].median(measure);
+    let mut goals: Vec<Goal> = [Measure::Wall, Measure::Cpu]
+        .map(|measure| Goal {
+            text: format!(
+                "`list` with many dead sessions over few ({})",
+                measure.name()
+            ),
+            measured: ratio(measure),
+            bound: Bound::AtMost(RATIO_MAX),
+            unit: "times",
+        })
+        .into();
+    match series.get(2) {
+        Some(python) => goals.push(Goal::times_less(
+            "`list` against a Python",
+            (&series[1], python),
+            Measure::Cpu,
+            PYTHON_RATIO_MIN,
+        )),
+        None => notes.push("skipped: no Python with psutil".to_owned()),
+    }
+    goals
 }
 
 /// Both sizes, and the Python, must answer the same.

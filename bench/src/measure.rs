@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use wait4::Wait4 as _;
 
+use crate::setting::Setting;
+
 /// How long one run may take.
 const RUN_MAX: Duration = Duration::from_secs(600);
 
@@ -157,16 +159,18 @@ pub(crate) type Runner<'a> = (
 
 /// Runs several programs in turn, round by round, each so often in one round.
 pub(crate) fn interleave(
-    rounds: usize,
+    setting: &Setting,
+    rounds_usual: usize,
     mut runners: Vec<Runner<'_>>,
 ) -> anyhow::Result<Vec<Series>> {
     let mut series: Vec<Series> = runners
         .iter()
         .map(|(name, ..)| Series::new(*name))
         .collect();
-    for round in 0..=rounds {
+    for round in 0..=setting.rounds(rounds_usual) {
         for ((_, each, run), series) in runners.iter_mut().zip(&mut series) {
             for _ in 0..*each {
+                setting.go_on()?;
                 let sample = run()?;
                 // The first round warms the caches.
                 if round > 0 {

@@ -89,7 +89,8 @@ fn measure_all(setting: &Setting, count: usize) -> anyhow::Result<Vec<Series>> {
         move || run(&mut setting.whosup(&home, arguments))
     };
     interleave(
-        setting.rounds(ROUNDS),
+        setting,
+        ROUNDS,
         vec![
             ("`whosup list --all`", 1, Box::new(list(&["list", "--all"]))),
             (
@@ -128,7 +129,8 @@ fn measure_show(setting: &Setting, notes: &mut Vec<String>) -> anyhow::Result<Ve
             bail!("`show` tells {told:#}");
         }
         series.extend(interleave(
-            setting.rounds(ROUNDS),
+            setting,
+            ROUNDS,
             vec![(name, 1, Box::new(|| run(&mut show())))],
         )?);
         std::fs::remove_file(&path)?;

@@ -1,5 +1,7 @@
 //! How long it takes to start.
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
 
 use crate::measure::{Measure, Runner, answer, interleave, run};
@@ -16,18 +18,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let version = || setting.whosup(home.path(), &["--version"]);
     let list = || setting.whosup(home.path(), &["list"]);
     let python = |arguments: &[&str]| setting.python("nothing.py", arguments);
-    let told = String::from_utf8(answer(&mut version(), home.path())?)?;
-    if !told.starts_with("whosup ") {
-        bail!("`--version` says {told:?}");
-    }
-    let mut json = setting.whosup(home.path(), &["list", "--json"]);
-    let listed: serde_json::Value = serde_json::from_slice(&answer(&mut json, home.path())?)?;
-    if listed["sessions"]
-        .as_array()
-        .is_none_or(|all| !all.is_empty())
-    {
-        bail!("there are sessions in an empty home: {listed:#}");
-    }
+    check_answers(setting, home.path())?;
     let mut runners: Vec<Runner<'_>> = vec![
         ("`whosup --version`", 3, Box::new(|| run(&mut version()))),
         (
@@ -51,7 +42,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             }),
         ));
     }
-    let series = interleave(setting.rounds(ROUNDS), runners)?;
+    let series = interleave(setting, ROUNDS, runners)?;
     let mut goals = Vec::new();
     let mut notes = Vec::new();
     match series.get(2) {
@@ -60,18 +51,10 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
                 .iter()
                 .zip(["`--version`", "`list` on an empty home"])
             {
-                goals.push(Goal::times_less(
-                    text,
-                    (ours, python),
-                    Measure::Wall,
-                    PYTHON_RATIO_MIN,
-                ));
-                goals.push(Goal::times_less(
-                    text,
-                    (ours, python),
-                    Measure::Cpu,
-                    PYTHON_RATIO_MIN,
-                ));
+                for measure in [Measure::Wall, Measure::Cpu] {
+                    let pair = (ours, python);
+                    goals.push(Goal::times_less(text, pair, measure, PYTHON_RATIO_MIN));
+                }
             }
         }
         None => notes.push("skipped: no Python".to_owned()),
@@ -93,4 +76,20 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         notes,
         ..Outcome::default()
     })
+}
+
+/// There must be a version, and no session.
+fn check_answers(setting: &Setting, home: &Path) -> anyhow::Result<()> {
+    let mut version = setting.whosup(home, &["--version"]);
+    let told = String::from_utf8(answer(&mut version, home)?)?;
+    if !told.starts_with("whosup ") {
+        bail!("`--version` says {told:?}");
+    }
+    let mut json = setting.whosup(home, &["list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&answer(&mut json, home)?)?;
+    let is_empty = |all: &Vec<serde_json::Value>| all.is_empty();
+    if !listed["sessions"].as_array().is_some_and(is_empty) {
+        bail!("there are sessions in an empty home: {listed:#}");
+    }
+    Ok(())
 }
