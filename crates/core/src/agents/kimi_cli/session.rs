@@ -178,7 +178,9 @@ impl<'a> Reading<'a> {
             None
         } else {
             let log = self.events().unwrap_or_default();
-            Untouched::new(&self.sessions().join(folder), seekers, log)
+            // Those too that may have been started for this directory from others.
+            let all: Vec<&AgentProcess> = self.look.processes_of(self.home).collect();
+            Untouched::new(&self.sessions().join(folder), &all, log)
         };
         let sessions = self.sessions_in(folder, untouched.as_ref());
         if seekers.is_empty() {

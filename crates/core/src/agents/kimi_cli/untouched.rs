@@ -16,8 +16,8 @@ use crate::agents::AgentProcess;
 /// clocks are set.
 pub(super) const BEGAN_SLACK_MS: i64 = 3_600_000;
 
-/// Tells which sessions of a folder nothing happened to since the processes
-/// there began, so that none of these can be serving them.
+/// Tells which sessions of a folder nothing happened to since the processes of
+/// the home began, so that none of these can be serving them.
 pub(super) struct Untouched<'a> {
     folder: Directory,
     /// Somewhat before the first of the processes began.
@@ -33,21 +33,21 @@ impl<'a> Untouched<'a> {
     /// folder can't be opened.
     pub(super) fn new(
         folder: &Path,
-        seekers: &[&'a AgentProcess],
+        processes: &[&'a AgentProcess],
         log: Vec<Event>,
     ) -> Option<Self> {
-        let began = seekers
+        let began = processes
             .iter()
             .map(|its| its.process.began_at_ms.clone().ok());
         // None, if one of them is of unknown age.
         let began = began.min().flatten()?;
-        let named = seekers.iter();
+        let named = processes.iter();
         Some(Self {
             folder: Directory::open(folder).ok()?,
             since_ms: began - BEGAN_SLACK_MS,
             in_log: log.into_iter().map(|event| event.session).collect(),
             named: named
-                .filter_map(|seeker| process::session_named_by(&seeker.program()))
+                .filter_map(|its| process::session_named_by(&its.program()))
                 .collect(),
         })
     }
