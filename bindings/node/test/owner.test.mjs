@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-const establish = (id, more = {}) => Owner.establish("my-agent", id, { directory, workDir: "/work/app", ...more });
+const establish = (id, more = {}) => Owner.establish("my-agent", id, { directory, workDir: "/home/dev/app", ...more });
 const names = () => readdirSync(directory).sort();
 const sidecar = (name) => JSON.parse(readFileSync(join(directory, name), "utf8"));
 
@@ -50,7 +50,7 @@ test("a session is announced, switched, updated and released", () => {
   assert.equal(first.schema_version, 1);
   assert.equal(first.pid, process.pid);
   assert.equal(first.hostname, hostname());
-  assert.equal(first.work_dir, "/work/app");
+  assert.equal(first.work_dir, "/home/dev/app");
   assert.equal(first.my_agent_version, "1.2.0");
   assert.deepEqual(first.resume, ["my-agent", "--resume", "s1"]);
   assert.equal(statSync(owner.path).mode & 0o777, 0o600);

@@ -20,7 +20,7 @@ LINUX = sys.platform == "linux"
 
 
 def establish(directory: Path, session: str, **more: Any) -> Owner:
-    return Owner.establish("my-agent", session, "/work/app", directory=directory, **more)
+    return Owner.establish("my-agent", session, "/home/dev/app", directory=directory, **more)
 
 
 def names(directory: Path) -> List[str]:

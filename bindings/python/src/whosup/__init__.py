@@ -1,7 +1,7 @@
 """Says which process serves which session of a coding agent.
 
 >>> from whosup import Owner
->>> owner = Owner.establish("my-agent", "s1", "/work/app", version="1.2.0")  # doctest: +SKIP
+>>> owner = Owner.establish("my-agent", "s1", "/home/dev/app", version="1.2.0")  # doctest: +SKIP
 >>> owner.update("working")  # doctest: +SKIP
 >>> owner.switch_session("s2")  # doctest: +SKIP
 >>> owner.release()  # doctest: +SKIP

@@ -2,8 +2,10 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use similar::{ChangeTag, TextDiff};
 use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
 use whosup_core::record::read_records;
 use whosup_core::sidecar::AgentId;
@@ -15,6 +17,9 @@ use crate::app::{App, say};
 use crate::cli::agent_parser;
 use crate::exit::ExitStatus;
 use crate::text;
+
+/// How long the smallest difference is looked for; after that any will do.
+const DIFFERENCE_TIME_MAX: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -157,40 +162,21 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
     Ok(found)
 }
 
-/// Shows the lines that come and go. Both are the same text but for what is
-/// inserted, so that no line moves.
+/// Shows the lines that come and go.
 fn show(app: &mut App<'_>, change: &Change) -> anyhow::Result<()> {
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();
     writeln!(app.out, "{}: {}", change.agent, shown(app, &change.path))?;
-    for (sign, line) in differing_lines(before, after) {
-        writeln!(app.out, "{sign} {}", text::visible(line))?;
-    }
-    Ok(())
-}
-
-/// The lines of one text that the other does not have at that place, when one is
-/// the other with lines inserted here and there.
-fn differing_lines<'a>(before: &'a str, after: &'a str) -> Vec<(char, &'a str)> {
-    let (short, long, short_sign, long_sign) = if before.len() <= after.len() {
-        (before, after, '-', '+')
-    } else {
-        (after, before, '+', '-')
-    };
-    let mut found = Vec::new();
-    let mut long = long.lines().peekable();
-    for line in short.lines() {
-        let rest: Vec<&str> = long.clone().collect();
-        match rest.iter().position(|other| *other == line) {
-            Some(at) => {
-                found.extend(rest[..at].iter().map(|line| (long_sign, *line)));
-                long.nth(at);
-            }
-            None => found.push((short_sign, line)),
+    let difference = TextDiff::configure()
+        .timeout(DIFFERENCE_TIME_MAX)
+        .diff_lines(before, after);
+    for line in difference.iter_all_changes() {
+        if line.tag() != ChangeTag::Equal {
+            let text = line.value().trim_end_matches(['\n', '\r']);
+            writeln!(app.out, "{} {}", line.tag(), text::visible(text))?;
         }
     }
-    found.extend(long.map(|line| (long_sign, line)));
-    found
+    Ok(())
 }
 
 fn is_agreed(app: &mut App<'_>) -> anyhow::Result<bool> {
@@ -210,7 +196,14 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
     let records = read_records(store.root(), |_| true).found;
-    for (adapter, home) in homes(app, agents)? {
+    let homes = homes(app, agents)?;
+    if homes.is_empty() {
+        say(
+            app.err,
+            "No agent that has hooks has a home here; `whosup agents` shows where they would be.",
+        );
+    }
+    for (adapter, home) in homes {
         let agent = id_of(adapter);
         let site = HookSite {
             adapter,
@@ -266,23 +259,4 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
 
 fn shown(app: &App<'_>, path: &Path) -> String {
     text::path(path, app.world.home())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::differing_lines;
-
-    #[test]
-    fn only_lines_that_come_or_go_are_shown() {
-        assert_eq!(
-            differing_lines("a\nb\n", "a\nx\nb\ny\n"),
-            [('+', "x"), ('+', "y")]
-        );
-        assert_eq!(differing_lines("a\nx\nb\n", "a\nb\n"), [('-', "x")]);
-        assert_eq!(
-            differing_lines("a\n", "a,\nx\n"),
-            [('-', "a"), ('+', "a,"), ('+', "x")]
-        );
-        assert!(differing_lines("a\n", "a\n").is_empty());
-    }
 }

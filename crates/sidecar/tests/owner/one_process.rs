@@ -28,7 +28,7 @@ fn a_sidecar_says_all_that_names_its_process() {
     assert_eq!(sidecar.executable, backend.details(&own).exe.ok());
     assert_eq!(sidecar.agent_name.as_deref(), Some("test-agent"));
     assert_eq!(sidecar.agent_version.as_deref(), Some("1.2.0"));
-    assert_eq!(sidecar.work_dir, PathBuf::from("/work/app"));
+    assert_eq!(sidecar.work_dir, PathBuf::from("/home/dev/app"));
     // It began before it said so.
     assert!(own.began_at_ms.unwrap() <= sidecar.started_at_ms + 2_000);
 }

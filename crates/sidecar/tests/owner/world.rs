@@ -48,7 +48,7 @@ impl World {
     }
 
     pub(crate) fn session(&self, id: &str) -> Session {
-        let session = Session::new(id, "/work/app").unwrap();
+        let session = Session::new(id, "/home/dev/app").unwrap();
         session.place(Place::Directory(self.place())).unwrap()
     }
 
