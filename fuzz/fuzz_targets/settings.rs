@@ -29,11 +29,11 @@ fuzz_target!(|input: (u8, &[u8])| {
         program: Path::new("/usr/bin/whosup"),
     };
     let is_as_it_was = || std::fs::read(&path).is_ok_and(|now| now == bytes);
-    let was_set = installed(&site).is_ok_and(|set| !set.programs.is_empty());
+    let was_set = installed(&site, &store).is_ok_and(|set| !set.programs.is_empty());
     match plan_install(&site, &store) {
         Ok(Some(change)) => {
             make(&change).expect("a change");
-            let set = installed(&site).expect("settings that can be read");
+            let set = installed(&site, &store).expect("settings that can be read");
             assert_eq!(set.missing, [] as [String; 0]);
             assert!(plan_install(&site, &store).expect("a plan").is_none(), "not idempotent");
             let change = plan_uninstall(&site, &store).expect("a plan").expect("a change");
