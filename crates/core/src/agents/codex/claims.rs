@@ -23,11 +23,18 @@ use crate::claim::{
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
+/// How long a thread may be without anything that tells whose it is, in
+/// milliseconds. It was some ten.
+const UNKNOWN_MS_MAX: i64 = 10_000;
+
 impl Scanning<'_> {
     /// Makes claims and sketches of what was found.
     pub(super) fn finish(self) -> Found<AgentScan> {
         let mut found = AgentScan::default();
-        for lock in self.locks.values() {
+        let locks = self.locks.values();
+        let (unknown, known): (Vec<_>, Vec<_>) =
+            locks.partition(|lock| self.is_not_known_yet(lock));
+        for lock in known {
             found.claims.extend(self.claims_of_lock(lock));
         }
         for (thread, pids) in &self.open {
@@ -36,7 +43,9 @@ impl Scanning<'_> {
                     .filter_map(|pid| self.claim_of_open(thread, *pid)),
             );
         }
-        let threads: BTreeSet<&SessionId> = self.locks.keys().chain(self.segments.keys()).collect();
+        let mut threads: BTreeSet<&SessionId> =
+            self.locks.keys().chain(self.segments.keys()).collect();
+        threads.retain(|thread| unknown.iter().all(|lock| lock.id != **thread));
         let mut problems = Vec::new();
         for thread in threads {
             let sketch = self.sketch(thread, &mut problems);
@@ -184,6 +193,24 @@ impl Scanning<'_> {
         } else {
             Serving::Many
         }
+    }
+
+    /// A terminal has taken it up in this moment, beside another thread, and
+    /// nothing tells yet whether it goes on there or runs a sub-agent: a mark or
+    /// a rollout follows at once.
+    fn is_not_known_yet(&self, lock: &ThreadLock) -> bool {
+        let id = lock.id.as_str();
+        let born = thread_id::born_at_ms(id).or(lock.facts.born_ms);
+        let since_ms = self.look.machine.now_ms().saturating_sub(UNKNOWN_MS_MAX);
+        let is_young = born.is_some_and(|born| born > since_ms);
+        let of_terminal = |pid: &Pid| {
+            process_of(self.look.processes, *pid).is_some_and(|its| its.role == Role::Session)
+                && self.holds_another(&lock.id, *pid)
+        };
+        is_young
+            && !self.segments.contains_key(&lock.id)
+            && lock.holders.iter().any(of_terminal)
+            && !self.is_terminals_thread(&lock.id)
     }
 
     fn holds_another(&self, thread: &SessionId, pid: Pid) -> bool {
