@@ -107,6 +107,12 @@ pub trait Adapter: Send + Sync {
         true
     }
 
+    /// A process of it may go on with a session and announce that nowhere, so
+    /// that a stale claim rules out nobody who can't be looked into.
+    fn takes_up_in_silence(&self) -> bool {
+        false
+    }
+
     /// Reads the claims of one home.
     ///
     /// With [`Depth::Live`] it starts from the processes and from what is keyed

@@ -8,7 +8,7 @@ use whosup_sidecar::AgentId;
 
 use super::draft::Draft;
 use super::{Parts, attributed, ids_of, is_live, may_have_session, process_key};
-use crate::agents::{self, AgentProcess, PairingRule, Role};
+use crate::agents::{self, Adapter, AgentProcess, PairingRule, Role};
 use crate::claim::{EvidenceKind, SessionKey};
 use crate::pairing::{Candidate, PairedBy, Pairs, Seeker, pair};
 use crate::session::Unattributed;
@@ -284,10 +284,12 @@ pub(super) fn question_the_dead(
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
+        let may_be_hidden = parts.unseen.contains_key(&key.home)
+            && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
         let is_open = if draft.has_claims() {
             draft.verdict().liveness() == Liveness::Exited
                 && draft.verdict() != super::SUPERSEDED
-                && !draft.is_dead_for_good()
+                && (may_be_hidden || !draft.is_dead_for_good())
         } else {
             true
         };

@@ -85,6 +85,11 @@ impl Adapter for QwenCode {
         false
     }
 
+    /// `qwen -p --resume ID` writes neither a record nor a sidecar.
+    fn takes_up_in_silence(&self) -> bool {
+        true
+    }
+
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
     }
