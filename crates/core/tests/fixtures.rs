@@ -13,11 +13,14 @@
 
 mod world;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use whosup_core::agents::Depth;
+use whosup_sidecar::SessionId;
 use world::{DepthName, Tree, World, differences};
 
 /// How many differences of one case are printed.
@@ -36,6 +39,12 @@ fn a_look_leaves_every_file_of_a_fixture_as_it_was() {
 #[test]
 fn the_live_rows_of_the_fast_path_are_those_of_the_full_walk() {
     check_all("its live rows", check_live_rows);
+}
+
+/// Whoever ends a session looks at that one alone.
+#[test]
+fn a_look_at_one_session_finds_all_that_the_full_walk_finds_of_it() {
+    check_all("its sessions one by one", check_looks_at_one);
 }
 
 /// Runs a check on every case and reports all that fail by name.
@@ -103,6 +112,52 @@ fn live_rows(snapshot: &Value) -> Value {
         .filter(|session| session["liveness"] == "live")
         .cloned()
         .collect()
+}
+
+fn check_looks_at_one(case: &Path) -> Result<(), String> {
+    let world = World::of_fixture(case);
+    let full = world.look(DepthName::All);
+    let sessions = full["sessions"].as_array().unwrap();
+    for session in sessions {
+        // What becomes of a sub-agent depends on its parent.
+        let named = [&session["session_id"], &session["parent_session_id"]];
+        let ids = named.into_iter().filter_map(Value::as_str);
+        let ids: BTreeSet<SessionId> = ids.map(|id| SessionId::parse(id).unwrap()).collect();
+        let narrow = world.look_at(&Depth::Sessions(ids));
+        let id = session["session_id"].as_str().unwrap();
+        let of = |snapshot: &Value| what_is_said_of(snapshot, session);
+        report(differences(&of(&full), &of(&narrow)))
+            .map_err(|differences| format!("  session {id}:\n{differences}"))?;
+    }
+    Ok(())
+}
+
+/// All that could keep somebody from ending a session: its row with all its
+/// evidence, the processes that may serve it, and what could not be read of it.
+fn what_is_said_of(snapshot: &Value, session: &Value) -> Value {
+    let id = &session["session_id"];
+    let rows = |name: &str| snapshot[name].as_array().into_iter().flatten();
+    let is_its = |row: &&Value| {
+        row["session_id"] == *id
+            && row["agent"] == session["agent"]
+            && row["home"] == session["home"]
+    };
+    let is_candidate = |process: &&Value| {
+        let mut candidates = process["candidates"].as_array().into_iter().flatten();
+        candidates.any(|candidate| candidate == id)
+    };
+    let is_about = |problem: &&Value| {
+        let path = problem["path"].as_str().unwrap_or_default();
+        path.contains(id.as_str().unwrap_or_default())
+    };
+    let pids = rows("unattributed")
+        .filter(is_candidate)
+        .map(|one| one["pid"].clone());
+    serde_json::json!({
+        "rows": rows("sessions").filter(is_its).collect::<Vec<_>>(),
+        "may_be_served_by": pids.collect::<Vec<_>>(),
+        "problems": rows("problems").filter(is_about).collect::<Vec<_>>(),
+    })
 }
 
 fn report(differences: Vec<world::Difference>) -> Result<(), String> {

@@ -40,8 +40,8 @@ pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
     Some(state.join("whosup/sessions"))
 }
 
-/// Reads every session record as a source of claims. At [`Depth::Live`] those
-/// of ended sessions are left out.
+/// Reads every session record as a source of claims. Those of ended
+/// sessions are left out unless they are looked for.
 #[must_use]
 pub fn scan_records(
     machine: &Machine,
@@ -55,7 +55,8 @@ pub fn scan_records(
     let home = home_of_records(&root);
     let stored = read_records(&root, is_wanted).take(&mut found.problems);
     for stored in stored {
-        if stored.record.phase != Phase::Ended || *depth == Depth::All {
+        let record = &stored.record;
+        if record.phase != Phase::Ended || depth.reaches(&record.session) {
             add(&mut found.found, &stored, &home, machine);
         }
     }

@@ -1,15 +1,18 @@
 //! Makes a world of its description: files, and a recorded process table.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
 use whosup_core::agents::Depth;
+use whosup_core::claim::SessionKey;
 use whosup_core::command::NoCommands;
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::mounts::Mounts;
 use whosup_core::scan::{Scope, scan};
+use whosup_core::session::Unattributed;
 use whosup_core::verdict::Liveness;
 use whosup_process::{
     Absent, Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
@@ -33,6 +36,14 @@ pub struct World {
     now_ms: i64,
     processes: Vec<RecordedProcess>,
     _directory: TempDir,
+}
+
+/// What is said of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub verdict: String,
+    pub evidence: String,
+    pub may_be_served_by: Vec<i32>,
 }
 
 /// A live session, as far as two looks must agree on it.
@@ -261,6 +272,32 @@ impl World {
             Mounts::parse(b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"),
             Arc::new(NoCommands),
         )
+    }
+
+    /// What is said of every session of a look, by session.
+    pub fn said(&self, depth: Depth) -> BTreeMap<SessionKey, Said> {
+        let scope = Scope {
+            depth,
+            ..Scope::default()
+        };
+        let machine = self.machine();
+        let snapshot = scan(&machine, &scope).snapshot;
+        let said = |session: &whosup_core::session::Session| {
+            let is_its = |process: &&Unattributed| {
+                process.process.agent == session.key.agent
+                    && process.candidates.contains(&session.key.session)
+            };
+            let may_serve = snapshot.unattributed.iter().filter(is_its);
+            Said {
+                verdict: format!("{:?}", session.verdict),
+                evidence: format!("{:?}", session.evidence),
+                may_be_served_by: may_serve.map(|one| one.process.process.pid.get()).collect(),
+            }
+        };
+        let sessions = snapshot.sessions.iter();
+        sessions
+            .map(|session| (session.key.clone(), said(session)))
+            .collect()
     }
 
     /// The live sessions of a look.

@@ -30,6 +30,16 @@ fn check(spec: &Spec) -> Result<(), TestCaseError> {
     let fast = world.live_rows(Depth::Live);
     let full = world.live_rows(Depth::All);
     prop_assert_eq!(fast, full, "left: the fast path; right: the full walk");
+    check_one_by_one(&world)
+}
+
+/// A look at one session finds all that the full walk finds of it.
+fn check_one_by_one(world: &World) -> Result<(), TestCaseError> {
+    for (key, full) in world.said(Depth::All) {
+        let only = Depth::Sessions([key.session.clone()].into());
+        let narrow = world.said(only).remove(&key);
+        prop_assert_eq!(narrow, Some(full), "left: the look at {}", key.session);
+    }
     Ok(())
 }
 

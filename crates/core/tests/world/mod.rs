@@ -284,7 +284,12 @@ impl World {
     /// Takes a look and gives it as the wire format has it, with the mark in
     /// place of the temporary home.
     pub fn look(&self, depth: DepthName) -> Value {
-        let value = snapshot(&self.machine(), &Depth::from(depth));
+        self.look_at(&Depth::from(depth))
+    }
+
+    /// The same, however far the look goes.
+    pub fn look_at(&self, depth: &Depth) -> Value {
+        let value = snapshot(&self.machine(), depth);
         answers::with_mark(value, &self.home)
     }
 }

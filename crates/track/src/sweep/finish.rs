@@ -9,7 +9,8 @@ use whosup_core::process::Pid;
 use whosup_core::recognize::Users;
 use whosup_core::record::{EndCause, LoggedEnd, StoredRecord};
 use whosup_core::scan::{Scanned, Scope, scan};
-use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::session::Session;
+use whosup_core::sidecar::SessionId;
 
 use super::candidate::{Ground, Held, grounds_again, is_silent};
 use super::conditions::why_not;
@@ -25,17 +26,7 @@ pub(super) fn end_all(
     options: &SweepOptions,
     report: &mut SweepReport,
 ) {
-    let agents: BTreeSet<AgentId> = held
-        .iter()
-        .map(|held| held.stored.record.agent.clone())
-        .collect();
-    let scope = Scope {
-        depth: Depth::All,
-        agents: Some(agents),
-        users: Users::All,
-        extra_homes: options.extra_homes.clone(),
-    };
-    let mut scanned = scan(machine, &scope);
+    let mut scanned = look_at(machine, &held, options);
     let grounds: Vec<Result<Ground, String>> = held
         .iter()
         .zip(grounds_again(machine, &held, options))
@@ -63,6 +54,30 @@ pub(super) fn end_all(
             Err(because) => report.kept.push(kept(&held.stored, because)),
         }
     }
+}
+
+/// Looks for all that is said of the held sessions.
+///
+/// Not at every other session on disk: what processes lead to is found in any case,
+/// and of these sessions all that lies anywhere. A sub-agent is judged by its
+/// parent, so then everything is walked.
+fn look_at<'a>(machine: &'a Machine, held: &[Held], options: &SweepOptions) -> Scanned<'a> {
+    let records = || held.iter().map(|held| &held.stored.record);
+    let ids: BTreeSet<SessionId> = records().map(|record| record.session.clone()).collect();
+    let mut scope = Scope {
+        depth: Depth::Sessions(ids.clone()),
+        agents: Some(records().map(|record| record.agent.clone()).collect()),
+        users: Users::All,
+        extra_homes: options.extra_homes.clone(),
+    };
+    let scanned = scan(machine, &scope);
+    let is_childs =
+        |session: &Session| session.sketch.parent.is_some() && ids.contains(&session.key.session);
+    if scanned.snapshot.sessions.iter().any(is_childs) {
+        scope.depth = Depth::All;
+        return scan(machine, &scope);
+    }
+    scanned
 }
 
 fn end_of(

@@ -155,7 +155,7 @@ fn say_nothing_is_there(
     let what = match (arguments.is_narrowed(), &reach.depth) {
         (true, _) => "No session was found that fits what was asked for.",
         (false, Depth::Live) => "No live coding-agent session was found.",
-        (false, Depth::All) => "No coding-agent session was found.",
+        (false, Depth::All | Depth::Sessions(_)) => "No coding-agent session was found.",
     };
     say(app.err, what);
     say_where(app, reach)?;

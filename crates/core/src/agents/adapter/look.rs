@@ -1,6 +1,9 @@
 //! What an adapter is given to look with, and what it finds.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+
+use whosup_sidecar::SessionId;
 
 use super::{AgentProcess, Sketch};
 use crate::claim::Claim;
@@ -24,6 +27,29 @@ pub enum Depth {
     Live,
     /// Every session on disk.
     All,
+    /// What [`Depth::Live`] finds and, of these sessions, all that [`Depth::All`]
+    /// does. An agent whose files don't say by their names whose they are is
+    /// walked.
+    Sessions(BTreeSet<SessionId>),
+}
+
+impl Depth {
+    /// Tells whether sessions are looked for that no process leads to. Where they
+    /// can't be told by their names, all of them are read.
+    #[must_use]
+    pub const fn is_walk(&self) -> bool {
+        !matches!(self, Self::Live)
+    }
+
+    /// Tells whether a session is looked for that no process leads to.
+    #[must_use]
+    pub fn reaches(&self, session: &SessionId) -> bool {
+        match self {
+            Self::Live => false,
+            Self::All => true,
+            Self::Sessions(sessions) => sessions.contains(session),
+        }
+    }
 }
 
 /// What an adapter is given to look with.

@@ -45,8 +45,8 @@ use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{
-    Adapter, AgentScan, Depth, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Program, Role, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
 use crate::problem::Found;
@@ -117,7 +117,7 @@ impl Adapter for ClaudeCode {
         let mut sessions = Sessions::new(look, home);
         sessions.add_registered();
         sessions.add_beside_unregistered();
-        if *look.depth == Depth::All {
+        if look.depth.is_walk() {
             sessions.add_all();
         }
         sessions.add_sub_agents();

@@ -266,8 +266,18 @@ impl<'a> Sessions<'a> {
     pub(super) fn add_all(&mut self) {
         for folder in self.projects.all().take(&mut self.problems) {
             let listed = list(&folder).take(&mut self.problems);
-            for session in &listed.sessions {
+            let depth = self.look.depth;
+            let mut is_any_placeless = false;
+            for session in listed.sessions.iter().filter(|one| depth.reaches(one)) {
                 self.add_found(session.clone(), listed.transcript(session));
+                let sketch = self.sketches.get(session);
+                is_any_placeless |= sketch.is_none_or(|sketch| sketch.work_dir.is_none());
+            }
+            if is_any_placeless {
+                // The others in its folder tell of its directory.
+                for session in &listed.sessions {
+                    self.add_found(session.clone(), listed.transcript(session));
+                }
             }
             self.share_directory(&listed);
             self.folders.insert(folder, listed);

@@ -241,7 +241,7 @@ impl<'a> Scanning<'a> {
     }
 
     fn sketches(&mut self) -> Vec<Sketch> {
-        let is_all = *self.look.depth == Depth::All;
+        let is_all = self.look.depth.is_walk();
         let mut shown: BTreeSet<SessionId> = self
             .rows
             .values()

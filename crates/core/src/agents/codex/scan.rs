@@ -42,8 +42,11 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
     };
     scanning.find_locked_threads(&mut tree);
     scanning.find_open_rollouts(&mut tree);
-    if *look.depth == Depth::All {
-        let all = tree.all();
+    if look.depth.is_walk() {
+        let mut all = tree.all();
+        if let Depth::Sessions(threads) = look.depth {
+            all.retain(|rollout| threads.iter().any(|id| rollout.may_be_of(id.as_str())));
+        }
         scanning.add_segments(all);
     }
     scanning.read_hints();

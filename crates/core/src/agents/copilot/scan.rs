@@ -159,18 +159,18 @@ impl<'a> Scanning<'a> {
                 None => {}
             }
         }
-        let is_all = *self.look.depth == Depth::All;
-        if is_all || !prefixes.is_empty() {
+        let is_walk = self.look.depth.is_walk();
+        if is_walk || !prefixes.is_empty() {
             let directory = self.sessions_directory();
             let names = self.names(&directory, SESSIONS_MAX);
             for name in names.texts().filter(|name| !name.starts_with('.')) {
-                if !is_all && !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
-                    continue;
-                }
+                let is_named = prefixes.iter().any(|prefix| name.starts_with(prefix));
                 match SessionId::parse(name) {
-                    Ok(id) => {
+                    Ok(id) if is_named || self.look.depth.reaches(&id) => {
                         ids.insert(id);
                     }
+                    Ok(_) => {}
+                    Err(_) if !is_named && !is_walk => {}
                     Err(error) => self.problem(&directory.join(name), error),
                 }
             }

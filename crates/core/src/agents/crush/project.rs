@@ -17,7 +17,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular}
 use super::process::named_data_dir;
 use super::{AGENT, Crush};
 use crate::agents::held::who_holds;
-use crate::agents::{AgentProcess, Depth, Home, Look, Role};
+use crate::agents::{AgentProcess, Home, Look, Role};
 use crate::problem::Problem;
 
 /// How long the list of projects may be, in bytes.
@@ -221,7 +221,7 @@ fn find_holders(look: &Look<'_>, projects: &mut [Project], problems: &mut Vec<Pr
         }
     }
     let files: Vec<FileId> = projects.iter().filter_map(Project::file).collect();
-    let answer = if *look.depth == Depth::All {
+    let answer = if look.depth.is_walk() {
         ask_everybody(look, &files, projects)
     } else {
         ask_own(look, &files, projects)

@@ -13,7 +13,7 @@ use super::process::{is_headless, named};
 use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
 };
@@ -40,7 +40,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         .map(|project| scanning.opener_of(project, &projects))
         .collect();
     for (project, opener) in projects.iter().zip(openers) {
-        if *look.depth == Depth::All || !matches!(opener, Opener::Nobody) {
+        if look.depth.is_walk() || !matches!(opener, Opener::Nobody) {
             scanning.add_project(project, opener);
         }
     }
@@ -128,7 +128,7 @@ impl<'a> Scanning<'a> {
             if is_open {
                 open.insert(&row.id);
             }
-            if is_open || *self.look.depth == Depth::All {
+            if is_open || self.look.depth.is_walk() {
                 self.add_session(project, row, is_open, &opener);
             }
         }
@@ -137,7 +137,7 @@ impl<'a> Scanning<'a> {
                 continue;
             };
             let is_open = open.contains(parent);
-            if is_open || *self.look.depth == Depth::All {
+            if is_open || self.look.depth.is_walk() {
                 self.add_sub_agent(project, row, is_open.then_some(&database));
             }
         }

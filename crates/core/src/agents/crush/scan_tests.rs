@@ -9,6 +9,7 @@ use std::sync::Arc;
 use whosup_process::{ProcessTable, system_backend};
 
 use super::*;
+use crate::agents::Depth;
 use crate::agents::crush::Crush;
 use crate::command::SystemCommands;
 use crate::machine::{Environment, Machine};

@@ -54,14 +54,14 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches: BTreeMap::new(),
         problems: Vec::new(),
     };
-    if *look.depth == Depth::All {
+    if look.depth.is_walk() {
         for folder in scanning.all_folders() {
-            scanning.add_folder(&folder, Depth::All);
+            scanning.add_folder(&folder, look.depth);
         }
     } else if is_anybody_there {
         let folders: Vec<String> = scanning.folders.iter().cloned().collect();
         for folder in &folders {
-            scanning.add_folder(folder, Depth::Live);
+            scanning.add_folder(folder, look.depth);
         }
         scanning.add_named();
     }
@@ -144,7 +144,7 @@ impl Scanning<'_> {
         }
     }
 
-    fn add_folder(&mut self, folder: &str, depth: Depth) {
+    fn add_folder(&mut self, folder: &str, depth: &Depth) {
         let directory = self.root.join(folder);
         for name in self.names(&directory, ENTRIES_MAX) {
             let Some(id) = name.strip_suffix(".jsonl") else {
@@ -161,7 +161,9 @@ impl Scanning<'_> {
                 }
             };
             let may_be_open = self.may_be_open(folder, id, &facts);
-            if may_be_open || depth == Depth::All {
+            let is_reached =
+                || SessionId::parse(id).map_or(depth.is_walk(), |id| depth.reaches(&id));
+            if may_be_open || is_reached() {
                 self.add(id, &path, may_be_open);
             }
         }

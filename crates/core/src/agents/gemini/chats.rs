@@ -11,7 +11,6 @@ use super::lineage::Server;
 use super::project::Project;
 use super::prompts::Prompts;
 use super::scan::Scanning;
-use crate::agents::Depth;
 
 /// How many chats of one project are looked at.
 const CHATS_MAX: usize = 200_000;
@@ -45,7 +44,7 @@ impl Scanning<'_> {
             });
             let read = if is_of_interest {
                 chat::read_facts(&path, name)
-            } else if *self.look.depth == Depth::All {
+            } else if self.look.depth.is_walk() {
                 let header = chat::read_header(&path, name);
                 header.map(|header| chat::ChatFacts {
                     starts_ms: header

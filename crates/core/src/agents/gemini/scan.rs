@@ -13,7 +13,7 @@ use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::terminal_use::{shown_until_ms, typed_until_ms};
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{Claim, SessionKey};
 use crate::problem::{Found, Problem};
 
@@ -84,7 +84,7 @@ impl<'a> Scanning<'a> {
             self.problem(&path, message);
             BTreeMap::new()
         });
-        let is_all = *self.look.depth == Depth::All;
+        let is_all = self.look.depth.is_walk();
         let mut slugs_to_read: BTreeSet<String> = seekers
             .keys()
             .filter_map(|work_dir| slugs.get(work_dir).cloned())
@@ -166,7 +166,7 @@ impl<'a> Scanning<'a> {
             let fate = fates.get(chat.id.as_str()).filter(|_| is_known);
             self.sketch(project, chat, fate, seekers);
             self.claim_of_hosts(chat, fate);
-            if fate.is_none_or(|fate| !fate.owners.is_empty()) || *self.look.depth == Depth::All {
+            if fate.is_none_or(|fate| !fate.owners.is_empty()) || self.look.depth.is_walk() {
                 subagent::read(self, project, chat);
             }
         }

@@ -17,7 +17,7 @@ use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::terminal_use::was_begun_elsewhere;
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
             events: None,
             problems: Vec::new(),
         };
-        if *look.depth == Depth::All {
+        if look.depth.is_walk() {
             match work_dir::read(&home.root) {
                 Ok(work_dirs) => reading.work_dirs = work_dirs,
                 Err(error) => reading.problem(&home.root.join("kimi.json"), error),
@@ -109,7 +109,7 @@ impl<'a> Reading<'a> {
     /// Reads what the processes lead to, or everything.
     pub(super) fn walk(&mut self) {
         let seekers_of = self.seekers_of();
-        let is_all = *self.look.depth == Depth::All;
+        let is_all = self.look.depth.is_walk();
         let folders = if is_all {
             self.names(&self.sessions(), FOLDERS_MAX)
                 .texts()

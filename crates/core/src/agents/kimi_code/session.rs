@@ -16,7 +16,7 @@ use super::wire::{self, Dates};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere};
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -142,7 +142,7 @@ impl<'a> Reading<'a> {
     /// Reads what the processes lead to, or everything.
     pub(super) fn walk(&mut self) {
         let seekers_of = self.seekers_of();
-        let is_all = *self.look.depth == Depth::All;
+        let is_all = self.look.depth.is_walk();
         let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
         if is_all {
             let names = self.names(&self.sessions(), FOLDERS_MAX);

@@ -126,7 +126,7 @@ impl<'a> Scanning<'a> {
     /// When something was last said: in every session, or in those that a
     /// process may be serving.
     fn read_dates(&mut self) {
-        let is_every = *self.look.depth == Depth::All || self.unknown_hosts().next().is_some();
+        let is_every = self.look.depth.is_walk() || self.unknown_hosts().next().is_some();
         let seeking: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, row) in self.rows.iter().enumerate() {

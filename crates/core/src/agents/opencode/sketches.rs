@@ -9,7 +9,7 @@ use super::fit::{is_named, is_since};
 use super::process;
 use super::scan::Scanning;
 use super::session::Row;
-use crate::agents::{AgentProcess, Depth, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, PairingRule, Role, Sketch};
 
 /// How many sessions without a title get their first prompt for one.
 const PROMPTS_MAX: usize = 10_000;
@@ -80,7 +80,7 @@ impl<'a> Scanning<'a> {
 
     pub(super) fn sketches(&mut self) -> Vec<Sketch> {
         let rows = std::mem::take(&mut self.rows);
-        let is_all = *self.look.depth == Depth::All;
+        let is_all = self.look.depth.is_walk();
         let mut sketches = BTreeMap::new();
         let mut prompts_left = PROMPTS_MAX;
         for row in rows.iter().filter(|row| row.parent.is_none()) {

@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
             .filter_map(|seeker| folder_of(seeker.work_dir()?));
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
-        if *self.look.depth == Depth::All {
+        if self.look.depth.is_walk() {
             let names = self.names(&sessions, FOLDERS_MAX);
             folders.extend(names.names.iter().map(|name| sessions.join(name)));
         }

@@ -16,7 +16,7 @@ use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
 use crate::agents::folder::{Names, names_in};
-use crate::agents::{AgentProcess, Depth, PairingRule, Role};
+use crate::agents::{AgentProcess, PairingRule, Role};
 use crate::claim::EvidenceKind;
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -69,7 +69,7 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     /// Reads what processes and registry records lead to, or everything.
     pub(super) fn walk(&mut self, records: &[registry::Record]) {
-        let is_all = *self.reading.look().depth == Depth::All;
+        let is_all = self.reading.look().depth.is_walk();
         if is_all {
             self.walk_all();
         } else {

@@ -13,7 +13,7 @@ use super::store::{Meta, of_newest, read_meta, sessions_in};
 use super::{AGENT, Vibe};
 use crate::agents::folder::names_in;
 use crate::agents::{
-    Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
+    Adapter, AgentProcess, AgentScan, Home, KnownClient, Look, Program, Role, Sketch,
 };
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
@@ -49,7 +49,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
                 scanning.add_unreadable(&storage, id, path, &mut problems);
             }
         }
-        if *look.depth == Depth::All {
+        if look.depth.is_walk() {
             scanning.add_all(&storage, &leases, &mut problems);
         }
     }
@@ -148,7 +148,8 @@ impl<'a> Scanning<'a> {
             let Ok(id) = SessionId::parse(name) else {
                 continue;
             };
-            if self.sketches.contains_key(&id) || !directory.is_dir() {
+            let is_known = self.sketches.contains_key(&id);
+            if is_known || !self.look.depth.reaches(&id) || !directory.is_dir() {
                 continue;
             }
             let all = leases.unreadable.iter().find(|(one, _)| one.is_none());

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use whosup_process::{ProcessTable, system_backend};
 
 use super::*;
+use crate::agents::Depth;
 use crate::command::SystemCommands;
 use crate::machine::{Environment, Machine};
 use crate::mounts::Mounts;
