@@ -19,6 +19,8 @@ from agents.agent import Run, Truth, new_mark
 from whosup import Whosup
 
 HELD_SECONDS = 45
+# How long a tool runs, so that several looks fall into it.
+TOOL_SECONDS = 6
 FILES_MAX = 20000
 HASHED_BYTES_MAX = 8 * 1024 * 1024
 QUIET_SECONDS = 1.5
@@ -96,6 +98,21 @@ def permission(stage):
                wait.SLOW_STEP_SECONDS)
     expect.live(stage, run.truth())
     expect.phase(stage, run.session, stage.agent.phases_waiting)
+
+
+def allowed(stage):
+    """While a command runs that a person has allowed the session is working, not waiting any more."""
+    run = stage.prompted()
+    run.start_turn(stage.model, f"run-tool{{touch {new_mark()}; sleep {TOOL_SECONDS}}}")
+    wait.until("the question", lambda: stage.agent.asks_permission(run.pane), HELD_SECONDS,
+               wait.SLOW_STEP_SECONDS)
+    stage.agent.allow(run.pane)
+    wait.until("the question gone", lambda: not stage.agent.asks_permission(run.pane), HELD_SECONDS,
+               wait.SLOW_STEP_SECONDS)
+    expect.phase(stage, run.session, stage.agent.phases_working)
+    expect.live(stage, run.truth())
+    # Its screen may look ready all the while.
+    expect.phase(stage, run.session, ("idle",), HELD_SECONDS)
 
 
 def cleared(stage):
@@ -393,6 +410,7 @@ CHECKS = (
     ("prompted", prompted),
     ("working", working),
     ("permission", permission),
+    ("allowed", allowed),
     ("cleared", cleared),
     ("resumed", resumed),
     ("continued", continued),

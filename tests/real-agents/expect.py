@@ -146,7 +146,7 @@ def no_problems(stage):
         raise Failed(f"problems in a home that is in order: {json.dumps(below)[:600]}")
 
 
-def phase(stage, session, allowed):
+def phase(stage, session, allowed, seconds=SETTLE_SECONDS):
     """Fails unless whosup gives the live session one of these phases."""
     seen = {}
 
@@ -155,7 +155,7 @@ def phase(stage, session, allowed):
         seen["row"] = seen["look"].live(session)
         return seen["row"] is not None and seen["row"].get("phase") in allowed
     try:
-        wait.until("the right phase", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+        wait.until("the right phase", is_right, seconds, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:
         said = repr(seen["row"].get("phase")) if seen["row"] else "not live"
         raise Failed(f"phase is {said}, not {' or '.join(map(repr, allowed))} | "

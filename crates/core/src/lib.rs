@@ -38,6 +38,7 @@ pub mod scan;
 pub mod session;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod terminal_title;
 pub mod transcript;
 pub mod trust;
 mod unseen;

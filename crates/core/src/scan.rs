@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use whosup_process::{Absent, Pid};
 use whosup_sidecar::AgentId;
 
-use crate::agents::{
-    self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Published, Role,
-};
+use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::claim::{Claim, Placement, Trust};
 use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
@@ -16,11 +14,11 @@ use crate::machine::Machine;
 use crate::merge::{Merged, Parts, merge};
 use crate::observe::judge_all;
 use crate::panes::Panes;
-use crate::phase::Phase;
 use crate::problem::{Found, PROBLEMS_MAX, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
+use crate::terminal_title;
 use crate::unseen::who_may_use;
 use crate::verdict::Liveness;
 
@@ -182,7 +180,9 @@ fn judge_and_merge(
         .filter(|process| may_be_in_a_pane(process))
         .filter_map(|process| {
             let pane = panes.of(&process.process, machine.table())?;
-            Some((process.process.pid, pane.title.clone()))
+            let adapter = agents::adapter(&process.agent)?;
+            let name = adapter.name_in_title(&pane.title);
+            Some((process.process.pid, name.to_owned()))
         })
         .collect();
     let fully_seen_homes = homes
@@ -257,13 +257,7 @@ fn finish(
         {
             session.sketch.work_dir = machine.table().details(process).cwd.clone().ok();
         }
-        if session.liveness() == Liveness::Live
-            && let Some(pane) = &session.pane
-            && let Some(adapter) = agents::adapter(&session.key.agent)
-        {
-            let published = session.sketch.published.take();
-            session.sketch.published = told_now(published, adapter.phase_in_title(&pane.title));
-        }
+        terminal_title::refine(session);
     }
     for one in &mut unattributed {
         one.pane = pane_of(Some(&one.process.process), panes, machine, &agent_pids);
@@ -284,24 +278,6 @@ fn finish(
         unattributed,
         problems,
         looked_at,
-    }
-}
-
-/// What was told of a phase, by what its terminal's title says of now.
-///
-/// The last records of a transcript may be of earlier. A hook tells that leave is
-/// asked for; that it was given, some agents' hooks tell only once the tool has run.
-fn told_now(published: Option<Published>, title: Option<Published>) -> Option<Published> {
-    match (published, title) {
-        (None, title) => title,
-        (Some(told), Some(title))
-            if told.phase == Some(Phase::Waiting)
-                && title.phase.is_some_and(|phase| phase != Phase::Waiting) =>
-        {
-            let at_ms = told.at_ms;
-            Some(Published { at_ms, ..title })
-        }
-        (told, _) => told,
     }
 }
 
@@ -349,35 +325,5 @@ impl Scanned<'_> {
         }
         self.snapshot.problems.sort();
         self.snapshot.problems.dedup();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Phase, Published, told_now};
-
-    fn published(phase: Phase, at_ms: Option<i64>) -> Option<Published> {
-        Some(Published {
-            phase: Some(phase),
-            waiting_for: None,
-            word: phase.name().to_owned(),
-            at_ms,
-        })
-    }
-
-    #[test]
-    fn a_title_tells_that_leave_was_given_and_nothing_else_against_what_was_told() {
-        let phase = |told: Option<Published>| told.and_then(|told| told.phase);
-        for told in Phase::ALL {
-            for title in Phase::ALL {
-                let now = told_now(published(told, Some(7)), published(title, None));
-                let expected = if told == Phase::Waiting { title } else { told };
-                assert_eq!(now.as_ref().and_then(|now| now.at_ms), Some(7));
-                assert_eq!(phase(now), Some(expected), "{told:?} {title:?}");
-            }
-            assert_eq!(phase(told_now(published(told, None), None)), Some(told));
-            assert_eq!(phase(told_now(None, published(told, None))), Some(told));
-        }
-        assert_eq!(told_now(None, None), None);
     }
 }

@@ -136,10 +136,10 @@ impl Session {
         if self.phase() != Some(Phase::Waiting) {
             return None;
         }
-        match &self.sketch.published {
-            Some(published) => published.waiting_for,
-            None => self.description.waiting_for,
-        }
+        let published = self.sketch.published.as_ref();
+        published
+            .and_then(|told| told.waiting_for)
+            .or(self.description.waiting_for)
     }
 
     /// Its owner has exited, it left behind what a clean exit removes, and

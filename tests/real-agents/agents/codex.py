@@ -59,10 +59,6 @@ class Codex(Agent):
     packages = (install.Package("@openai/codex", "0.171.0"),)
     lingers_seconds = LINGERS_SECONDS
     tells_directory_at_launch = False
-    # Nothing but the screen shows that it goes on, until the tool has run.
-    tells_answers = False
-    # The approval question is nowhere on disk: the call is there, its answer is not.
-    phases_waiting = ("waiting", "working")
     switches = ()
 
     def install(self):

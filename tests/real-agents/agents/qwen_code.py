@@ -25,8 +25,6 @@ class QwenCode(Agent):
     quit_command = "/quit"
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.
-    phases_working = ("working", None)
-    phases_waiting = ("waiting", "working", None)
 
     def install(self):
         self.node = install.node_binary()

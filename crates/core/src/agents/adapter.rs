@@ -89,10 +89,17 @@ pub trait Adapter: Send + Sync {
     }
 
     /// What the title that a process has given to its terminal says of the phase
-    /// of the session that it shows; `None` if it says nothing.
+    /// of the session that it shows; `None` if it says nothing. Its word is the
+    /// same as long as the phase is, whatever moves in the title.
     fn phase_in_title(&self, title: &str) -> Option<Published> {
         let _ = title;
         None
+    }
+
+    /// What is left of a terminal's title without what says the phase: the name of
+    /// the session, and what follows it.
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        title
     }
 
     /// The files of a session tell that a person is asked for leave, and that they

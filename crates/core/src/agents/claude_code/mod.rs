@@ -46,9 +46,10 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Published, Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
+use crate::phase::Phase;
 use crate::problem::Found;
 
 use self::projects::Projects;
@@ -61,6 +62,10 @@ const AGENT: AgentId = AgentId::from_static("claude-code");
 const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 /// The home when nothing moves it.
 const DEFAULT_HOME: &str = ".claude";
+
+/// How the title of its terminal begins in a turn, one or the other. It begins
+/// with `✳` when idle and while a person is asked, which so tells neither.
+const SIGNS_OF_WORK: [char; 2] = ['⠂', '⠐'];
 
 static PROFILE: Profile = Profile {
     id: "claude-code",
@@ -111,6 +116,16 @@ impl Adapter for ClaudeCode {
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         processes::session_named_by(program)
+    }
+
+    fn phase_in_title(&self, title: &str) -> Option<Published> {
+        let rest = title.strip_prefix(SIGNS_OF_WORK)?;
+        rest.starts_with(' ').then(|| Published {
+            phase: Some(Phase::Working),
+            waiting_for: None,
+            word: "spinner".to_owned(),
+            at_ms: None,
+        })
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -172,5 +187,20 @@ impl Adapter for ClaudeCode {
                 is_recursive: true,
             },
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spinner_in_its_terminals_title_is_work_and_a_star_is_nothing() {
+        let phase = |title: &str| ClaudeCode.phase_in_title(title)?.phase;
+        assert_eq!(phase("⠂ Claude Code"), Some(Phase::Working));
+        assert_eq!(phase("⠐ fix the parser"), Some(Phase::Working));
+        for other in ["✳ Claude Code", "⠏ fix it | app", "⠂", ""] {
+            assert_eq!(phase(other), None, "{other}");
+        }
     }
 }

@@ -35,6 +35,7 @@ mod session_index;
 #[cfg_attr(not(feature = "sqlite"), path = "state_db_without.rs")]
 mod state_db;
 mod tail;
+mod terminal_title;
 mod thread;
 mod thread_id;
 mod tree;
@@ -49,17 +50,12 @@ use super::adapter::{
     Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
 use crate::problem::Found;
 
 /// Names that its processes have; those of release binaries are cut.
 const COMMS: &[&str] = &["codex", "codex-x86_64-un", "codex-aarch64-u"];
 
 const ID: &str = "codex";
-
-/// How the title of its terminal begins while it waits for a person:
-/// `[ ! ] Action Required | NAME | DIRECTORY`. Nothing else says so.
-const TITLE_OF_WAITING: &str = "[ ! ] Action Required";
 
 const PROFILE: Profile = Profile {
     id: ID,
@@ -104,12 +100,11 @@ impl Adapter for Codex {
     }
 
     fn phase_in_title(&self, title: &str) -> Option<Published> {
-        title.starts_with(TITLE_OF_WAITING).then(|| Published {
-            phase: Some(Phase::Waiting),
-            waiting_for: None,
-            word: "Action Required".to_owned(),
-            at_ms: None,
-        })
+        terminal_title::split(title).0
+    }
+
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        terminal_title::split(title).1
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -39,9 +39,10 @@ use self::project::Projects;
 use self::reading::Reading;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Published, Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
+use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -51,6 +52,13 @@ const AGENT: AgentId = AgentId::from_static("qwen-code");
 /// The adapter for qwen-code.
 #[derive(Debug, Clone, Copy)]
 pub struct QwenCode;
+
+/// How the title of its terminal begins in a turn, and while a person is asked:
+/// a sign, and a mark that it is no picture. (Claude Code has it without that.)
+const SIGNS: [(&str, &str, Phase); 2] = [
+    ("◐", "\u{FE0E} ", Phase::Working),
+    ("✳", "\u{FE0E} ", Phase::Waiting),
+];
 
 static PROFILE: Profile = Profile {
     id: "qwen-code",
@@ -92,6 +100,22 @@ impl Adapter for QwenCode {
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
+    }
+
+    /// A title without a sign is that of an idle terminal, or of one whose person
+    /// wants no sign there.
+    fn phase_in_title(&self, title: &str) -> Option<Published> {
+        let mut signs = SIGNS.iter();
+        let (sign, _, phase) = signs.find(|(sign, mark, _)| {
+            let rest = title.strip_prefix(sign);
+            rest.is_some_and(|rest| rest.starts_with(mark))
+        })?;
+        Some(Published {
+            phase: Some(*phase),
+            waiting_for: None,
+            word: (*sign).to_owned(),
+            at_ms: None,
+        })
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -187,4 +211,19 @@ fn open(sketch: &Sketch) -> Option<(&Path, Result<TranscriptFile, TranscriptErro
 fn problem_of(path: &Path, error: &TranscriptError) -> Option<Problem> {
     let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
     (!is_gone).then(|| Problem::at(&AGENT, path, error.reason()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_its_terminals_title_tells_the_phase() {
+        let phase = |title: &str| QwenCode.phase_in_title(title)?.phase;
+        assert_eq!(phase("◐\u{FE0E} Qwen - app"), Some(Phase::Working));
+        assert_eq!(phase("✳\u{FE0E} Qwen - app"), Some(Phase::Waiting));
+        for other in ["Qwen - app", "✳ Claude Code", "◐", ""] {
+            assert_eq!(phase(other), None, "{other}");
+        }
+    }
 }
