@@ -1,19 +1,18 @@
 //! What a command runs in: a world to look at, streams to write to.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use whosup_core::agents::Home;
 use whosup_core::agents::{Adapter, AgentProcess};
-use whosup_core::agents::{Depth, Home};
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::recognize::{Users, homes};
-use whosup_core::scan::{Scanned, Scope, scan};
+use whosup_core::reader::{Reach, Reader};
+use whosup_core::recognize::homes;
+use whosup_core::scan::Scanned;
 use whosup_core::session::Session;
-use whosup_core::sidecar::AgentId;
 
-use crate::config::{Config, ConfigError, Prompts};
+use crate::config::{Config, ConfigError};
 
 /// What a command runs in.
 pub(crate) struct App<'io> {
@@ -62,17 +61,6 @@ pub(crate) struct World {
     machine: OnceCell<Machine>,
     config: OnceCell<Config>,
     config_file: Option<PathBuf>,
-}
-
-/// How far one command looks.
-#[derive(Debug, Clone)]
-pub(crate) struct Reach {
-    /// Processes and what they lead to, or all.
-    pub(crate) depth: Depth,
-    /// These agents only; all of them if `None`.
-    pub(crate) agents: Option<BTreeSet<AgentId>>,
-    /// Whose processes.
-    pub(crate) users: Users,
 }
 
 impl World {
@@ -141,22 +129,22 @@ impl World {
         }
     }
 
+    /// Whoever asks this machine, by this configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration can't be understood.
+    pub(crate) fn reader(&self) -> Result<Reader<'_>, ConfigError> {
+        Ok(Reader::new(self.machine(), &self.config()?.reading))
+    }
+
     /// Looks once.
     ///
     /// # Errors
     ///
     /// [`ConfigError`] if the configuration can't be understood.
     pub(crate) fn scan(&self, reach: &Reach) -> Result<Scanned<'_>, ConfigError> {
-        let config = self.config()?;
-        let scope = Scope {
-            depth: reach.depth.clone(),
-            agents: reach.agents.clone(),
-            users: reach.users,
-            extra_homes: config.homes.clone(),
-        };
-        let mut scanned = scan(self.machine(), &scope);
-        scanned.snapshot.problems.extend(config.problem.clone());
-        Ok(scanned)
+        Ok(self.reader()?.scan(reach))
     }
 
     /// Reads what the files of the sessions that pass `wanted` tell, less what
@@ -170,10 +158,7 @@ impl World {
         scanned: &mut Scanned<'_>,
         wanted: impl Fn(&Session) -> bool,
     ) -> Result<(), ConfigError> {
-        scanned.describe(&wanted);
-        if self.config()?.prompts == Prompts::Hide {
-            scanned.snapshot.sessions.iter_mut().for_each(hide_prompt);
-        }
+        self.reader()?.describe(scanned, wanted);
         Ok(())
     }
 
@@ -188,34 +173,12 @@ impl World {
         adapter: &dyn Adapter,
         processes: &[AgentProcess],
     ) -> Result<Vec<Home>, ConfigError> {
-        let extra = &self.config()?.homes;
+        let extra = &self.config()?.reading.homes;
         Ok(homes(
             self.machine(),
             adapter,
             extra,
             &mut processes.to_vec(),
         ))
-    }
-}
-
-/// Takes a title away that is a prompt, also where something else than the
-/// session's own files told it.
-fn hide_prompt(session: &mut Session) {
-    if session.description.is_title_a_prompt {
-        let prompt = session.description.title.take();
-        session
-            .sketch
-            .title
-            .take_if(|title| Some(&*title) == prompt.as_ref());
-    }
-}
-
-impl Default for Reach {
-    fn default() -> Self {
-        Self {
-            depth: Depth::Live,
-            agents: None,
-            users: Users::Own,
-        }
     }
 }

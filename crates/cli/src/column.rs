@@ -8,10 +8,10 @@ use whosup_core::wire::timestamp;
 
 use crate::condition::{Condition, Wording, words_of};
 use crate::config::Config;
-use crate::order::shown_pid;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
 use crate::text;
+use whosup_core::reader::shown_pid;
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";

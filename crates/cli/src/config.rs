@@ -3,94 +3,46 @@
 mod tracking;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anstyle::Style;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
-use whosup_core::agents::AGENTS;
+use whosup_core::config::{ConfigFile, Wrong, parse_toml, unknown_key};
 use whosup_core::machine::Environment;
 use whosup_core::problem::Problem;
-use whosup_core::sidecar::AgentId;
-use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
 
 use crate::colour::parse_style;
-use crate::condition::Condition;
+use crate::condition::{Condition, default_style};
 
 pub(crate) use self::tracking::Tracking;
-
-/// How long a configuration may be, in bytes.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
+pub(crate) use whosup_core::config::{ConfigError, Prompts};
 
 /// What a user has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
-    /// Homes beyond those that environments lead to.
-    pub(crate) homes: Vec<(AgentId, PathBuf)>,
+    /// What it says to whoever reads sessions.
+    pub(crate) reading: whosup_core::config::Config,
     /// Styles by the name of a condition.
     styles: BTreeMap<String, Style>,
-    /// What becomes of prompts in titles.
-    pub(crate) prompts: Prompts,
     /// What becomes of session records.
     pub(crate) tracking: Tracking,
-    /// The usual file could not be looked at, so the defaults stand.
-    pub(crate) problem: Option<Problem>,
-}
-
-/// What becomes of titles that are prompts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Prompts {
-    /// They are shown.
-    #[default]
-    Show,
-    /// The directory is shown in their place.
-    Hide,
-}
-
-/// Why a configuration can't be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub(crate) enum ConfigError {
-    /// It can't be read.
-    #[error("cannot use the configuration `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: ReadFileError,
-    },
-    /// It can't be understood.
-    #[error("cannot use the configuration `{}`, line {line}: {reason}", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        line: usize,
-        /// Why.
-        reason: String,
-    },
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ConfigFile {
-    #[serde(default)]
-    homes: BTreeMap<Spanned<String>, Vec<Spanned<PathBuf>>>,
+struct Keys {
+    #[serde(default, rename = "homes")]
+    _homes: IgnoredAny,
     #[serde(default)]
     colour: BTreeMap<Spanned<String>, Spanned<String>>,
-    #[serde(default)]
-    prompts: Prompts,
+    #[serde(default, rename = "prompts")]
+    _prompts: IgnoredAny,
     keep_ended: Option<Spanned<String>>,
     end_unknown_after: Option<Spanned<String>>,
     #[serde(default)]
     on_end: Vec<Spanned<Vec<String>>>,
-}
-
-/// What is wrong, and at which byte.
-struct Wrong {
-    at: usize,
-    reason: String,
 }
 
 impl Config {
@@ -101,29 +53,7 @@ impl Config {
     ///
     /// [`ConfigError`] if it is there and can't be read or understood.
     pub(crate) fn read_default(environment: &Environment) -> Result<Self, ConfigError> {
-        let directory = environment.xdg_directory("XDG_CONFIG_HOME", ".config");
-        let Some(path) = directory.map(|directory| directory.join("whosup/config.toml")) else {
-            return Ok(Self::default());
-        };
-        match Self::read(&path, environment) {
-            Err(ConfigError::Read {
-                source: ReadFileError::NotFound { .. },
-                ..
-            }) => Ok(Self::default()),
-            // Somebody else's home: whatever else can be seen is still shown.
-            Err(ConfigError::Read {
-                source: ReadFileError::PermissionDenied { .. },
-                ..
-            }) => Ok(Self {
-                problem: Some(Problem {
-                    agent: None,
-                    path: Some(path),
-                    message: "permission denied; the configuration is not used".to_owned(),
-                }),
-                ..Self::default()
-            }),
-            result => result,
-        }
+        ConfigFile::read_default(environment)?.understood(parse, environment)
     }
 
     /// Reads a configuration file.
@@ -132,17 +62,7 @@ impl Config {
     ///
     /// [`ConfigError`] if it can't be read or understood.
     pub(crate) fn read(path: &Path, environment: &Environment) -> Result<Self, ConfigError> {
-        let file = read_regular(path, CONFIG_BYTES_MAX, Links::Follow).map_err(|source| {
-            ConfigError::Read {
-                path: path.to_owned(),
-                source,
-            }
-        })?;
-        parse(&file.bytes, environment).map_err(|wrong| ConfigError::Parse {
-            path: path.to_owned(),
-            line: line_of(&file.bytes, wrong.at),
-            reason: wrong.reason,
-        })
+        ConfigFile::read(path)?.understood(parse, environment)
     }
 
     /// How a condition is shown.
@@ -150,60 +70,32 @@ impl Config {
         self.styles
             .get(condition.name())
             .copied()
-            .unwrap_or_else(|| condition.default_style())
+            .unwrap_or_else(|| default_style(condition))
+    }
+}
+
+impl From<Problem> for Config {
+    fn from(problem: Problem) -> Self {
+        Self {
+            reading: problem.into(),
+            ..Self::default()
+        }
     }
 }
 
 fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
-    let text = std::str::from_utf8(bytes).map_err(|error| Wrong {
-        at: error.valid_up_to(),
-        reason: "it is not UTF-8".to_owned(),
-    })?;
-    let file: ConfigFile = toml::from_str(text).map_err(|error| Wrong {
-        at: error.span().map_or(0, |span| span.start),
-        reason: error.message().trim().replace('\n', "; "),
-    })?;
+    // Knows every key, and says which ones there are.
+    let file: Keys = parse_toml(bytes)?;
     Ok(Config {
-        homes: homes(file.homes, environment)?,
+        reading: whosup_core::config::Config::parse(bytes, environment)?,
         styles: styles(file.colour)?,
-        prompts: file.prompts,
         tracking: Tracking::of(
             file.keep_ended.as_ref(),
             file.end_unknown_after.as_ref(),
             file.on_end,
             environment,
         )?,
-        problem: None,
     })
-}
-
-fn homes(
-    named: BTreeMap<Spanned<String>, Vec<Spanned<PathBuf>>>,
-    environment: &Environment,
-) -> Result<Vec<(AgentId, PathBuf)>, Wrong> {
-    let mut homes = Vec::new();
-    for (agent, paths) in named {
-        let adapter = AGENTS
-            .iter()
-            .find(|adapter| adapter.profile().id == agent.get_ref().as_str());
-        let Some(adapter) = adapter else {
-            let known: Vec<&str> = AGENTS.iter().map(|adapter| adapter.profile().id).collect();
-            return Err(unknown_key(&agent, "an agent", &known));
-        };
-        for path in paths {
-            let resolved = environment.resolve(path.get_ref());
-            let is_anchored = path.get_ref().is_absolute() || path.get_ref().starts_with("~");
-            let root = resolved.filter(|_| is_anchored).ok_or_else(|| Wrong {
-                at: path.span().start,
-                reason: format!(
-                    "a home must be an absolute path or begin with `~/`: `{}`",
-                    path.get_ref().display()
-                ),
-            })?;
-            homes.push((whosup_core::agents::id_of(*adapter), root));
-        }
-    }
-    Ok(homes)
 }
 
 fn styles(
@@ -224,23 +116,6 @@ fn styles(
     Ok(styles)
 }
 
-fn unknown_key(key: &Spanned<String>, what: &str, known: &[&str]) -> Wrong {
-    let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    Wrong {
-        at: key.span().start,
-        reason: format!(
-            "`{}` does not name {what}, expected one of {}",
-            key.get_ref(),
-            known.join(", ")
-        ),
-    }
-}
-
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    let before = bytes.get(..at).unwrap_or(bytes);
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -248,7 +123,9 @@ mod tests {
 
     use whosup_core::machine::Environment;
 
-    use super::{Config, Prompts, Tracking, line_of, parse};
+    use whosup_core::config::line_of;
+
+    use super::{Config, Prompts, Tracking, parse};
 
     fn environment() -> Environment {
         let home = PathBuf::from("/home/dev");
@@ -277,14 +154,15 @@ mod tests {
     #[test]
     fn every_key_is_optional() {
         let config = read("");
-        assert!(config.homes.is_empty());
-        assert_eq!(config.prompts, Prompts::Show);
+        assert!(config.reading.homes.is_empty());
+        assert_eq!(config.reading.prompts, Prompts::Show);
     }
 
     #[test]
     fn homes_may_begin_with_a_tilde() {
         let config = read("[homes]\nclaude-code = [\"~/work/.claude\", \"/srv/claude/\"]\n");
         let homes: Vec<(String, PathBuf)> = config
+            .reading
             .homes
             .into_iter()
             .map(|(agent, root)| (agent.to_string(), root))

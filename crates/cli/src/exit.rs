@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use whosup_track::TrackError;
 
 use crate::config::ConfigError;
-use crate::filter::FilterError;
-use crate::id::IdError;
 use crate::text::visible;
+use whosup_core::reader::FilterError;
+use whosup_core::reader::IdError;
 
 /// What the exit status of a command says; the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,21 +101,22 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         IdError::NotFound { .. } => Some("`whosup list --all` shows every session on disk"),
         IdError::NotSeen { .. } => Some("`whosup list --all --problems` shows what could not be read"),
         IdError::Ambiguous { .. } => Some("give more of the id, or say which agent: `codex:01a2`; `--home DIR` tells apart sessions of one id"),
-        IdError::Agent { .. } | IdError::Unsupported { .. } => Some("`whosup agents` shows every agent that is supported"),
-        IdError::Malformed { .. } => None,
+        IdError::Agent(_) => Some("`whosup agents` shows every agent that is supported"),
+        _ => None,
     });
     let of_config = error
         .downcast_ref::<ConfigError>()
         .and_then(|error| match error {
-            ConfigError::Read { .. } => None,
             ConfigError::Parse { .. } => {
                 Some("every key is optional; docs/config.md describes them all")
             }
+            _ => None,
         });
-    let of_filter = error.downcast_ref::<FilterError>().map(|error| match error {
-        FilterError::Directory { .. } => {
-            "`--cwd` wants a directory that is there; `whosup list --all` shows those of every session"
-        }
+    let of_filter = error.downcast_ref::<FilterError>().and_then(|error| match error {
+        FilterError::Directory { .. } => Some(
+            "`--cwd` wants a directory that is there; `whosup list --all` shows those of every session",
+        ),
+        _ => None,
     });
     let of_track = error
         .downcast_ref::<TrackError>()

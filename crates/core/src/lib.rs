@@ -21,6 +21,8 @@ pub mod agents;
 pub mod claim;
 pub mod command;
 pub mod common_place;
+#[cfg(feature = "reader")]
+pub mod config;
 pub mod dismissal;
 pub mod explain;
 pub mod hook_event;
@@ -32,6 +34,8 @@ pub mod pairing;
 pub mod panes;
 pub mod phase;
 pub mod problem;
+#[cfg(feature = "reader")]
+pub mod reader;
 pub mod recognize;
 pub mod record;
 pub mod scan;

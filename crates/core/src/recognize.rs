@@ -15,9 +15,10 @@ use crate::problem::Problem;
 const AGENT_PROCESSES_MAX: usize = 10_000;
 
 /// Whose processes are of interest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Users {
     /// Those of whoever asks.
+    #[default]
     Own,
     /// Everybody's, as far as they can be seen.
     All,

@@ -29,6 +29,16 @@ pub struct WireSnapshot {
     pub problems: Vec<WireProblem>,
 }
 
+/// One session, and what the answer about it rests on.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireExplained {
+    /// The session, alone.
+    #[serde(flatten)]
+    pub snapshot: WireSnapshot,
+    /// The evidence, in sentences.
+    pub explanation: Vec<String>,
+}
+
 /// A PID scope.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireHost {

@@ -75,6 +75,7 @@ fn only_the_judge_and_the_merge_make_verdicts() {
             "core/src/merge",
             // They read verdicts: they say them, or ask which one it is.
             "core/src/explain.rs",
+            "core/src/reader/filter.rs",
             "core/src/session.rs",
             "track/src/sweep/conditions.rs",
             "cli/src/",

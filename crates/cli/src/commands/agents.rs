@@ -9,10 +9,11 @@ use whosup_core::scan::Scanned;
 use whosup_core::verdict::Liveness;
 use whosup_core::wire;
 
-use crate::app::{App, Reach, World};
+use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{AgentDocument, AgentsDocument, HomeDocument, ProcessDocument, write_document};
 use crate::text;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,12 +2,13 @@
 
 use clap::Args;
 use whosup_core::explain::sentence;
+use whosup_core::reader::IdError;
 use whosup_core::session::Session;
 use whosup_core::verdict::Liveness;
 
 use crate::app::App;
 use crate::exit::ExitStatus;
-use crate::id::{IdArgs, IdError, find};
+use crate::id::{IdArgs, find};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,12 +35,11 @@ pub(crate) struct CheckArgs {
 ///
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let found = match find(&app.world, &arguments.id) {
-        Ok(found) => found,
+    let session = match find(&app.world, &arguments.id) {
+        Ok(session) => session,
         Err(error) if arguments.quiet => return quiet_status(error),
         Err(error) => return Err(error),
     };
-    let session = found.session();
     if !arguments.quiet {
         let answer = session.liveness().name();
         let reason = session.verdict.reason();
@@ -49,7 +49,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<Ex
             sentence(session.verdict)
         )?;
     }
-    Ok(status_of(session))
+    Ok(status_of(&session))
 }
 
 /// The exit status that answers for a session.

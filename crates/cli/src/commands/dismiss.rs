@@ -35,8 +35,7 @@ pub(crate) struct DismissArgs {
 ///
 /// If the session is not found or is live, or that can't be written down.
 pub(crate) fn run(app: &mut App<'_>, arguments: &DismissArgs) -> anyhow::Result<ExitStatus> {
-    let found = find(&app.world, &arguments.id)?;
-    let session = found.session();
+    let session = &find(&app.world, &arguments.id)?;
     let id = text::visible(session.key.session.as_str());
     let name = format!("{} session {id}", session.key.agent);
     let environment = app.world.machine().environment();

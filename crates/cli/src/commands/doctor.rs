@@ -15,9 +15,10 @@ use whosup_track::{HookSite, Store, SweepOptions, make, plan_install};
 
 use self::finding::{Finding, Remedy};
 use super::sweep::{options, sweep_here};
-use crate::app::{App, Reach};
+use crate::app::App;
 use crate::exit::ExitStatus;
 use crate::text;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

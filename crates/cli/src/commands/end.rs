@@ -30,8 +30,7 @@ pub(crate) struct EndArgs {
 ///
 /// If the session is not found, is live, or has no record.
 pub(crate) fn run(app: &mut App<'_>, arguments: &EndArgs) -> anyhow::Result<ExitStatus> {
-    let found = find(&app.world, &arguments.id)?;
-    let session = found.session();
+    let session = &find(&app.world, &arguments.id)?;
     let name = format!("{} session {}", session.key.agent, session.key.session);
     if session.liveness() == Liveness::Live {
         anyhow::bail!(

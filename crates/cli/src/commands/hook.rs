@@ -97,7 +97,7 @@ fn record(
     })?;
     // A configuration that can't be understood may say that prompts are private.
     let (prompts, problem) = match app.world.config_in(environment) {
-        Ok(config) if config.prompts == config::Prompts::Show => (Prompts::Keep, None),
+        Ok(config) if config.reading.prompts == config::Prompts::Show => (Prompts::Keep, None),
         Ok(_) => (Prompts::Drop, None),
         Err(error) => (Prompts::Drop, Some(error)),
     };

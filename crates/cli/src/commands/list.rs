@@ -1,23 +1,21 @@
 //! `whosup list`
 
-mod selection;
 mod view;
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use whosup_core::phase::Phase;
+use whosup_core::reader::{ListQuery, Order, SubAgents, Wish};
 use whosup_core::recognize::Users;
 use whosup_core::sidecar::AgentId;
 use whosup_core::verdict::Liveness;
 
-use crate::app::{App, Reach};
+use crate::app::App;
 use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
 use crate::exit::ExitStatus;
-use crate::filter::{Filter, Wish};
-use crate::order::Order;
+use crate::short_id::ShortIds;
 use crate::since::Since;
 
 const EXAMPLES: &str = "\
@@ -111,9 +109,11 @@ pub(crate) struct ListArgs {
 ///
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
-    let filter = arguments.filter(app.world.machine().now_ms())?;
-    let reach = arguments.reach(&filter);
-    let chosen = selection::choose(&app.world, arguments, &filter, &reach)?;
+    let query = arguments.query(app.world.machine().now_ms());
+    let reader = app.world.reader()?;
+    let scanned = reader.scan(&query.reach());
+    let ids = ShortIds::of(&scanned.snapshot.sessions);
+    let chosen = reader.choose(scanned, &query)?;
     if arguments.problems {
         view::write_problems(app.out, &chosen.snapshot.problems)?;
     } else if arguments.json {
@@ -121,32 +121,38 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
     } else if arguments.ndjson {
         view::write_ndjson(app.out, app.world.machine(), &chosen.snapshot)?;
     } else {
-        view::write_list(app, arguments, &reach, &chosen)?;
+        let shown = view::Shown {
+            reach: query.reach(),
+            ids,
+            chosen,
+        };
+        view::write_list(app, arguments, &shown)?;
     }
     Ok(ExitStatus::Done)
 }
 
 impl ListArgs {
-    fn filter(&self, now_ms: i64) -> anyhow::Result<Filter> {
-        let wish = Wish {
-            is_all: self.all,
-            work_dir: self.cwd.clone(),
-            liveness: self.liveness.iter().copied().collect(),
-            phases: self.phase.iter().copied().collect(),
-            since_ms: self.since.map(|since| since.at_ms(now_ms)),
-        };
-        Ok(Filter::new(wish, now_ms)?)
-    }
-
-    fn reach(&self, filter: &Filter) -> Reach {
-        let agents: BTreeSet<AgentId> = self.agent.iter().cloned().collect();
-        Reach {
-            depth: filter.depth(),
-            agents: (!agents.is_empty()).then_some(agents),
+    fn query(&self, now_ms: i64) -> ListQuery {
+        ListQuery {
+            wish: Wish {
+                is_all: self.all,
+                work_dir: self.cwd.clone(),
+                liveness: self.liveness.iter().copied().collect(),
+                phases: self.phase.iter().copied().collect(),
+                since_ms: self.since.map(|since| since.at_ms(now_ms)),
+            },
+            agents: self.agent.iter().cloned().collect(),
             users: if self.all_users {
                 Users::All
             } else {
                 Users::Own
+            },
+            order: self.sort,
+            limit: self.limit.and_then(|limit| usize::try_from(limit).ok()),
+            sub_agents: if self.has_sub_agents() || self.is_json() {
+                SubAgents::Shown
+            } else {
+                SubAgents::Hidden
             },
         }
     }
@@ -167,11 +173,6 @@ impl ListArgs {
     /// no place in a table of them.
     fn is_about_conversations(&self) -> bool {
         !self.liveness.is_empty() || !self.phase.is_empty() || self.since.is_some()
-    }
-
-    fn limit_or_all(&self) -> usize {
-        let limit = self.limit.map(usize::try_from);
-        limit.and_then(Result::ok).unwrap_or(usize::MAX)
     }
 
     fn columns(&self) -> Vec<Column> {

@@ -11,13 +11,14 @@ use whosup_core::session::{Session, Snapshot};
 use whosup_core::verdict::Liveness;
 use whosup_core::wire;
 
-use crate::app::{App, Reach, World};
+use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::write_document;
 use crate::shell::{line, readable};
 use crate::short_id::ShortIds;
 use crate::since::Since;
 use crate::text;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -37,8 +37,7 @@ pub(crate) struct PidArgs {
 ///
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<ExitStatus> {
-    let found = find(&app.world, &arguments.id)?;
-    let session = found.session();
+    let session = &find(&app.world, &arguments.id)?;
     let name = format!("{} session {}", session.key.agent, session.key.session);
     if session.liveness() != Liveness::Live {
         let answer = session.liveness().name();

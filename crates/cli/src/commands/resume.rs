@@ -50,7 +50,7 @@ pub(crate) struct ResumeArgs {
 /// If the session is not found or has no such command, or that can't be run.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<ExitStatus> {
     let shown = look(&app.world, &arguments.id)?;
-    let session = shown.session();
+    let session = &shown.session;
     let name = name_of(session);
     if let Some((because, status)) = in_use(session).filter(|_| !arguments.force) {
         say(app.err, &format!("error: cannot resume {name}: {because}"));

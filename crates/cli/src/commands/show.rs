@@ -5,13 +5,13 @@ mod view;
 use clap::Args;
 use whosup_core::agents::{self, Message};
 use whosup_core::problem::Problem;
-use whosup_core::session::{Session, Snapshot};
+use whosup_core::reader::Single;
+use whosup_core::session::Session;
 use whosup_core::wire;
 
 use crate::app::{App, World};
 use crate::exit::ExitStatus;
-use crate::filter::sub_agents_of;
-use crate::id::{Found, IdArgs, find};
+use crate::id::IdArgs;
 use crate::json::{Answer, MessageDocument, ShowMore, write_document};
 
 /// How many messages `--tail` shows at most.
@@ -50,7 +50,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
     let mut shown = look(&app.world, &arguments.id)?;
     let messages = match arguments.tail {
         Some(messages_max) => {
-            let its = shown.session();
+            let its = &shown.session;
             let (messages, problems) = read_messages(&app.world, its, messages_max.into());
             shown.snapshot.problems.extend(problems);
             Some(messages)
@@ -68,51 +68,15 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
         write_document(app.out, &document)?;
     } else {
         view::write_session(app, &shown)?;
-        view::write_messages(app, shown.session(), messages.as_deref())?;
+        view::write_messages(app, &shown.session, messages.as_deref())?;
         view::say_problems(app.err, &shown.snapshot.problems);
     }
     Ok(ExitStatus::Done)
 }
 
-/// One session, alone in a snapshot, with what its own files tell.
-pub(super) struct Shown {
-    /// The snapshot: this session, and no process without one.
-    pub(super) snapshot: Snapshot,
-    /// How many sub-agents it has.
-    pub(super) sub_agents: usize,
-    session: Session,
-}
-
-impl Shown {
-    /// The session.
-    pub(super) fn session(&self) -> &Session {
-        &self.session
-    }
-}
-
 /// Finds a session and reads its files.
-pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Shown> {
-    let found = find(world, id)?;
-    let key = found.session().key.clone();
-    let Found { mut scanned, .. } = found;
-    world.describe(&mut scanned, |session| session.key == key)?;
-    let sub_agents = sub_agents_of(&scanned.snapshot.sessions, &[key.clone()].into());
-    let mut snapshot = scanned.snapshot;
-    snapshot.sessions.retain(|session| session.key == key);
-    snapshot.unattributed.clear();
-    snapshot.problems.retain(|problem| {
-        problem
-            .agent
-            .as_ref()
-            .is_none_or(|agent| *agent == key.agent)
-    });
-    let session = snapshot.sessions.first().cloned();
-    Ok(Shown {
-        // The key was taken from this very list.
-        session: session.ok_or_else(|| anyhow::anyhow!("cannot find `{}` again", key.session))?,
-        sub_agents: sub_agents.len(),
-        snapshot,
-    })
+pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
+    Ok(world.reader()?.single(&id.query())?)
 }
 
 fn read_messages(

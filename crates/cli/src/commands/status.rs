@@ -7,13 +7,14 @@ use clap::{Args, ValueEnum};
 use whosup_core::session::Session;
 
 use super::sweep::{options, sweep_here};
-use crate::app::{App, Reach, say};
+use crate::app::{App, say};
 use crate::condition::{Condition, Wording, is_stale, words_of};
 use crate::exit::ExitStatus;
-use crate::filter::{Filter, Wish};
 use crate::json::write_document;
 use crate::short_id::ShortIds;
 use crate::text;
+use whosup_core::reader::Reach;
+use whosup_core::reader::{Filter, Wish};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,11 +59,12 @@ enum Form {
 /// If the configuration can't be understood, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatus> {
     let ended = sweep_first(app)?;
-    let filter = Filter::new(Wish::default(), app.world.machine().now_ms())?;
+    let wish = Wish::default();
     let reach = Reach {
-        depth: filter.depth(),
+        depth: wish.depth(),
         ..Reach::default()
     };
+    let filter = Filter::new(wish, app.world.machine().now_ms())?;
     let mut scanned = app.world.scan(&reach)?;
     let ids = ShortIds::of(&scanned.snapshot.sessions);
     let is_shown = |session: &Session| session.sketch.parent.is_none() && filter.is_shown(session);

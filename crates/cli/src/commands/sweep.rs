@@ -59,7 +59,7 @@ pub(crate) fn options(app: &App<'_>) -> anyhow::Result<SweepOptions> {
     Ok(SweepOptions {
         keep_ended: config.tracking.keep_ended,
         end_unknown_after: config.tracking.end_unknown_after,
-        extra_homes: config.homes.clone(),
+        extra_homes: config.reading.homes.clone(),
         ..SweepOptions::default()
     })
 }

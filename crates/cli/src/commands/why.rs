@@ -67,7 +67,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WhyArgs) -> anyhow::Result<Exit
         home: arguments.home.clone(),
     };
     let shown = show::look(&app.world, &id)?;
-    let explanation = explain(shown.session());
+    let explanation = explain(&shown.session);
     if arguments.json {
         let document = Answer {
             snapshot: &wire::snapshot(app.world.machine(), &shown.snapshot),

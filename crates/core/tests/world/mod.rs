@@ -25,7 +25,7 @@ use whosup_process::{
     Absent, BootId, Field, HidePid, HostName, PidNamespace, PidScope, ProcessTable, Recorded, View,
 };
 
-pub use answers::{Difference, differences, snapshot};
+pub use answers::{Difference, differences, snapshot, with_mark};
 pub use files::Tree;
 
 /// What stands for the temporary home in fixtures and expected answers.

@@ -6,19 +6,29 @@ use std::path::Path;
 use whosup_core::agents::{AGENTS, Depth};
 use whosup_core::machine::Machine;
 use whosup_core::problem::Problem;
+use whosup_core::reader::{Chosen, Order, Reach};
 use whosup_core::session::{Session, Snapshot};
 use whosup_core::wire;
 
 use super::ListArgs;
-use super::selection::Chosen;
-use crate::app::{App, Reach, World, say};
+use crate::app::{App, World, say};
 use crate::column::{Cells, Column};
 use crate::commands::agents::place;
 use crate::condition::{Condition, Wording, is_inferred};
 use crate::json::{Line, write_document, write_line};
-use crate::order::Order;
+use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, natural_width, write_table};
 use crate::text;
+
+/// What a table shows.
+pub(super) struct Shown {
+    /// How far was looked.
+    pub(super) reach: Reach,
+    /// The short ids of everything that was found.
+    pub(super) ids: ShortIds,
+    /// What was chosen.
+    pub(super) chosen: Chosen,
+}
 
 /// Prints what could not be read, one a line.
 pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
@@ -64,18 +74,18 @@ pub(super) fn write_ndjson(
 pub(super) fn write_list(
     app: &mut App<'_>,
     arguments: &ListArgs,
-    reach: &Reach,
-    chosen: &Chosen,
+    shown: &Shown,
 ) -> anyhow::Result<()> {
+    let chosen = &shown.chosen;
     let columns = arguments.columns();
     let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
-    let mut rows = rows(&app.world, arguments, &columns, chosen, Wording::Full)?;
+    let mut rows = rows(&app.world, arguments, &columns, shown, Wording::Full)?;
     let room = app.face.width.unwrap_or(usize::MAX);
     if natural_width(&shapes, &rows) > room {
-        rows = self::rows(&app.world, arguments, &columns, chosen, Wording::Short)?;
+        rows = self::rows(&app.world, arguments, &columns, shown, Wording::Short)?;
     }
     if rows.is_empty() {
-        say_nothing_is_there(app, arguments, reach)?;
+        say_nothing_is_there(app, arguments, &shown.reach)?;
     } else {
         write_table(
             app.out,
@@ -110,13 +120,14 @@ fn rows(
     world: &World,
     arguments: &ListArgs,
     columns: &[Column],
-    chosen: &Chosen,
+    shown: &Shown,
     wording: Wording,
 ) -> anyhow::Result<Vec<Vec<Cell>>> {
+    let chosen = &shown.chosen;
     let snapshot = &chosen.snapshot;
     let cells = Cells {
         config: world.config()?,
-        ids: &chosen.ids,
+        ids: &shown.ids,
         home: world.home(),
         now_ms: snapshot.taken_at_ms,
         has_directory: columns.contains(&Column::Directory),

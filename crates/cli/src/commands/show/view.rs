@@ -13,7 +13,6 @@ use whosup_core::session::{JudgedEvidence, Session};
 use whosup_core::verdict::Liveness;
 use whosup_core::wire::{self, WireCommand, timestamp};
 
-use super::Shown;
 use crate::app::{App, World, say};
 use crate::colour::paint;
 use crate::column::place;
@@ -21,6 +20,7 @@ use crate::condition::{Condition, Wording, words_of};
 use crate::json::role_name;
 use crate::shell::{line, readable};
 use crate::text;
+use whosup_core::reader::Single;
 
 /// How wide the names of facts are.
 const NAME_WIDTH: usize = 12;
@@ -40,8 +40,8 @@ impl Facts {
 }
 
 /// Writes all that is known of a session.
-pub(super) fn write_session(app: &mut App<'_>, shown: &Shown) -> anyhow::Result<()> {
-    let session = shown.session();
+pub(super) fn write_session(app: &mut App<'_>, shown: &Single) -> anyhow::Result<()> {
+    let session = &shown.session;
     let style = app.world.config()?.style(Condition::of(session));
     let words = paint(
         &words_of(session, Wording::Full),
@@ -67,8 +67,8 @@ pub(super) fn write_session(app: &mut App<'_>, shown: &Shown) -> anyhow::Result<
     Ok(())
 }
 
-fn facts(world: &World, shown: &Shown) -> Facts {
-    let session = shown.session();
+fn facts(world: &World, shown: &Single) -> Facts {
+    let session = &shown.session;
     let home = world.home();
     let now_ms = shown.snapshot.taken_at_ms;
     let told = &session.description;

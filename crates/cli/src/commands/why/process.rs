@@ -10,10 +10,11 @@ use whosup_core::verdict::Liveness;
 use whosup_core::wire;
 
 use super::write_sentences;
-use crate::app::{App, Reach, World};
+use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{Answer, WhyMore, write_document};
 use crate::text;
+use whosup_core::reader::Reach;
 
 /// How many sessions of one process are explained in full; of the others the
 /// ids are told.

@@ -1,69 +1,119 @@
 //! Chooses the sessions that a list shows, and reads no more than that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use whosup_core::claim::SessionKey;
-use whosup_core::scan::Scanned;
-use whosup_core::session::{Session, Snapshot};
+use whosup_sidecar::AgentId;
 
-use super::ListArgs;
-use crate::app::{Reach, World};
-use crate::filter::{Filter, parent_key, sub_agents_of};
-use crate::short_id::ShortIds;
+use super::filter::{Filter, Wish, parent_key, sub_agents_of};
+use super::find::{AgentError, parse_agent};
+use super::order::Order;
+use super::{Reach, Reader};
+use crate::claim::SessionKey;
+use crate::machine::Environment;
+use crate::recognize::Users;
+use crate::scan::Scanned;
+use crate::session::{Session, Snapshot};
 
-/// What a list shows.
-pub(super) struct Chosen {
-    /// The sessions that are shown, in order, and the processes.
-    pub(super) snapshot: Snapshot,
-    /// The short ids of everything that was found.
-    pub(super) ids: ShortIds,
-    /// How far below another session of the list each sub-agent is.
-    pub(super) depths: HashMap<SessionKey, usize>,
+/// What a list is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Which sessions.
+    pub wish: Wish,
+    /// Of these agents only; of all if it is empty.
+    pub agents: BTreeSet<AgentId>,
+    /// Whose processes.
+    pub users: Users,
+    /// In which order.
+    pub order: Order,
+    /// No more than so many, sub-agents not counted.
+    pub limit: Option<usize>,
+    /// Whether sub-agents of what is shown are shown.
+    pub sub_agents: SubAgents,
 }
 
-/// Looks, and chooses.
+/// Whether sub-agents of what is shown are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SubAgents {
+    /// They are.
+    #[default]
+    Shown,
+    /// They are not.
+    Hidden,
+}
+
+impl ListQuery {
+    /// The same, of agents that have these names; of all if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`AgentError`] if one of them is no agent.
+    pub fn of_agents(
+        mut self,
+        names: &[String],
+        environment: &Environment,
+    ) -> Result<Self, AgentError> {
+        let agents = names.iter().map(|name| parse_agent(name, environment));
+        self.agents = agents.collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// How far it looks.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        Reach {
+            depth: self.wish.depth(),
+            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
+            users: self.users,
+        }
+    }
+}
+
+/// What a list shows.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The sessions that are shown, in order, and the processes.
+    pub snapshot: Snapshot,
+    /// How far below another session of the list each sub-agent is.
+    pub depths: HashMap<SessionKey, usize>,
+}
+
+/// Chooses among what a look found.
 ///
 /// Files of sessions are read last, and only those of sessions that are shown,
 /// unless the filter or the order can't decide without them.
 pub(super) fn choose(
-    world: &World,
-    arguments: &ListArgs,
+    reader: Reader<'_>,
+    mut scanned: Scanned<'_>,
+    query: &ListQuery,
     filter: &Filter,
-    reach: &Reach,
-) -> anyhow::Result<Chosen> {
-    let mut scanned = world.scan(reach)?;
-    let ids = ShortIds::of(&scanned.snapshot.sessions);
+) -> Chosen {
     let mut described: HashSet<SessionKey> = HashSet::new();
-    let order = arguments.sort;
-    let is_limited = arguments.limit.is_some();
-    describe(world, &mut scanned, &mut described, |session| {
+    let order = query.order;
+    let is_limited = query.limit.is_some();
+    describe(reader, &mut scanned, &mut described, |session| {
         filter.needs_files(session) || (is_limited && order.needs_files(session))
-    })?;
-    let shown = shown_keys(&mut scanned, arguments, filter);
+    });
+    let shown = shown_keys(&mut scanned, query, filter);
     scanned
         .snapshot
         .sessions
         .retain(|session| shown.contains(&session.key));
-    describe(world, &mut scanned, &mut described, |_| true)?;
+    describe(reader, &mut scanned, &mut described, |_| true);
     let mut snapshot = scanned.snapshot;
     order.sort(&mut snapshot.sessions);
     let depths = put_below_parents(&mut snapshot.sessions);
     snapshot
         .unattributed
         .retain(|one| filter.is_process_shown(one));
-    Ok(Chosen {
-        snapshot,
-        ids,
-        depths,
-    })
+    Chosen { snapshot, depths }
 }
 
 fn describe(
-    world: &World,
+    reader: Reader<'_>,
     scanned: &mut Scanned<'_>,
     described: &mut HashSet<SessionKey>,
     wanted: impl Fn(&Session) -> bool,
-) -> anyhow::Result<()> {
+) {
     let keys: HashSet<SessionKey> = scanned
         .snapshot
         .sessions
@@ -72,29 +122,27 @@ fn describe(
         .map(|session| session.key.clone())
         .collect();
     if !keys.is_empty() {
-        world.describe(scanned, |session| keys.contains(&session.key))?;
+        reader.describe(scanned, |session| keys.contains(&session.key));
         described.extend(keys);
     }
-    Ok(())
 }
 
 /// The keys of what is shown: the first sessions that pass the filter, and the
 /// sub-agents that belong with them.
 fn shown_keys(
     scanned: &mut Scanned<'_>,
-    arguments: &ListArgs,
+    query: &ListQuery,
     filter: &Filter,
 ) -> HashSet<SessionKey> {
     let sessions = &mut scanned.snapshot.sessions;
-    arguments.sort.sort(sessions);
-    let may_show_below = arguments.has_sub_agents() || arguments.is_json();
+    query.order.sort(sessions);
     let top: HashSet<SessionKey> = sessions
         .iter()
         .filter(|session| session.sketch.parent.is_none() && filter.is_shown(session))
-        .take(arguments.limit_or_all())
+        .take(query.limit.unwrap_or(usize::MAX))
         .map(|session| session.key.clone())
         .collect();
-    if !may_show_below {
+    if query.sub_agents == SubAgents::Hidden {
         return top;
     }
     let below = sub_agents_of(sessions, &top);
@@ -102,7 +150,7 @@ fn shown_keys(
     // is shown for its own sake.
     let alone = sessions
         .iter()
-        .filter(|session| session.sketch.parent.is_some() && arguments.limit.is_none())
+        .filter(|session| session.sketch.parent.is_some() && query.limit.is_none())
         .filter(|session| filter.is_shown(session))
         .map(|session| session.key.clone());
     top.iter().cloned().chain(below).chain(alone).collect()

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::Depth;
-use whosup_core::claim::{EvidenceKind, SessionKey};
-use whosup_core::phase::Phase;
-use whosup_core::session::{Session, Unattributed};
-use whosup_core::verdict::{Liveness, UnknownBecause, Verdict};
+use crate::agents::Depth;
+use crate::claim::{EvidenceKind, SessionKey};
+use crate::phase::Phase;
+use crate::session::{Session, Unattributed};
+use crate::verdict::{Liveness, UnknownBecause, Verdict};
 
 /// How long an orphan stays in the default view, in milliseconds.
 const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -20,7 +20,7 @@ const SUB_AGENT_DEPTH_MAX: usize = 16;
 /// Why a filter can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub(crate) enum FilterError {
+pub enum FilterError {
     /// The directory of `--cwd` can't be looked up.
     #[error("cannot look for sessions in `{}`: {reason}", path.display())]
     Directory {
@@ -32,23 +32,38 @@ pub(crate) enum FilterError {
 }
 
 /// What a list is asked for.
-#[derive(Debug, Default)]
-pub(crate) struct Wish {
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
     /// Every session on disk.
-    pub(crate) is_all: bool,
+    pub is_all: bool,
     /// Sessions in this directory or below it.
-    pub(crate) work_dir: Option<PathBuf>,
+    pub work_dir: Option<PathBuf>,
     /// With one of these answers; any if empty.
-    pub(crate) liveness: BTreeSet<Liveness>,
+    pub liveness: BTreeSet<Liveness>,
     /// In one of these phases; any if empty.
-    pub(crate) phases: BTreeSet<Phase>,
+    pub phases: BTreeSet<Phase>,
     /// With something that happened since, in milliseconds since 1970.
-    pub(crate) since_ms: Option<i64>,
+    pub since_ms: Option<i64>,
+}
+
+impl Wish {
+    /// How far the scan must look: sessions that have exited or ended are not
+    /// among what processes lead to.
+    #[must_use]
+    pub fn depth(&self) -> Depth {
+        let wants_exited =
+            self.liveness.contains(&Liveness::Exited) || self.phases.contains(&Phase::Ended);
+        if self.is_all || wants_exited {
+            Depth::All
+        } else {
+            Depth::Live
+        }
+    }
 }
 
 /// Which sessions a list shows.
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub struct Filter {
     wish: Wish,
     now_ms: i64,
     real_paths: RefCell<HashMap<PathBuf, PathBuf>>,
@@ -60,7 +75,7 @@ impl Filter {
     /// # Errors
     ///
     /// [`FilterError`] if the directory is not there.
-    pub(crate) fn new(mut wish: Wish, now_ms: i64) -> Result<Self, FilterError> {
+    pub fn new(mut wish: Wish, now_ms: i64) -> Result<Self, FilterError> {
         if let Some(path) = wish.work_dir.take() {
             wish.work_dir = Some(real_directory(path)?);
         }
@@ -71,21 +86,9 @@ impl Filter {
         })
     }
 
-    /// How far the scan must look: sessions that have exited or ended are not
-    /// among what processes lead to.
-    pub(crate) fn depth(&self) -> Depth {
-        let wants_exited = self.wish.liveness.contains(&Liveness::Exited)
-            || self.wish.phases.contains(&Phase::Ended);
-        if self.wish.is_all || wants_exited {
-            Depth::All
-        } else {
-            Depth::Live
-        }
-    }
-
     /// Tells whether the answer about a session may change once its own files
     /// are read.
-    pub(crate) fn needs_files(&self, session: &Session) -> bool {
+    pub fn needs_files(&self, session: &Session) -> bool {
         let is_dated = session.last_activity_at_ms().is_some();
         let needs_date = !is_dated
             && (self.wish.since_ms.is_some() || (self.is_default() && session.is_orphan()));
@@ -95,7 +98,7 @@ impl Filter {
     }
 
     /// Tells whether a session is shown, by what is known of it now.
-    pub(crate) fn is_shown(&self, session: &Session) -> bool {
+    pub fn is_shown(&self, session: &Session) -> bool {
         let wish = &self.wish;
         let has_liveness = if wish.liveness.is_empty() {
             wish.is_all || self.is_in_default_view(session)
@@ -113,7 +116,7 @@ impl Filter {
     }
 
     /// Tells whether a process without a session is shown.
-    pub(crate) fn is_process_shown(&self, one: &Unattributed) -> bool {
+    pub fn is_process_shown(&self, one: &Unattributed) -> bool {
         self.is_in_directory(one.process.work_dir())
     }
 
@@ -181,10 +184,7 @@ fn is_mere_candidate(session: &Session) -> bool {
 }
 
 /// The sub-agents of the sessions that `shown` has, and theirs.
-pub(crate) fn sub_agents_of(
-    sessions: &[Session],
-    shown: &HashSet<SessionKey>,
-) -> HashSet<SessionKey> {
+pub fn sub_agents_of(sessions: &[Session], shown: &HashSet<SessionKey>) -> HashSet<SessionKey> {
     let mut above = shown.clone();
     let mut found = HashSet::new();
     for _ in 0..SUB_AGENT_DEPTH_MAX {
@@ -204,7 +204,7 @@ pub(crate) fn sub_agents_of(
 }
 
 /// The key of the session that this one is a sub-agent of.
-pub(crate) fn parent_key(session: &Session) -> Option<SessionKey> {
+pub fn parent_key(session: &Session) -> Option<SessionKey> {
     let parent = session.sketch.parent.clone()?;
     Some(SessionKey {
         session: parent,

@@ -2,14 +2,14 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
+use crate::session::Session;
+use crate::verdict::Liveness;
 
-use crate::condition::Condition;
+use super::condition::Condition;
 
 /// What a list is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Order {
+pub enum Order {
     /// Who waits first (the oldest one before), then working, idle, the rest.
     #[default]
     State,
@@ -27,7 +27,7 @@ pub(crate) enum Order {
 
 impl Order {
     /// Every order.
-    pub(crate) const ALL: [Self; 6] = [
+    pub const ALL: [Self; 6] = [
         Self::State,
         Self::Activity,
         Self::Started,
@@ -37,7 +37,7 @@ impl Order {
     ];
 
     /// Its name on the command line.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::State => "state",
             Self::Activity => "activity",
@@ -49,13 +49,13 @@ impl Order {
     }
 
     /// Finds an order by its name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.name() == name)
     }
 
     /// Tells whether the place of a session may change once its own files are
     /// read.
-    pub(crate) fn needs_files(self, session: &Session) -> bool {
+    pub fn needs_files(self, session: &Session) -> bool {
         let is_dated = session.sketch.last_record_at_ms.is_some();
         match self {
             Self::State => !is_dated || session.liveness() == Liveness::Live,
@@ -67,7 +67,7 @@ impl Order {
     }
 
     /// Puts sessions in order. What is equal is told apart by agent, id and home.
-    pub(crate) fn sort(self, sessions: &mut [Session]) {
+    pub fn sort(self, sessions: &mut [Session]) {
         sessions.sort_by(|one, other| {
             self.compare(one, other)
                 .then_with(|| one.key.cmp(&other.key))
@@ -118,7 +118,7 @@ fn by_state(one: &Session, other: &Session) -> Ordering {
 }
 
 /// The PID of a session's owner, as long as that owner may still serve it.
-pub(crate) fn shown_pid(session: &Session) -> Option<i32> {
+pub fn shown_pid(session: &Session) -> Option<i32> {
     let owner = session.owner.as_ref()?;
     (session.liveness() != Liveness::Exited).then(|| owner.pid.get())
 }
