@@ -161,19 +161,39 @@ fn a_program_that_runs_is_listed_as_live_with_its_own_pid() {
 #[test]
 fn how_a_program_ended_is_passed_on_and_recorded() {
     let world = World::new();
-    for (id, script, code, how) in [
-        ("s1", "exit 0", 0, "exit status 0"),
-        ("s2", "exit 42", 42, "exit status 42"),
-        ("s3", "kill -TERM $$", 143, "signal 15 (SIGTERM)"),
-        ("s4", "kill -KILL $$", 137, "signal 9 (SIGKILL)"),
+    for (id, script, code, cause, how) in [
+        ("s1", "exit 0", 0, "exit code 0", "exit status 0"),
+        ("s2", "exit 42", 42, "exit code 42", "exit status 42"),
+        (
+            "s3",
+            "kill -TERM $$",
+            143,
+            "signal 15",
+            "signal 15 (SIGTERM)",
+        ),
+        ("s4", "kill -KILL $$", 137, "signal 9", "signal 9 (SIGKILL)"),
     ] {
         let output = world.run(&["--id", id, "--", "sh", "-c", script]);
         assert_eq!(output.status.code(), Some(code), "{output:?}");
         let record = world.record("sh", id);
         assert_eq!(record["phase"], "ended");
-        assert_eq!(record["end_cause"], "process-gone");
+        assert_eq!(record["end_cause"], cause);
         assert_eq!(record["end_reason"], how);
         assert!(record["owner"]["start_stamp"].is_string());
+        let told = |command: &str| {
+            let output = world.whosup(&[command, id]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let shown = told("show");
+        assert!(
+            shown.contains(&format!("end cause     {cause}\n")),
+            "{shown}"
+        );
+        let explained = told("why");
+        assert!(
+            explained.contains(&format!("has ended ({cause})")),
+            "{explained}"
+        );
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::{
-    Absent, Among, Details, ExitWatch, Field, FileId, Holders, Pid, PidScope, Process, StartStamp,
-    Still, View,
+    Absent, Among, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Pid, PidScope, Process,
+    StartStamp, Still, View,
 };
 
 /// Why the process table could not be looked at.
@@ -125,6 +125,17 @@ pub trait Backend: fmt::Debug + Send + Sync {
     ///
     /// [`ProbeError`] if we could not look.
     fn is_still(&self, pid: Pid, stamp: &StartStamp) -> Result<Still, ProbeError>;
+
+    /// How a process ended, while its parent has not waited for it: `Ok(None)` if
+    /// it has not ended.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent::PermissionDenied`] if we may not know, [`Absent::Vanished`] once
+    /// its parent has waited for it, [`Absent::Unsupported`] where nothing tells it.
+    fn exit_status(&self, _process: &Process) -> Field<Option<ExitStatus>> {
+        Err(Absent::Unsupported)
+    }
 
     /// Opens a watch on the exit of the process `pid` with `stamp`: `Ok(None)`
     /// if that process is gone.

@@ -45,6 +45,7 @@
 //! ```
 
 mod backend;
+mod exit_status;
 mod exit_watch;
 mod field;
 mod holder;
@@ -60,6 +61,7 @@ mod table;
 mod view;
 
 pub use backend::{Backend, Listing, ProbeError};
+pub use exit_status::ExitStatus;
 pub use exit_watch::ExitWatch;
 pub use field::{Absent, Field};
 pub use holder::{Access, Among, FileId, Holder, Holders, LockKind};

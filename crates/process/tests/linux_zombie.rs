@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use whosup_process::linux::Proc;
 use whosup_process::{
-    Absent, Access, Among, Backend, ExitWatch, FileId, LockKind, Process, RunState, Still,
+    Absent, Access, Among, Backend, ExitStatus, ExitWatch, FileId, LockKind, Process, RunState,
+    Still,
 };
 use world::{Program, Running, find_program, is_root, skip, wait_until};
 
@@ -156,4 +157,69 @@ fn check_body_of_thread(table: &Proc, process: &Process, path: &std::path::Path)
     assert_eq!(holder.pid, process.pid);
     assert_eq!(holder.access, Access::ReadWrite);
     assert_eq!(holder.locks, [LockKind::Flock { is_exclusive: true }]);
+}
+
+/// A zombie of a shell that ended as the line says.
+fn ended_by(line: &str) -> (Running, Process) {
+    let mut running = Running::spawn(Command::new("sh").args(["-c", line]));
+    wait_until("it is a zombie", || {
+        running.process().run_state == RunState::Zombie
+    });
+    running.close_stdin();
+    let process = running.process();
+    (running, process)
+}
+
+#[test]
+fn a_zombie_tells_how_it_ended_to_those_who_may_know() {
+    const TEST: &str = "a_zombie_tells_how_it_ended_to_those_who_may_know";
+    as_every_user(TEST, || {
+        for (line, status) in [
+            ("exit 3", ExitStatus::Code(3)),
+            ("exit 255", ExitStatus::Code(255)),
+            ("kill -KILL $$", ExitStatus::Signal(9)),
+            ("kill -TERM $$", ExitStatus::Signal(15)),
+        ] {
+            let (mut zombie, process) = ended_by(line);
+            let told = Proc::system().exit_status(&process);
+            assert_eq!(told, Ok(Some(status)), "{line}");
+            zombie.reap();
+            let told = Proc::system().exit_status(&process);
+            assert_eq!(told, Err(Absent::Vanished), "{line}, waited for");
+        }
+        // A kernel that may not tell says 0, so 0 is believed of those alone who
+        // are told more.
+        let (_zombie, process) = ended_by("exit 0");
+        let told = Proc::system().exit_status(&process);
+        let expected = if is_root() {
+            Ok(Some(ExitStatus::Code(0)))
+        } else {
+            Err(Absent::PermissionDenied)
+        };
+        assert_eq!(told, expected);
+        let sleeper = Running::sleeper();
+        let told = Proc::system().exit_status(&sleeper.process());
+        assert_eq!(told, Ok(None), "it runs");
+    });
+}
+
+#[test]
+fn how_a_zombie_of_another_user_ended_is_not_known() {
+    const TEST: &str = "how_a_zombie_of_another_user_ended_is_not_known";
+    if world::part().is_some() {
+        let process = world::process(world::pid(world::told("OTHER").parse().unwrap()));
+        assert_eq!(process.run_state, RunState::Zombie);
+        let told = Proc::system().exit_status(&process);
+        assert_eq!(told, Err(Absent::PermissionDenied));
+        return;
+    }
+    if !is_root() {
+        return skip("only root can be another user than itself");
+    }
+    for line in ["exit 3", "exit 0", "kill -KILL $$"] {
+        let (zombie, _) = ended_by(line);
+        let program = Program::public();
+        let mut part = program.again_as_nobody(TEST, "nobody");
+        world::require_pass(part.env("OTHER", zombie.pid().to_string()));
+    }
 }

@@ -89,11 +89,11 @@ impl Supervised {
     /// # Errors
     ///
     /// [`TrackError`] if it could not be written down.
-    pub fn note_exit(&self, how: &str, now_ms: i64) -> Result<(), TrackError> {
+    pub fn note_exit(&self, how: &str, cause: EndCause, now_ms: i64) -> Result<(), TrackError> {
         let mut event = self.event(EventKind::SessionEnded, now_ms);
         event.reason = Some(how.to_owned());
         event.end = Some(LoggedEnd {
-            cause: EndCause::ProcessGone,
+            cause,
             ended_at_ms: now_ms,
         });
         end_session(&self.files, &event, None).map(|_| ())

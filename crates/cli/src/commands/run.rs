@@ -19,6 +19,7 @@ use whosup_core::hook_event::EventKind;
 use whosup_core::machine::Environment;
 use whosup_core::phase::WaitingFor;
 use whosup_core::process::{Pid, system_backend};
+use whosup_core::record::EndCause;
 use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
 use whosup_track::{Store, Supervised};
 
@@ -90,7 +91,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<Exit
     };
     let announced = Announced::of(program.pid(), &agent, &session, app.err);
     let status = program.wait(|phase| announced.update(phase))?;
-    announced.end(&how(status), app.err);
+    announced.end(status, app.err);
     Ok(ExitStatus::OfProgram(code(status)))
 }
 
@@ -187,8 +188,10 @@ impl Announced {
     }
 
     /// Announces that it has ended, and how.
-    fn end(self, how: &str, err: &mut dyn std::io::Write) {
-        let noted = self.supervised.map(|it| it.note_exit(how, now_ms()));
+    fn end(self, status: ProgramStatus, err: &mut dyn std::io::Write) {
+        let noted = self
+            .supervised
+            .map(|it| it.note_exit(&how(status), cause(status), now_ms()));
         if let Some(Err(error)) = noted {
             let error = anyhow::Error::from(error);
             say(err, &format!("whosup: its end is not recorded: {error:#}"));
@@ -237,6 +240,14 @@ fn how(status: ProgramStatus) -> String {
         }
         (None, None) => "ended".to_owned(),
     }
+}
+
+/// How a program ended, as records have it.
+fn cause(status: ProgramStatus) -> EndCause {
+    let small = |number: i32| u8::try_from(number).ok();
+    let signal = || status.signal().and_then(small).map(EndCause::Signal);
+    let code = status.code().and_then(small).map(EndCause::ExitCode);
+    code.or_else(signal).unwrap_or(EndCause::ProcessGone)
 }
 
 /// The exit status that stands for it, as shells have it.

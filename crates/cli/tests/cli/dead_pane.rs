@@ -1,6 +1,7 @@
 //! How an agent ended, where tmux waited for it and keeps its pane.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -70,4 +71,48 @@ fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does(
     }
     let shown = world.run(["show", &world.s1]).out;
     assert!(shown.contains("end cause     signal 9"), "{shown}");
+}
+
+/// Whoever started it has not waited for it yet, so the kernel keeps how it ended.
+#[test]
+fn a_zombie_tells_how_it_ended_until_its_parent_has_waited_for_it() {
+    let world = World::new();
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    copy_program("/bin/sh", &program);
+    let third = format!("0c{}", &world.s1[2..]);
+    let mut zombies = Vec::new();
+    for (session, last) in [
+        (&world.s1, "kill -9 $$"),
+        (&world.s2, "exit 3"),
+        (&third, "kill -9 $$"),
+    ] {
+        let line = agent_line(&world, &program, session, last);
+        let child = Command::new("sh")
+            .args(["-c", &format!("exec {line}")])
+            .spawn();
+        let child = child.unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        wait_for("it to be a zombie", || {
+            let stat = std::fs::read_to_string(&stat).unwrap();
+            let (_, fields) = stat.rsplit_once(") ").unwrap();
+            fields.starts_with('Z').then_some(())
+        });
+        zombies.push(child);
+    }
+    zombies.pop().unwrap().wait().unwrap();
+    let said = world.run(["sweep"]);
+    for child in &mut zombies {
+        child.wait().unwrap();
+    }
+    for (session, cause) in [
+        (&world.s1, "signal 9"),
+        (&world.s2, "exit code 3"),
+        (&third, "process-gone"),
+    ] {
+        let record = record_of(&world, session);
+        assert_eq!(record["end_cause"], cause, "{} {}", said.out, said.err);
+    }
 }

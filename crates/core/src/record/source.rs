@@ -271,7 +271,11 @@ fn key_of(record: &SessionRecord) -> SessionKey {
 fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Machine) {
     let record = &stored.record;
     if record.phase == Phase::Ended {
-        let says = "the session has ended".to_owned();
+        let how = record
+            .heard
+            .end_cause
+            .map(|cause| format!(" ({})", cause.name()));
+        let says = format!("the session has ended{}", how.unwrap_or_default());
         let trust = trust_of(&stored.facts, home, machine);
         found.claims.push(stored.claim(trust, says, machine));
     } else if record.owner.as_ref().is_some_and(|owner| !owner.is_shared) {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use whosup_core::machine::Machine;
-use whosup_core::process::Pid;
+use whosup_core::process::{ExitStatus, Pid};
 use whosup_core::record::{EndCause, PaneHint, SessionRecord};
 
 /// What tmux is asked of a pane.
@@ -21,13 +21,33 @@ impl<'a> ExitStatuses<'a> {
         Self { machine }
     }
 
-    /// How the owner of a session came to its end, if its parent knows: `None` is
-    /// not known.
+    /// How the owner of a session came to its end, if its parent knows, or the
+    /// kernel that keeps it for its parent: `None` is not known.
+    pub(super) fn of(&self, record: &SessionRecord) -> Option<EndCause> {
+        self.in_process_table(record)
+            .or_else(|| self.in_pane(record))
+    }
+
+    /// What the kernel keeps of a zombie.
+    fn in_process_table(&self, record: &SessionRecord) -> Option<EndCause> {
+        let owner = record.owner.as_ref()?;
+        let table = self.machine.table();
+        let process = table.seen(owner.pid)?;
+        if owner.stamp.as_ref() != Some(&process.stamp) {
+            return None;
+        }
+        match table.backend().exit_status(process).ok()?? {
+            ExitStatus::Code(code) => Some(EndCause::ExitCode(code)),
+            ExitStatus::Signal(signal) => Some(EndCause::Signal(signal)),
+        }
+    }
+
+    /// What tmux says of the pane.
     ///
     /// tmux keeps a dead pane where it is told to (`remain-on-exit`) and waited for
     /// the pane's own process alone. If an agent ran below a shell, the pane's
     /// status is the shell's, and says nothing of it.
-    pub(super) fn of(&self, record: &SessionRecord) -> Option<EndCause> {
+    fn in_pane(&self, record: &SessionRecord) -> Option<EndCause> {
         let owner = record.owner.as_ref()?;
         let hint = record.heard.pane.as_ref()?;
         let (socket, server) = socket_and_server(hint)?;

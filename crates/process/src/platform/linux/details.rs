@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Stat as FileStat, statat};
 
-use crate::{Absent, Details, Field, Pid, PidNamespace, ProbeError, Process};
+use crate::{Absent, Details, ExitStatus, Field, Pid, PidNamespace, ProbeError, Process};
 
 use super::Proc;
 use super::argv::{CommandLine, parse_command_line};
@@ -19,6 +19,9 @@ use super::terminal;
 
 /// The longest command line that is read.
 const ARGV_BYTES_MAX: usize = 256 * 1024;
+
+/// More than the kernel writes to `io`: seven numbers with their names.
+const IO_BYTES_MAX: usize = 4096;
 
 /// How often things are read anew while a process executes another program.
 pub(super) const READS_MAX: usize = 4;
@@ -54,6 +57,26 @@ pub(super) fn read_inner_pids(table: &Proc, process: &Process) -> Field<Vec<Pid>
         return Err(Absent::Vanished);
     }
     Ok(read)
+}
+
+/// Reads how `process` ended; `None` if it has not.
+pub(super) fn read_exit_status(table: &Proc, process: &Process) -> Field<Option<ExitStatus>> {
+    let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
+    let opened = Opened::open_same(&mut look, process)?;
+    if opened.bodiless() != Some(Absent::Exited) {
+        return Ok(None);
+    }
+    let status = opened.stat.wait_status.clone()?;
+    if status == 0 {
+        // So it is told, too, to those who may not know. They may not read this
+        // file either (the same check, proc_pid_io(5)).
+        read_file(opened.dir(), "io", IO_BYTES_MAX, &mut look.buffer)
+            .map_err(|_| Absent::PermissionDenied)?;
+    }
+    let ended = ExitStatus::of_wait(status);
+    ended
+        .map(Some)
+        .ok_or_else(|| Absent::Malformed("field 52".to_owned()))
 }
 
 /// Why nothing could be read where a table could not be opened. That is no

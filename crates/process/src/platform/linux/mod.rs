@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use look::Look;
 
 use crate::{
-    Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope, ProbeError,
-    Process, StartStamp, Still, View,
+    Among, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope,
+    ProbeError, Process, StartStamp, Still, View,
 };
 
 /// Where Linux mounts its process table.
@@ -129,6 +129,10 @@ impl Backend for Proc {
 
     fn inner_pids(&self, process: &Process) -> Field<Vec<Pid>> {
         details::read_inner_pids(self, process)
+    }
+
+    fn exit_status(&self, process: &Process) -> Field<Option<ExitStatus>> {
+        details::read_exit_status(self, process)
     }
 
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {

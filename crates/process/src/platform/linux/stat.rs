@@ -40,6 +40,8 @@ pub(super) struct Stat {
     pub(super) arguments: Option<Span>,
     /// Where its environment is in memory; `None` if we may not know.
     pub(super) environment: Option<Span>,
+    /// How it ended, as `wait` tells it (field 52); 0 too if we may not know.
+    pub(super) wait_status: Field<i32>,
 }
 
 /// A region of a process's memory. The kernel puts it at another place,
@@ -140,6 +142,7 @@ pub(super) fn parse_stat(bytes: &[u8]) -> Field<Stat> {
         cpu_ticks: parse_cpu_ticks(&fields),
         arguments: parse_span(&fields, 48),
         environment: parse_span(&fields, 50),
+        wait_status: small(52),
     })
 }
 
