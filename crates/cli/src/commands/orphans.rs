@@ -111,7 +111,10 @@ fn swept(world: &World) -> HashSet<SessionKey> {
     let is_swept = |stored: &StoredRecord| {
         let cause = stored.record.heard.end_cause;
         stored.record.phase == Phase::Ended
-            && !matches!(cause, None | Some(EndCause::ExitHook | EndCause::ByHand))
+            && !matches!(
+                cause,
+                None | Some(EndCause::ExitHook | EndCause::ExitRecord | EndCause::ByHand)
+            )
     };
     let records = read_records(&root, |_| true).found;
     let swept = records.into_iter().filter(is_swept);

@@ -9,6 +9,7 @@ mod at_once;
 mod command_line;
 mod dead_pane;
 mod doctor;
+mod doctor_findings;
 mod help;
 mod hooks;
 mod hooks_install;

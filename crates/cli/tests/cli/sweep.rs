@@ -412,3 +412,55 @@ fn status_ends_what_has_exited_and_tells_what_goes_on() {
         serde_json::from_str(&world.run(["status", "--format", "waybar"]).out).unwrap();
     assert_eq!(line["class"], "waiting", "{line}");
 }
+
+/// Copilot CLI writes `session.shutdown`, whatever became of its hooks.
+#[test]
+fn what_an_agents_own_files_say_of_the_end_is_recorded_and_no_crash() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    let host = world.run(["list", "--json"]).json()["host"].clone();
+    let owner = json!({
+        "pid": agent.pid(), "start_stamp": agent.start_stamp(), "start_stamp_kind": "linux-ticks",
+        "hostname": host["hostname"], "boot_id": host["boot_id"],
+        "pid_namespace": host["pid_namespace"],
+    });
+    agent.kill();
+    let third = format!("0c{}", &world.s1[2..]);
+    for (session, last, at) in [
+        (&world.s1, "session.shutdown", "2026-01-01T00:00:05.000Z"),
+        (&world.s2, "assistant.turn_end", "2026-01-01T00:00:05.000Z"),
+        // A hook told of it after that.
+        (&third, "session.shutdown", "2025-12-31T23:59:00.000Z"),
+    ] {
+        let line = |kind: &str, data: Value, at: &str| json!({"type": kind, "data": data, "id": format!("{kind}-{at}"), "timestamp": at});
+        let start = json!({"sessionId": session, "copilotVersion": "1.0.102"});
+        let lines = [
+            line("session.start", start, "2025-12-31T23:00:00.000Z"),
+            line(last, json!({"shutdownType": "routine"}), at),
+        ];
+        let text = lines.map(|line| format!("{line}\n")).concat();
+        world.write(
+            &format!(".copilot/session-state/{session}/events.jsonl"),
+            text,
+        );
+        let record = json!({
+            "schema_version": 1, "agent": "copilot", "session_id": session,
+            "home": world.home().join(".copilot"), "phase": "idle", "owner": owner,
+            "last_event_at": "2026-01-01T00:00:00.000Z",
+        });
+        let path = format!(".local/state/whosup/sessions/copilot/{session}.json");
+        world.write(&path, record.to_string());
+    }
+    let said = world.run(["sweep"]);
+    for (session, cause) in [
+        (&world.s1, "exit-record"),
+        (&world.s2, "process-gone"),
+        (&third, "process-gone"),
+    ] {
+        let told = format!("ended copilot session {session} ({cause})");
+        assert!(said.out.contains(&told), "{}{}", said.out, said.err);
+    }
+    let orphans = world.run(["orphans", "--all"]).out;
+    assert!(!orphans.contains(&world.s1[..8]), "{orphans}");
+    assert!(orphans.contains(&world.s2[..8]), "{orphans}");
+}

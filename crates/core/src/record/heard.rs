@@ -70,6 +70,8 @@ pub struct PaneHint {
 pub enum EndCause {
     /// The agent said so.
     ExitHook,
+    /// The agent said so in its own files, and its process was gone.
+    ExitRecord,
     /// Its process was gone.
     ProcessGone,
     /// Another process had its process's PID.
@@ -93,8 +95,9 @@ const EXIT_CODE: &str = "exit code ";
 
 impl EndCause {
     /// Every cause that has no number.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::ExitHook,
+        Self::ExitRecord,
         Self::ProcessGone,
         Self::PidReused,
         Self::Rebooted,
@@ -107,6 +110,7 @@ impl EndCause {
     pub fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::ExitHook => "exit-hook",
+            Self::ExitRecord => "exit-record",
             Self::ProcessGone => "process-gone",
             Self::PidReused => "pid-reused",
             Self::Rebooted => "rebooted",

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use whosup_core::agents::Depth;
 use whosup_core::machine::Machine;
+use whosup_core::phase::Phase;
 use whosup_core::process::Pid;
 use whosup_core::recognize::Users;
 use whosup_core::record::{EndCause, LoggedEnd, StoredRecord};
@@ -48,7 +49,12 @@ pub(super) fn end_all(
     let statuses = ExitStatuses::new(machine);
     for (held, ground) in held.iter().zip(grounds) {
         let last_at_ms = last_sign_of_life(&held.stored, &scanned, machine);
-        let end = ground.and_then(|ground| end_of(held, ground, last_at_ms, &statuses, machine));
+        let said = || says_that_it_ended(&held.stored, &scanned);
+        let cause_of = |cause| {
+            let told = statuses.of(&held.stored.record);
+            told.unwrap_or_else(|| if said() { EndCause::ExitRecord } else { cause })
+        };
+        let end = ground.and_then(|ground| end_of(ground, last_at_ms, cause_of, machine));
         match end {
             Ok(end) => end_one(held, end, machine, report),
             Err(because) => report.kept.push(kept(&held.stored, because)),
@@ -81,14 +87,13 @@ fn look_at<'a>(machine: &'a Machine, held: &[Held], options: &SweepOptions) -> S
 }
 
 fn end_of(
-    held: &Held,
     ground: Ground,
     last_at_ms: i64,
-    statuses: &ExitStatuses<'_>,
+    cause_of: impl FnOnce(EndCause) -> EndCause,
     machine: &Machine,
 ) -> Result<LoggedEnd, String> {
     let cause = match ground {
-        Ground::OwnerExited(cause) => statuses.of(&held.stored.record).unwrap_or(cause),
+        Ground::OwnerExited(cause) => cause_of(cause),
         Ground::HostForgotten => EndCause::ByHand,
         Ground::Silent(patience) if is_silent(last_at_ms, patience, machine) => EndCause::Unknown,
         Ground::Silent(_) => return Err("it is not silent: its agent's files tell".to_owned()),
@@ -124,6 +129,22 @@ fn end_one(held: &Held, end: LoggedEnd, machine: &Machine, report: &mut SweepRep
         }
     }
     report.ended.push(swept);
+}
+
+/// Tells whether the last that the agent's own files have of a session is that it
+/// was shut down, and no hook told of it since.
+fn says_that_it_ended(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
+    let record = &stored.record;
+    let is_it = |session: &&Session| {
+        session.key.agent == record.agent && session.key.session == record.session
+    };
+    let says_so = |session: &Session| {
+        let last_at_ms = session.description.last_activity_at_ms;
+        session.sketch.parent.is_none()
+            && session.description.phase == Some(Phase::Ended)
+            && last_at_ms.is_some_and(|at_ms| at_ms >= record.last_event_at_ms)
+    };
+    scanned.snapshot.sessions.iter().filter(is_it).any(says_so)
 }
 
 /// When something last showed that the session lived: an event, or a date inside

@@ -39,7 +39,13 @@ pub(super) fn findings(
             let set = match installed(&site, &store) {
                 Ok(set) => set,
                 Err(error) => {
-                    findings.push(Finding::new(error.to_string(), "correct that file"));
+                    findings.push(Finding::new(
+                        error.to_string(),
+                        format!(
+                            "correct that file, then whosup hooks status {}",
+                            id_of(adapter)
+                        ),
+                    ));
                     continue;
                 }
             };

@@ -82,7 +82,63 @@ fn of_limit(name: &str, text: &str, minimum: u64) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::of_limit;
+    use std::sync::Arc;
+
+    use whosup_core::command::NoCommands;
+    use whosup_core::machine::{Environment, Machine};
+    use whosup_core::mounts::Mounts;
+    use whosup_core::process::{Absent, Backend as _, PidScope, ProcessTable, Recorded, View};
+
+    use super::{findings, of_limit};
+
+    /// What is wrong with a machine of this kind, but for its limits.
+    fn told(now_ms: i64, table: Recorded) -> Vec<String> {
+        let machine = Machine::new(
+            Environment::new(None, None, []),
+            now_ms,
+            ProcessTable::look(Arc::new(table)),
+            Mounts::parse(b""),
+            Arc::new(NoCommands),
+        );
+        let findings = findings(&machine).into_iter();
+        let whats = findings.map(|finding| {
+            assert!(!finding.fix.is_empty(), "{}", finding.what);
+            finding.what
+        });
+        whats
+            .filter(|what| !what.starts_with("few files"))
+            .collect()
+    }
+
+    #[test]
+    fn what_keeps_processes_and_dates_from_being_told_is_found() {
+        let now_ms = super::CLOCK_MIN_MS;
+        assert_eq!(told(now_ms, Recorded::initial()), [""; 0]);
+        let clock = ["the clock is years behind: claims can't be dated"];
+        assert_eq!(told(now_ms - 1, Recorded::initial()), clock);
+
+        let hidden = View {
+            is_everything_shown: Ok(false),
+            ..Recorded::initial().view()
+        };
+        let hidden = told(now_ms, Recorded::initial().with_view(hidden));
+        assert_eq!(hidden.len(), 1, "{hidden:?}");
+        assert!(hidden[0].starts_with("processes of other users are hidden"));
+
+        let unknown = || PidScope {
+            host: Err(Absent::PermissionDenied),
+            boot: Err(Absent::PermissionDenied),
+            pid_namespace: Err(Absent::PermissionDenied),
+        };
+        let identity = told(now_ms, Recorded::initial().with_scope(unknown()));
+        for (what, told) in ["host name", "boot", "PID namespace"].iter().zip(&identity) {
+            assert!(
+                told.starts_with(&format!("cannot tell the {what}: ")),
+                "{told}"
+            );
+        }
+        assert_eq!(identity.len(), 3, "{identity:?}");
+    }
 
     #[test]
     fn a_low_limit_is_told_with_the_command_that_raises_it() {

@@ -8,7 +8,7 @@ use whosup_core::phase::Phase;
 use whosup_core::process::Pid;
 use whosup_core::record::StoredRecord;
 use whosup_core::session::{JudgedEvidence, Session};
-use whosup_core::verdict::{Liveness, UnknownBecause, Verdict};
+use whosup_core::verdict::{ExitedBecause, Liveness, UnknownBecause, Verdict};
 
 use super::finding::Finding;
 use crate::column::pane_words;
@@ -111,17 +111,13 @@ fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
     Finding::new(what, fix)
 }
 
-/// Two live sessions that can't both be what they are taken for.
+/// Two sessions that can't both be what they are taken for.
 fn conflicts(sessions: &[Session]) -> Vec<Finding> {
-    let mut of_process: BTreeMap<Pid, Vec<&Session>> = BTreeMap::new();
     let mut of_pane: BTreeMap<(PathBuf, Option<Pid>, String), Vec<&Session>> = BTreeMap::new();
     let is_of_its_own = |one: &&Session| {
         one.liveness() == Liveness::Live && one.sketch.parent.is_none() && !one.is_owner_shared
     };
     for session in sessions.iter().filter(is_of_its_own) {
-        if let Some(owner) = &session.owner {
-            of_process.entry(owner.pid).or_default().push(session);
-        }
         if let Some(pane) = &session.pane {
             let server = &pane.server;
             let key = (server.socket.clone(), server.pid, pane.pane.clone());
@@ -139,9 +135,15 @@ fn conflicts(sessions: &[Session]) -> Vec<Finding> {
         names.collect::<Vec<_>>().join(" and ")
     };
     let mut findings = Vec::new();
-    for (pid, sessions) in of_process.iter().filter(|(_, sessions)| sessions.len() > 1) {
-        let what = format!("process {pid} is claimed for {}", names(sessions));
-        findings.push(Finding::new(what, fix(sessions)));
+    for left in sessions {
+        if let Some((pid, current)) = undecided(left, sessions) {
+            let both = [current, left];
+            let what = format!(
+                "process {pid} is claimed for {} at one time: the first one is taken for current",
+                names(&both)
+            );
+            findings.push(Finding::new(what, fix(&both)));
+        }
     }
     for sessions in of_pane.values().filter(|sessions| {
         let owners = sessions
@@ -155,6 +157,26 @@ fn conflicts(sessions: &[Session]) -> Vec<Finding> {
         findings.push(Finding::new(what, fix(sessions)));
     }
     findings
+}
+
+/// The process of a session that is taken to have gone on to another one though
+/// nothing says which of the two claims is the newer one, and that other session.
+fn undecided<'a>(left: &Session, sessions: &'a [Session]) -> Option<(Pid, &'a Session)> {
+    let dated = |session: &Session, pid: Pid, is_wanted: fn(Verdict) -> bool| {
+        let claims = session.evidence.iter();
+        let its = claims.filter(|one| one.pid == Some(pid) && is_wanted(one.verdict));
+        its.map(|one| one.at_ms).max()
+    };
+    let is_left: fn(Verdict) -> bool =
+        |verdict| verdict == Verdict::Exited(ExitedBecause::Superseded);
+    let is_live: fn(Verdict) -> bool = |verdict| verdict.liveness() == Liveness::Live;
+    let superseded_by = left.superseded_by.as_ref()?;
+    let current = sessions.iter().find(|one| {
+        one.key.session == *superseded_by && one.owner.is_some() && !one.is_owner_shared
+    })?;
+    let pid = current.owner.as_ref()?.pid;
+    let left_at_ms = dated(left, pid, is_left)?;
+    (dated(current, pid, is_live)? == left_at_ms).then_some((pid, current))
 }
 
 /// A hook told of it, and its process is not one that went on to another session.
