@@ -77,5 +77,38 @@ def launched_at_once(stage):
         expect.live(stage, run.truth())
 
 
+def three_in_one_directory(stage):
+    """Three over one daemon in one directory are never swapped: prompted, one cleared, one left."""
+    runs = [stage.open() for _ in range(3)]
+    first, second, third = runs
+    with expect.Watch(stage) as watch:
+        for run in runs:
+            run.say(stage.model)
+        old = first.clear()
+        first.say(stage.model)
+    watch.never_two(first.process, (old, first.session))
+    watch.never_two(second.process, (second.session,))
+    watch.never_two(third.process, (third.session,))
+    for run in runs:
+        watch.always_accounted(run.process)
+    third.say(stage.model)
+    with expect.Watch(stage) as watch:
+        second.quit()
+        third.say(stage.model)
+        first.say(stage.model)
+    watch.never_two(first.process, (first.session,))
+    watch.never_two(second.process, (second.session,))
+    watch.never_two(third.process, (third.session,))
+    look = stage.look()
+    for run, sessions in ((first, {first.session}), (second, set()), (third, {third.session})):
+        ids = {row.get("session_id") for row in look.live_of(run.process.pid)}
+        if ids - sessions:
+            raise expect.Failed(f"process {run.process.pid} has {ids}, not {sessions} | {expect.shown(look)}")
+    left = look.live(second.session)
+    if left is not None and left.get("client") is not None:
+        raise expect.Failed(f"session {second.session} has no terminal any more | {expect.shown(look, second.session)}")
+
+
 ALONE_CHECKS = (("forked", forked), ("exec-beside-tui", exec_beside_tui), ("new", new_conversation))
-DAEMON_CHECKS = (*ALONE_CHECKS, ("detached", held_turn_survives), ("launched-at-once", launched_at_once))
+DAEMON_CHECKS = (*ALONE_CHECKS, ("detached", held_turn_survives), ("launched-at-once", launched_at_once),
+                 ("three-never-swapped", three_in_one_directory))
