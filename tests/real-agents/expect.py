@@ -172,14 +172,15 @@ def not_live(stage, session, gone, seconds=WATCH_SECONDS):
             if row.get("liveness") != "exited":
                 raise Failed(f"session {session} is {row.get('liveness')} ({row.get('reason')}), but its "
                              f"process has ended | {shown(look, session)}")
-        _none_of_gone(look, gone)
+        none_of_gone(look, gone)
         return True
     wait.holds_for("not live", is_right, seconds)
     options[0] = ("--all",)
     is_right()
 
 
-def _none_of_gone(look, gone):
+def none_of_gone(look, gone):
+    """Fails if a look shows one of these processes, which have ended, with a live session or without one."""
     for process in gone:
         for row in look.live_of(process.pid):
             raise Failed(f"session {row.get('session_id')} is live in process {process.pid}, which has "
@@ -196,7 +197,7 @@ def lingering(stage, run, owner, gone):
     def no_longer_held():
         was_held = stage.agent.is_held(run)
         look = stage.look()
-        _none_of_gone(look, gone)
+        none_of_gone(look, gone)
         row = look.live(run.session)
         if row is not None:
             if pid_in(row.get("owner")) != owner.pid:
