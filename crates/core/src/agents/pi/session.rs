@@ -315,13 +315,16 @@ impl<'a> Reading<'a> {
         prompts: &Prompts,
         is_launch: bool,
     ) -> bool {
-        let is_like_a_run = told.outline.is_prompted_at_birth && prompts.are_one;
+        let is_like_a_run = told.outline.is_prompted_at_birth && prompts.may_be_one;
         if is_like_a_run {
             return !is_launch;
         }
-        let is_elsewhere = prompts
-            .last_typed_at_ms
-            .is_some_and(|at_ms| was_typed_elsewhere(seeker, at_ms))
+        let is_typed_elsewhere = match prompts.last_typed_at_ms {
+            Some(at_ms) => was_typed_elsewhere(seeker, at_ms),
+            // Something was typed further back than is read, who knows where.
+            None => !prompts.are_all,
+        };
+        let is_elsewhere = is_typed_elsewhere
             || told
                 .outline
                 .last_at_ms

@@ -24,6 +24,11 @@ const HEAD_BOUNDS: HeadBounds = HeadBounds {
 const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
+/// How far back a prompt is looked for where none is so near to the end: a turn may
+/// have written much since.
+const PROMPT_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 * 1024 * 1024,
+};
 /// Entries that the list of sessions in another process may have written.
 const ASIDES: &[&str] = &["label", "session", "session_info"];
 /// How soon after its birth a session has its first prompt when that was in
@@ -51,10 +56,12 @@ pub(super) struct Outline {
 pub(super) struct Prompts {
     /// The name that a person gave the session.
     pub(super) name: Option<String>,
-    /// When the last of them was typed.
+    /// When the last of them was typed; `None` as well if it lies too far back.
     pub(super) last_typed_at_ms: Option<i64>,
-    /// There was exactly one.
-    pub(super) are_one: bool,
+    /// There was exactly one, for all that was read.
+    pub(super) may_be_one: bool,
+    /// The beginning was reached, so that there is no other.
+    pub(super) are_all: bool,
 }
 
 /// Reads the first line; `None` if it is not that of a session.
@@ -92,15 +99,27 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
 
 /// Reads its name and its prompts, as far back as is read.
 pub(super) fn prompts(file: &TranscriptFile) -> Result<Prompts, TranscriptError> {
+    let near = prompts_within(file, LAST_BOUNDS)?;
+    if near.are_all || !near.may_be_one || near.last_typed_at_ms.is_some() {
+        return Ok(near);
+    }
+    let far = prompts_within(file, PROMPT_BOUNDS)?;
+    Ok(Prompts {
+        name: near.name,
+        ..far
+    })
+}
+
+fn prompts_within(file: &TranscriptFile, bounds: TailBounds) -> Result<Prompts, TranscriptError> {
     let mut name = None;
     let mut last_typed_at_ms = None;
     let mut count = 0_usize;
-    let mut has_header = false;
-    for line in file.backwards(LAST_BOUNDS)? {
+    let mut are_all = false;
+    for line in file.backwards(bounds)? {
         for record in line?.json().values.iter().rev() {
             match kind(record) {
                 Some("session_info") => name = name.or_else(|| Some(name_in(record))),
-                Some("session") => has_header = true,
+                Some("session") => are_all = true,
                 _ if role(record) == Some("user") => {
                     count += 1;
                     last_typed_at_ms = last_typed_at_ms.or_else(|| typed_at_ms(record));
@@ -112,7 +131,8 @@ pub(super) fn prompts(file: &TranscriptFile) -> Result<Prompts, TranscriptError>
     Ok(Prompts {
         name: name.flatten(),
         last_typed_at_ms,
-        are_one: has_header && count == 1,
+        may_be_one: count == 1 || (count == 0 && !are_all),
+        are_all,
     })
 }
 

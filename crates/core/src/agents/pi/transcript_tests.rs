@@ -92,7 +92,8 @@ fn a_prompt_of_the_arguments_comes_with_the_birth() {
     let right = Prompts {
         name: None,
         last_typed_at_ms: Some(BORN + 20),
-        are_one: true,
+        may_be_one: true,
+        are_all: true,
     };
     assert_eq!(prompts(&file).expect("a file"), right);
     // What a fork copied is older than the fork.
@@ -102,7 +103,8 @@ fn a_prompt_of_the_arguments_comes_with_the_birth() {
     let right = Prompts {
         name: Some("the fix".to_owned()),
         last_typed_at_ms: Some(BORN + 41_396),
-        are_one: false,
+        may_be_one: false,
+        are_all: true,
     };
     assert_eq!(prompts(&file).expect("a file"), right);
 }
@@ -116,6 +118,25 @@ fn a_prompt_was_typed_when_its_message_says_though_it_had_to_wait() {
     let (_directory, file) = file_of(&[HEADER, PROMPT, REPLY, &waited, REPLY]);
     let found = prompts(&file).expect("a file");
     assert_eq!(found.last_typed_at_ms, Some(1_795_813_380_000));
+}
+
+#[test]
+fn a_prompt_behind_a_long_turn_is_found_and_one_too_far_back_is_not_known() {
+    let padded = format!(r#""toolCallId":"{}""#, "t".repeat(300_000));
+    let result = RESULT.replace(r#""toolCallId":"t""#, &padded);
+    assert!(result.len() > 300_000);
+    let turn = |results: usize| {
+        let mut lines = vec![HEADER, PROMPT, REPLY, PROMPT];
+        lines.extend(std::iter::repeat_n(result.as_str(), results));
+        let (_directory, file) = file_of(&lines);
+        prompts(&file).expect("a file")
+    };
+    let far = turn(5);
+    assert_eq!(far.last_typed_at_ms, Some(BORN + 41_396));
+    assert!(far.are_all && !far.may_be_one);
+    let too_far = turn(60);
+    assert_eq!(too_far.last_typed_at_ms, None);
+    assert!(!too_far.are_all && too_far.may_be_one);
 }
 
 #[test]
