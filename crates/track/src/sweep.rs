@@ -4,6 +4,7 @@ mod candidate;
 mod conditions;
 mod exit_status;
 mod finish;
+mod lone_locks;
 mod retention;
 
 use std::time::Duration;
@@ -125,6 +126,7 @@ pub fn sweep(
         take_on_noted_ends(&store, &ended, &mut report);
     }
     retention::remove_old(&store, ended, &machine, options, &mut report);
+    lone_locks::remove_old(&store, &machine, options, &mut report);
     let found = candidates(&machine, open, options);
     if found.is_empty() {
         return Ok(report);

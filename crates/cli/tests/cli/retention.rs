@@ -57,6 +57,36 @@ fn ended_records_are_kept_for_as_long_as_the_configuration_says() {
 }
 
 #[test]
+fn locks_of_which_no_session_is_left_go_with_the_records_of_their_time() {
+    let world = World::new();
+    let lock = |name: &str, text: &str, hours: u64| {
+        let path = format!(".local/state/whosup/sessions/claude-code/{name}");
+        let path = world.write(&path, text);
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let age = std::time::Duration::from_secs(hours * 60 * 60);
+        file.set_modified(std::time::SystemTime::now() - age)
+            .unwrap();
+        path
+    };
+    let old = lock("old.lock", "", 31 * 24);
+    let young = lock("young.lock", "", 24);
+    let not_ours = lock("text.lock", "a text", 31 * 24);
+    let odd = lock("...lock", "", 31 * 24);
+    let with_log = lock("open.lock", "", 90 * 24);
+    write(&world, "open", json!({"last_event_at": ago(90 * 24)}));
+    let elsewhere = world.write(".claude/ide/4711.lock", "");
+
+    assert_eq!(world.run(["sweep", "--dry-run"]).status, 0);
+    assert!(old.exists());
+    let said = world.run(["sweep"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
+    assert!(!old.exists());
+    for kept in [&young, &not_ours, &odd, &with_log, &elsewhere] {
+        assert!(kept.exists(), "{}", kept.display());
+    }
+}
+
+#[test]
 fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);

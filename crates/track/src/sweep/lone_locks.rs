@@ -1,0 +1,180 @@
+//! Removes locks of sessions of which nothing else is left.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use whosup_core::machine::Machine;
+use whosup_core::problem::Problem;
+use whosup_core::sidecar::{AgentId, SessionId};
+
+use super::{SweepOptions, SweepReport};
+use crate::shorten::remove_if_there;
+use crate::{SessionFiles, SessionLock, Store, TrackError};
+
+/// How many agents have records.
+const AGENTS_MAX: usize = 256;
+/// How many files of an agent's records are looked at.
+const ENTRIES_MAX: usize = 300_000;
+/// How many locks one sweep removes at most; the next one goes on.
+const REMOVED_MAX: usize = 10_000;
+/// What the name of a lock ends with.
+const SUFFIX: &str = ".lock";
+
+/// Removes the locks that are older than records are kept and have no session.
+pub(super) fn remove_old(
+    store: &Store,
+    machine: &Machine,
+    options: &SweepOptions,
+    report: &mut SweepReport,
+) {
+    if options.is_dry_run {
+        return;
+    }
+    let mut left = REMOVED_MAX;
+    for agent in names_in(store.root(), AGENTS_MAX) {
+        let Some(agent) = agent.to_str().and_then(|name| AgentId::parse(name).ok()) else {
+            continue;
+        };
+        for session in lone(&store.root().join(agent.as_str())) {
+            let files = store.files_of(&agent, &session);
+            if left == 0 || !is_old_lock(&files.lock, machine, options.keep_ended) {
+                continue;
+            }
+            left -= 1;
+            if let Err(error) = remove(&files) {
+                report
+                    .problems
+                    .push(Problem::at(&agent, &files.lock, error));
+            }
+        }
+    }
+}
+
+/// The names in a directory. Whoever can't list it told so when it was read for
+/// records.
+fn names_in(directory: &Path, entries_max: usize) -> Vec<OsString> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten();
+    let entries = entries.take(entries_max).filter_map(Result::ok);
+    entries.map(|entry| entry.file_name()).collect()
+}
+
+/// The sessions of a directory that have a lock and no other file.
+fn lone(directory: &Path) -> Vec<SessionId> {
+    let names = names_in(directory, ENTRIES_MAX);
+    let names: BTreeSet<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+    let stems = names.iter().filter_map(|name| name.strip_suffix(SUFFIX));
+    let is_lone = |stem: &&str| {
+        let others = ["json", "jsonl", "old", "new"];
+        others
+            .iter()
+            .all(|other| !names.contains(format!("{stem}.{other}").as_str()))
+    };
+    let lone = stems.filter(is_lone);
+    lone.filter_map(|stem| SessionId::parse(stem).ok())
+        .collect()
+}
+
+/// Locks are empty, and nobody writes to them: they were last modified when they
+/// were made.
+fn is_old_lock(path: &Path, machine: &Machine, keep: Duration) -> bool {
+    let Ok(facts) = std::fs::symlink_metadata(path) else {
+        return false;
+    };
+    let age = facts.modified().ok().and_then(|modified| {
+        let modified = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+        let now_ms = u64::try_from(machine.now_ms()).ok()?;
+        Duration::from_millis(now_ms).checked_sub(modified)
+    });
+    facts.is_file() && facts.len() == 0 && age.is_some_and(|age| age > keep)
+}
+
+/// Removes a lock under itself, if there is still nothing else of its session.
+///
+/// Whoever waits for it finds that it is no longer at its path and takes the one
+/// that is there then ([`SessionLock::take`]), and nothing is touched here after it
+/// is gone: so two never both hold the lock of a session and do something. Events
+/// that come meanwhile are appended without it, and stay.
+pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
+    let Some(_lock) = SessionLock::take(files, Duration::ZERO)? else {
+        return Ok(false);
+    };
+    let others = [&files.record, &files.log, &files.old_log, &files.new];
+    let is_there = |path: &&std::path::PathBuf| std::fs::symlink_metadata(path).is_ok();
+    if others.iter().any(|path| is_there(path)) {
+        return Ok(false);
+    }
+    remove_if_there(&files.lock)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use whosup_core::machine::Environment;
+
+    use super::*;
+
+    /// How many threads take the lock.
+    const TAKERS: usize = 4;
+    /// How often each takes it.
+    const ROUNDS: usize = 2_000;
+
+    #[test]
+    fn a_lock_that_is_removed_all_the_time_never_has_two_holders() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = Environment::new(Some(directory.path().to_owned()), None, []);
+        let store = Store::of(&environment).unwrap();
+        let agent = AgentId::parse("claude-code").unwrap();
+        let files = store.files_of(&agent, &SessionId::parse("s1").unwrap());
+        let is_held = AtomicBool::new(false);
+        let takers = AtomicUsize::new(TAKERS);
+        let removed = std::thread::scope(|threads| {
+            for _ in 0..TAKERS {
+                threads.spawn(|| {
+                    for _ in 0..ROUNDS {
+                        let lock = SessionLock::take(&files, Duration::from_secs(60)).unwrap();
+                        let lock = lock.expect("the lock within a minute");
+                        assert!(!is_held.swap(true, Ordering::SeqCst), "two holders");
+                        std::thread::yield_now();
+                        assert!(is_held.swap(false, Ordering::SeqCst), "two holders");
+                        drop(lock);
+                    }
+                    takers.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+            let remover = threads.spawn(|| {
+                let mut removed = 0;
+                while takers.load(Ordering::SeqCst) > 0 {
+                    removed += usize::from(remove(&files).unwrap());
+                }
+                removed
+            });
+            remover.join().unwrap()
+        });
+        assert!(removed > 10, "removed {removed} times: that proves little");
+        eprintln!("{} taken, {removed} removed", TAKERS * ROUNDS);
+    }
+
+    #[test]
+    fn a_lock_is_not_removed_while_it_is_held_nor_beside_what_came_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let environment = Environment::new(Some(directory.path().to_owned()), None, []);
+        let store = Store::of(&environment).unwrap();
+        let agent = AgentId::parse("claude-code").unwrap();
+        let files = store.files_of(&agent, &SessionId::parse("s1").unwrap());
+        let lock = SessionLock::take(&files, Duration::ZERO).unwrap().unwrap();
+        assert!(!remove(&files).unwrap(), "it is held");
+        drop(lock);
+        for path in [&files.record, &files.log, &files.old_log, &files.new] {
+            std::fs::write(path, "").unwrap();
+            assert!(!remove(&files).unwrap(), "{}", path.display());
+            assert!(files.lock.exists());
+            std::fs::remove_file(path).unwrap();
+        }
+        assert!(remove(&files).unwrap());
+        assert!(!files.lock.exists());
+    }
+}
