@@ -203,6 +203,7 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
             "No agent that has hooks has a home here; `whosup agents` shows where they would be.",
         );
     }
+    let mut end = ExitStatus::Done;
     for (adapter, home) in homes {
         let agent = id_of(adapter);
         let site = HookSite {
@@ -214,10 +215,9 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
         let set = match installed(&site, &store) {
             Ok(set) => set,
             Err(error) => {
-                say(
-                    app.err,
-                    &format!("error: {}", text::visible(&error.to_string())),
-                );
+                let error = error.to_string();
+                say(app.err, &format!("error: {}", text::visible(&error)));
+                end = ExitStatus::Failed;
                 continue;
             }
         };
@@ -254,7 +254,7 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
             shown(app, &set.path)
         )?;
     }
-    Ok(ExitStatus::Done)
+    Ok(end)
 }
 
 fn shown(app: &App<'_>, path: &Path) -> String {

@@ -92,3 +92,16 @@ fn settings_that_can_not_be_understood_stop_no_other_agent() {
     assert_eq!(std::fs::read_to_string(broken).unwrap(), "{");
     assert!(world.home().join(".codex/hooks.json").exists());
 }
+
+#[test]
+fn settings_that_can_not_be_read_fail_the_status_and_the_others_are_told() {
+    let world = World::new();
+    world.write(".claude/settings.json", "{");
+    world.write(".codex/config.toml", "");
+    let said = world.run(["hooks", "status"]);
+    assert_eq!(said.status, 2, "{}", said.out);
+    assert!(said.err.contains("settings.json"), "{}", said.err);
+    let line = "codex: not installed, never heard (~/.codex/hooks.json)\n";
+    assert_eq!(said.out, line);
+    assert_eq!(world.run(["hooks", "status", "codex"]).status, 0);
+}

@@ -1,0 +1,135 @@
+//! Hooks that are killed at any point of their work.
+
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::hooks_input::hook_of;
+use super::shell_agent::{event, file_of, log_of, record_of};
+use super::world::{World, said};
+
+/// How many hooks are killed while they work; `WHOSUP_KILLS` says otherwise.
+const KILLED: u64 = 1_000;
+/// How many hooks are started for each one that is to be killed, at most: some are
+/// done before.
+const TRIES_EACH_MAX: u64 = 20;
+/// The sessions that they tell of, in turn.
+const SESSIONS: u64 = 20;
+/// How many hooks show how long one takes.
+const MEASURED: u32 = 9;
+/// The signal that nobody can catch.
+const SIGKILL: i32 = 9;
+
+/// Numbers by chance, the same for the same seed (`SplitMix64`).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}
+
+/// A number that the environment may set.
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let told = std::env::var(variable).ok();
+    told.map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// Starts a hook that hears of a turn of a session, and has been told all of it.
+fn start_hook(world: &World, session: &str) -> std::process::Child {
+    let mut hook = hook_of(world);
+    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let mut stdin = hook.stdin.take().unwrap();
+    stdin.write_all(told.to_string().as_bytes()).unwrap();
+    hook
+}
+
+/// How long a hook takes from start to end: the longest but one of some.
+fn usual_time(world: &World) -> Duration {
+    let mut times: Vec<Duration> = (0..MEASURED)
+        .map(|_| {
+            let began = Instant::now();
+            assert!(start_hook(world, &world.s2).wait().unwrap().success());
+            began.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times[times.len() - 2]
+}
+
+#[test]
+fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
+    let world = World::new();
+    let wanted = number("WHOSUP_KILLS", KILLED);
+    let seed = number("WHOSUP_SEED", u64::from(std::process::id()));
+    eprintln!("WHOSUP_SEED={seed}");
+    let mut chance = Chance(seed);
+    let session = |number: u64| format!("0a{:06x}{}", number % SESSIONS, &world.s1[8..]);
+    let longest = u64::try_from(usual_time(&world).as_micros()).unwrap();
+    let (mut killed, mut done) = (0, 0);
+    let began = Instant::now();
+    while killed < wanted {
+        assert!(
+            killed + done < wanted * TRIES_EACH_MAX,
+            "{done} were done before"
+        );
+        let mut hook = start_hook(&world, &session(killed + done));
+        let until = Instant::now() + Duration::from_micros(chance.below(longest));
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        hook.kill().unwrap();
+        let status = hook.wait().unwrap();
+        if status.signal() == Some(SIGKILL) {
+            killed += 1;
+        } else {
+            assert!(status.success(), "{status}");
+            done += 1;
+        }
+    }
+    let took = began.elapsed();
+
+    // The next reader repairs what it is told, and the next hook what is there.
+    let answer = world.run(["list", "--all", "--json"]);
+    assert_eq!(answer.status, 0, "{}", answer.err);
+    assert_eq!(answer.json()["problems"], json!([]));
+    let listed = answer.sessions();
+    let (mut lines, mut behind) = (0, 0);
+    for number in 0..SESSIONS.min(killed + done) {
+        let session = session(number);
+        let log = file_of(&world, &session, "jsonl");
+        if log.exists() {
+            let told = log_of(&world, &session).len();
+            lines += told;
+            let record = std::fs::read(file_of(&world, &session, "json")).ok();
+            let record = record.and_then(|text| serde_json::from_slice(&text).ok());
+            let turns = record.map_or(json!(0), |record: serde_json::Value| {
+                record["turns"].clone()
+            });
+            behind += usize::from(turns != told);
+            let row = listed.iter().find(|row| row["session_id"] == *session);
+            assert!(row.is_some(), "{session} is not listed");
+        }
+        let told = event(&world, &session, "Stop", json!({})).to_string();
+        let mut last = world.whosup();
+        let answer = said(last.args(["hook", "claude-code"]).write_stdin(told));
+        assert_eq!((answer.status, answer.err.as_str()), (0, ""));
+        let told = log_of(&world, &session);
+        let record = record_of(&world, &session);
+        assert_eq!(record["turns"], told.len() - 1, "{session}");
+        assert_eq!(record["phase"], "idle");
+        let size = std::fs::metadata(&log).unwrap().len();
+        assert_eq!(record["log_bytes"], size);
+    }
+    eprintln!(
+        "{killed} killed, {done} done before, in {took:?}; {lines} lines, {behind} records behind"
+    );
+    let started = usize::try_from(killed + done).unwrap();
+    assert!(lines <= started && lines >= usize::try_from(done).unwrap());
+}
