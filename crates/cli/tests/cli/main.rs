@@ -25,6 +25,7 @@ mod rights;
 mod sandboxes;
 mod schema;
 mod shell_agent;
+mod status;
 mod sweep;
 mod terminal;
 mod world;
