@@ -16,13 +16,14 @@ use whosup_sidecar::{
     AgentId, ReadSidecarError, Resume, SessionId, Sidecar, SidecarPid, file, read_sidecar,
 };
 
-use crate::agents::{self, AgentScan, Home, Invocation, KnownClient, Published, Sketch, names_in};
+use crate::agents::{
+    self, AgentScan, Home, Invocation, KnownClient, Sketch, names_in, told_by_sidecar,
+};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::{Phase, WaitingFor};
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -302,16 +303,8 @@ impl<'a> Place<'a> {
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.started_at_ms = Some(sidecar.started_at_ms);
-        sketch.endpoint = sidecar.endpoint.as_deref().map(without_secrets);
-        sketch.published = sidecar.phase.as_ref().map(|word| Published {
-            phase: Phase::from_name(word),
-            waiting_for: sidecar
-                .waiting_for
-                .as_deref()
-                .and_then(WaitingFor::from_name),
-            word: word.clone(),
-            at_ms: None,
-        });
+        sketch.endpoint = told_by_sidecar::endpoint(sidecar);
+        sketch.published = told_by_sidecar::phase(sidecar);
         sketch.client = self.client(sidecar, path);
         // An adapter knows these better, and reads no file that others name.
         if !self.has_adapter {
@@ -380,20 +373,6 @@ fn invocation(resume: &Resume) -> Invocation {
         argv,
         environment: Vec::new(),
     }
-}
-
-/// A URL without what may be a secret in it: a user, a query, a fragment.
-fn without_secrets(endpoint: &str) -> String {
-    let Some((scheme, rest)) = endpoint.split_once("://") else {
-        return endpoint.to_owned();
-    };
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
-    let (host, path) = match rest.find('/') {
-        Some(at) => rest.split_at(at),
-        None => (rest, ""),
-    };
-    let host = host.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub(crate) mod program_tests;
 pub mod qwen_code;
 mod terminal_use;
 mod title;
+pub(crate) mod told_by_sidecar;
 pub mod vibe;
 
 use whosup_sidecar::AgentId;

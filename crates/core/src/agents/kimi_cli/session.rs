@@ -17,7 +17,9 @@ use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, wire, work_dir};
 use crate::agents::folder::{Names, names_in};
 use crate::agents::terminal_use::was_begun_elsewhere;
-use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{
+    AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch, told_by_sidecar,
+};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -506,7 +508,8 @@ impl<'a> Reading<'a> {
             .or_insert_with(|| Sketch::new(key.clone()));
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
-        sketch.endpoint.clone_from(&sidecar.endpoint);
+        sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
+        sketch.published = told_by_sidecar::phase(&sidecar);
         let source = sidecar::Source {
             trust: trust_of(&facts, self.home, self.look.machine),
             placement: self.look.machine.mounts().placement_of(&path),

@@ -114,9 +114,17 @@ impl<'a> Reading<'a> {
         keep_newest(&mut self.removed_on_exit, session, said);
     }
 
-    /// A sidecar names `pid`, or nobody any more, for `session`.
-    pub(super) fn note_left_on_exit(&mut self, session: &SessionId, pid: Option<Pid>, at_ms: i64) {
+    /// A sidecar names `pid`, or nobody any more, for `session`. Tells whether it
+    /// is the first that does.
+    pub(super) fn note_left_on_exit(
+        &mut self,
+        session: &SessionId,
+        pid: Option<Pid>,
+        at_ms: i64,
+    ) -> bool {
+        let is_first = !self.left_on_exit.contains_key(session);
         keep_newest(&mut self.left_on_exit, session, Said { pid, at_ms });
+        is_first
     }
 
     /// A process that makes no claims may have taken a session up: a stale claim

@@ -12,6 +12,7 @@ use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar};
 
 use super::home::Runtime;
 use super::reading::Reading;
+use crate::agents::told_by_sidecar;
 use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
 
 /// How the names of sidecars end.
@@ -58,7 +59,7 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &
         SidecarPid::Process(pid) => (Subject::Process(pid), Some(pid), says(pid, sidecar)),
         SidecarPid::Released => (Subject::Released, None, "released (pid 0)".to_owned()),
     };
-    reading.note_left_on_exit(session, pid, sidecar.started_at_ms);
+    let is_only_one = reading.note_left_on_exit(session, pid, sidecar.started_at_ms);
     let sketch = reading.sketch(session);
     // The registry, which is read first, follows `/cd` as well and knows more.
     sketch
@@ -68,8 +69,10 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &
         sketch.agent_version.clone_from(&sidecar.agent_version);
     }
     if sketch.endpoint.is_none() {
-        sketch.endpoint.clone_from(&sidecar.endpoint);
+        sketch.endpoint = told_by_sidecar::endpoint(sidecar);
     }
+    // Which of several processes is meant is settled later.
+    sketch.published = told_by_sidecar::phase(sidecar).filter(|_| is_only_one);
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
     let claim = Claim {
