@@ -11,6 +11,7 @@ mod dead_pane;
 mod doctor;
 mod doctor_findings;
 mod help;
+mod hook_panes;
 mod hooks;
 mod hooks_input;
 mod hooks_install;

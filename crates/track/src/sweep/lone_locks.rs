@@ -102,7 +102,7 @@ pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     };
     let others = [&files.record, &files.log, &files.old_log, &files.new];
     let is_there = |path: &&std::path::PathBuf| std::fs::symlink_metadata(path).is_ok();
-    if others.iter().any(|path| is_there(path)) {
+    if others.iter().any(is_there) {
         return Ok(false);
     }
     remove_if_there(&files.lock)?;

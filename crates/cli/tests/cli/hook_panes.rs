@@ -1,0 +1,118 @@
+//! Panes of agents whose hooks know of none, and what tmux is asked.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::shell_agent::{event, record_of};
+use super::terminal::Tmux;
+use super::world::{WHOSUP, World, copy_program, said, wait_for};
+
+/// A line that runs an agent in an environment that tells of no pane: its hook tells
+/// of a turn of the session, and it stays until there is a file `end`.
+fn agent_line(world: &World, program: &Path, session: &str) -> String {
+    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let payload = world.write(&format!("payload-{session}"), told.to_string());
+    let script = format!(
+        "'{WHOSUP}' hook claude-code < '{}'\nwhile [ ! -e 'end-{session}' ]; do sleep 0.02; done\n\
+         kill -9 $$\n",
+        payload.display()
+    );
+    let script = world.write(&format!("script-{session}"), script);
+    format!(
+        "cd '{home}' && env -i HOME='{home}' PATH=\"$PATH\" '{}' '{}'",
+        program.display(),
+        script.display(),
+        home = world.home().display(),
+    )
+}
+
+/// A `tmux` on the path that writes down what it is asked, and asks the real one.
+fn listening_tmux(world: &World) -> String {
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nPATH=\"${{PATH#*:}}\" exec tmux \"$@\"\n",
+        world.home().join("asked").display()
+    );
+    let path = world.write("bin/tmux", script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bin = path.parent().unwrap().display().to_string();
+    format!("{bin}:{}", std::env::var("PATH").unwrap())
+}
+
+/// What is listed of a session.
+fn row(world: &World, path: &str, variable: &str, session: &str) -> Option<Value> {
+    let mut list = world.whosup();
+    list.args(["list", "--all", "--json"]);
+    let answer = said(list.env("PATH", path).env("TMUX", variable));
+    let rows = answer.sessions();
+    rows.into_iter().find(|row| row["session_id"] == session)
+}
+
+/// The environment of hooks lacked `TMUX` (claude-code#84892), and a new agent in a
+/// pane was refused since the pane was taken (herdr#700).
+#[test]
+fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
+    let world = World::new();
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    copy_program("/bin/sh", &program);
+    let line = format!(
+        "{}; {}; exec cat",
+        agent_line(&world, &program, &world.s1),
+        agent_line(&world, &program, &world.s2)
+    );
+    let Some(tmux) = Tmux::start(&world, 80, &line) else {
+        return;
+    };
+    let told = tmux.run(&[
+        "display-message",
+        "-p",
+        "#{socket_path},#{pid},0 #{pane_id}",
+    ]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    let (variable, pane) = told.trim().split_once(' ').unwrap();
+    let path = listening_tmux(&world);
+    let live_in_pane = |session: &str| {
+        wait_for("the session to be live in the pane", || {
+            let row = row(&world, &path, variable, session)?;
+            (row["liveness"] == "live" && row["pane"]["pane"] == *pane).then_some(row)
+        })
+    };
+    let first = live_in_pane(&world.s1);
+    assert!(record_of(&world, &world.s1)["pane"].is_null());
+
+    world.write(&format!("end-{}", world.s1), "");
+    let second = live_in_pane(&world.s2);
+    assert_ne!(first["owner"]["pid"], second["owner"]["pid"]);
+    let row = row(&world, &path, variable, &world.s1).unwrap();
+    assert_eq!(
+        (&row["liveness"], &row["pane"]),
+        (&json!("exited"), &Value::Null)
+    );
+    for command in ["status", "doctor", "sweep", "orphans"] {
+        said(
+            world
+                .whosup()
+                .arg(command)
+                .env("PATH", &path)
+                .env("TMUX", variable),
+        );
+    }
+    assert_eq!(record_of(&world, &world.s1)["phase"], "ended");
+    assert_eq!(record_of(&world, &world.s2)["phase"], "working");
+    live_in_pane(&world.s2);
+
+    // Nobody else's sessions were killed (agetor#85, gastown#923): tmux was asked,
+    // and told nothing.
+    let asked = std::fs::read_to_string(world.home().join("asked")).unwrap();
+    let is_question = |line: &str| {
+        let mut words = line.split(' ');
+        words.any(|word| ["list-panes", "list-clients", "display-message", "-V"].contains(&word))
+    };
+    assert!(asked.lines().all(is_question), "{asked}");
+    assert!(!asked.contains("kill"), "{asked}");
+    assert!(asked.lines().count() >= 5, "{asked}");
+}
