@@ -1,7 +1,6 @@
 //! What is mounted where, and so whom a file may come from.
 
 use std::collections::{HashMap, HashSet};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -268,7 +267,20 @@ fn unescape(field: &[u8]) -> PathBuf {
             }
         }
     }
-    PathBuf::from(std::ffi::OsStr::from_bytes(&bytes))
+    path_of(&bytes)
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// No other platform has such a table.
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
 #[cfg(test)]

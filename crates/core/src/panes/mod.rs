@@ -1,5 +1,6 @@
 //! Terminal panes: which cell of which pane host a process lives in.
 
+#[cfg(unix)]
 pub mod tmux;
 
 use std::collections::HashMap;
@@ -11,8 +12,11 @@ use crate::agents::Invocation;
 use crate::machine::Machine;
 use crate::problem::{Found, Problem};
 
-/// Every pane host, in the order in which they are asked.
-pub const PANE_HOSTS: &[&dyn PaneHost] = &[&tmux::Tmux];
+/// Every pane host of this platform, in the order in which they are asked.
+pub const PANE_HOSTS: &[&dyn PaneHost] = &[
+    #[cfg(unix)]
+    &tmux::Tmux,
+];
 
 /// Knows one pane host.
 pub trait PaneHost: Send + Sync {

@@ -5,7 +5,6 @@ mod socket;
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use whosup_process::{Pid, Process, Tty};
@@ -315,9 +314,11 @@ fn tty_of(machine: &Machine, row: &Row) -> Option<Tty> {
     if let Some(tty) = seen.and_then(|process| process.tty) {
         return Some(tty);
     }
-    let metadata = row.tty_path.as_ref()?.metadata().ok()?;
-    metadata.file_type().is_char_device().then(|| Tty {
-        major: rustix::fs::major(metadata.rdev()),
-        minor: rustix::fs::minor(metadata.rdev()),
+    // The kernel's own type of a device's number differs by platform.
+    let facts = rustix::fs::stat(row.tty_path.as_ref()?).ok()?;
+    let kind = rustix::fs::FileType::from_raw_mode(facts.st_mode);
+    kind.is_char_device().then(|| Tty {
+        major: rustix::fs::major(facts.st_rdev),
+        minor: rustix::fs::minor(facts.st_rdev),
     })
 }
