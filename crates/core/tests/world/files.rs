@@ -76,12 +76,12 @@ fn make_fifo(path: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
 }
 
-/// The end of the name of a file that a database is made from.
-const DATABASE_SOURCE: &str = ".db.sql";
+/// The ends of the names of files that databases are made from.
+const DATABASE_SOURCES: [&str; 2] = [".db.sql", ".sqlite.sql"];
 
 /// Copies a home tree, with the temporary home in place of the mark in every
 /// file. Files get mode 0600 and directories 0700, whatever the checkout has.
-/// Of `NAME.db.sql` the database `NAME.db` is made.
+/// Of `NAME.db.sql` the database `NAME.db` is made, and the like of `NAME.sqlite.sql`.
 pub fn copy_tree(from: &Path, to: &Path, home: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -93,7 +93,10 @@ pub fn copy_tree(from: &Path, to: &Path, home: &Path) {
             fs::set_permissions(&target, fs::Permissions::from_mode(0o700)).unwrap();
         } else if file_type.is_symlink() {
             symlink(fs::read_link(entry.path()).unwrap(), &target).unwrap();
-        } else if target.to_str().unwrap().ends_with(DATABASE_SOURCE) {
+        } else if DATABASE_SOURCES
+            .iter()
+            .any(|end| target.to_str().unwrap().ends_with(end))
+        {
             let sql = String::from_utf8(fs::read(entry.path()).unwrap()).unwrap();
             make_database(&target.with_extension(""), &expand(&sql, home));
         } else {

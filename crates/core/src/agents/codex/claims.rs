@@ -272,6 +272,7 @@ impl Scanning<'_> {
             } else {
                 PairingRule::Never
             },
+            possible_owners: self.possible_terminals.get(thread).cloned(),
             is_orphan_when_stale: self.locks.contains_key(thread),
             is_headless,
             named_by: header.and_then(|header| self.forked_by(thread, header)),

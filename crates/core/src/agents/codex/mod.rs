@@ -14,10 +14,13 @@
 //! By default one daemon (`codex app-server … --managed-daemon`) runs the
 //! threads of all terminals, and keeps each for 60 s after its terminal left
 //! it. No file says which terminal shows which thread: that is left to
-//! pairing, and to what arguments and terminal titles tell. The daemon's
-//! parent and environment are those of the terminal that happened to start it.
+//! pairing, and to what arguments, terminal titles and the log tell. The
+//! daemon's parent and environment are those of the terminal that happened to
+//! start it.
 //!
-//! Not read: `logs_2.sqlite` (it has threads that are no sessions), the
+//! `logs_2.sqlite` says, some seconds late, when a terminal has opened a thread,
+//! and not which. It is read only where there are several terminals, and never
+//! for the threads that it names: it has some that are no sessions. Not read: the
 //! daemon's PID file (it names no session), and compressed rollouts, of which
 //! their names and the database tell enough for a list.
 
@@ -27,6 +30,9 @@ mod header;
 mod hints;
 mod hooks;
 mod locks;
+#[cfg_attr(not(feature = "sqlite"), path = "log_db_without.rs")]
+mod log_db;
+mod openers;
 mod process;
 mod record;
 mod rollout;
@@ -36,6 +42,7 @@ mod session_index;
 mod state_db;
 mod tail;
 mod terminal_title;
+mod terminals;
 mod thread;
 mod thread_id;
 mod tree;

@@ -38,6 +38,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
         open: BTreeMap::new(),
         has_locks: locks_in(&home.root).is_dir(),
         hints: Hints::new(&home.root, agent),
+        possible_terminals: BTreeMap::new(),
         problems,
     };
     scanning.find_locked_threads(&mut tree);
@@ -50,6 +51,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
         scanning.add_segments(all);
     }
     scanning.read_hints();
+    scanning.find_terminals();
     scanning.problems.append(&mut tree.problems);
     scanning.finish()
 }
@@ -69,6 +71,8 @@ pub(super) struct Scanning<'a> {
     pub(super) has_locks: bool,
     /// What the index and the database tell of threads.
     pub(super) hints: Hints<'a>,
+    /// The terminals that may show a thread, where their log tells that.
+    pub(super) possible_terminals: BTreeMap<SessionId, BTreeSet<Pid>>,
     pub(super) problems: Vec<Problem>,
 }
 

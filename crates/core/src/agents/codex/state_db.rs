@@ -34,7 +34,19 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// What could not be read, and why.
-type Failure = (PathBuf, String);
+pub(super) type Failure = (PathBuf, String);
+
+/// The database of a home whose name begins with `kind` and has the highest number.
+pub(super) fn newest(home: &Path, kind: &str) -> Result<Option<PathBuf>, Failure> {
+    let names =
+        names_in(home, HOME_ENTRIES_MAX).map_err(|error| (home.to_owned(), error.to_string()))?;
+    let number = |name: &str| -> Option<u32> {
+        let digits = name.strip_prefix(kind)?.strip_suffix(".sqlite")?;
+        digits.parse().ok()
+    };
+    let numbered = names.texts().filter_map(|name| Some((number(name)?, name)));
+    Ok(numbered.max().map(|(_, newest)| home.join(newest)))
+}
 
 /// The state database of a home, as it was when it was read.
 #[derive(Debug)]
@@ -46,17 +58,9 @@ pub(super) struct StateDb {
 impl StateDb {
     /// Reads the newest state database of a home, if it has one.
     pub(super) fn newest(home: &Path) -> Result<Option<Self>, Failure> {
-        let names = names_in(home, HOME_ENTRIES_MAX)
-            .map_err(|error| (home.to_owned(), error.to_string()))?;
-        let number = |name: &str| -> Option<u32> {
-            let digits = name.strip_prefix("state_")?.strip_suffix(".sqlite")?;
-            digits.parse().ok()
-        };
-        let numbered = names.texts().filter_map(|name| Some((number(name)?, name)));
-        let Some((_, newest)) = numbered.max() else {
+        let Some(path) = newest(home, "state_")? else {
             return Ok(None);
         };
-        let path = home.join(newest);
         match Database::read(&path) {
             Ok(database) => Ok(Some(Self { path, database })),
             Err(error) => Err((path, error.reason())),

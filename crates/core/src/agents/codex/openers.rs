@@ -1,0 +1,286 @@
+//! Finds out which terminals may show a thread that the daemon serves, by the
+//! times when terminals have opened threads. Pure.
+//!
+//! A thread that a terminal makes is born, by its id, at most a tenth of a second
+//! before the terminal's log says that it has opened one. So a thread that was
+//! born just before one terminal's row, and no other's, was made by that
+//! terminal. What can't be told in that way is left out, and goes by directories
+//! and dates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+/// How much later than a thread's birth its row may be dated, in milliseconds.
+/// Seen: 30 to 60.
+const ROW_AFTER_BIRTH_MS: i64 = 1_000;
+/// How long a row may take to be written, in milliseconds. Seen: up to ten
+/// seconds. Until then it may still turn out that others have one as well.
+const WRITTEN_AFTER_MS: i64 = 15_000;
+/// How much older than its process a row may look, in milliseconds, for rounding.
+const ROUNDING_MS: i64 = 250;
+
+/// A process says that it has opened a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Opening {
+    /// The process.
+    pub(super) pid: Pid,
+    /// The log's name for it, which no other process has.
+    pub(super) process: String,
+    /// When, in milliseconds since 1970.
+    pub(super) at_ms: i64,
+}
+
+/// A terminal that lives and shows a thread of the daemon's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terminal {
+    /// Its process.
+    pub(super) pid: Pid,
+    /// When that began, in milliseconds since 1970.
+    pub(super) began_at_ms: i64,
+}
+
+/// For each thread that was made by one of `terminals`, those that may show it
+/// now: that one, and who has opened something since that was not made then.
+///
+/// `threads` are all that is known of, with their births. Empty while one of the
+/// terminals has told nothing: it may have opened any.
+pub(super) fn possible_terminals(
+    threads: &BTreeMap<SessionId, i64>,
+    terminals: &[Terminal],
+    openings: &[Opening],
+    now_ms: i64,
+) -> BTreeMap<SessionId, BTreeSet<Pid>> {
+    let Some(names) = names_of(terminals, openings) else {
+        return BTreeMap::new();
+    };
+    let made = makers(threads, openings, now_ms);
+    let explained: BTreeSet<usize> = made.values().copied().collect();
+    let is_living = |opening: &Opening| names.get(&opening.pid) == Some(&opening.process.as_str());
+    let later_ones = |made_at_ms: i64| {
+        let unexplained = openings.iter().enumerate();
+        unexplained
+            .filter(|(at, _)| !explained.contains(at))
+            .map(|(_, opening)| opening)
+            .filter(move |opening| opening.at_ms > made_at_ms)
+    };
+    let all = made.iter().filter_map(|(thread, at)| {
+        let opening = openings.get(*at).filter(|opening| is_living(opening))?;
+        let mut possible = BTreeSet::from([opening.pid]);
+        let later = later_ones(opening.at_ms).filter(|opening| is_living(opening));
+        possible.extend(later.map(|opening| opening.pid));
+        Some(((*thread).clone(), possible))
+    });
+    all.collect()
+}
+
+/// The opening with which each thread was made, by its place among `openings`.
+///
+/// Threads born within one another's second are matched together: each is to
+/// have a row, each row a thread, and there must be one way only to do that.
+fn makers<'a>(
+    threads: &'a BTreeMap<SessionId, i64>,
+    openings: &[Opening],
+    now_ms: i64,
+) -> BTreeMap<&'a SessionId, usize> {
+    let mut births: Vec<(&SessionId, i64)> = threads.iter().map(|(id, born)| (id, *born)).collect();
+    births.sort_by_key(|(_, born)| *born);
+    let together =
+        births.chunk_by(|(_, one), (_, next)| *next <= one.saturating_add(ROW_AFTER_BIRTH_MS));
+    let written = together.filter(|births| {
+        births
+            .last()
+            .is_some_and(|(_, born)| born.saturating_add(WRITTEN_AFTER_MS) <= now_ms)
+    });
+    written
+        .filter_map(|births| match_all(births, openings))
+        .flatten()
+        .collect()
+}
+
+/// The only way to give each thread a row, and each row of their time a thread.
+fn match_all<'a>(
+    births: &[(&'a SessionId, i64)],
+    openings: &[Opening],
+) -> Option<Vec<(&'a SessionId, usize)>> {
+    let explains = |born: i64, at: usize| {
+        let since = born..=born.saturating_add(ROW_AFTER_BIRTH_MS);
+        openings
+            .get(at)
+            .is_some_and(|opening| since.contains(&opening.at_ms))
+    };
+    let mut free: BTreeSet<usize> = (0..openings.len())
+        .filter(|at| births.iter().any(|(_, born)| explains(*born, *at)))
+        .collect();
+    if free.len() != births.len() {
+        return None;
+    }
+    let mut open: Vec<&(&SessionId, i64)> = births.iter().collect();
+    let mut matched = Vec::new();
+    // If there is one way only, some thread has one free row only.
+    while !open.is_empty() {
+        let sole = open.iter().enumerate().find_map(|(place, (id, born))| {
+            let mut rows = free.iter().filter(|at| explains(*born, **at));
+            let (Some(row), None) = (rows.next(), rows.next()) else {
+                return None;
+            };
+            Some((place, *id, *row))
+        });
+        let (place, id, row) = sole?;
+        open.remove(place);
+        free.remove(&row);
+        matched.push((id, row));
+    }
+    Some(matched)
+}
+
+/// The log's name of each terminal; `None` if one has none, or two since it began.
+fn names_of<'a>(terminals: &[Terminal], openings: &'a [Opening]) -> Option<BTreeMap<Pid, &'a str>> {
+    let mut names = BTreeMap::new();
+    for terminal in terminals {
+        let since = terminal.began_at_ms.saturating_sub(ROUNDING_MS);
+        let its: BTreeSet<&str> = openings
+            .iter()
+            .filter(|opening| opening.pid == terminal.pid && opening.at_ms >= since)
+            .map(|opening| opening.process.as_str())
+            .collect();
+        let mut its = its.into_iter();
+        let (Some(name), None) = (its.next(), its.next()) else {
+            return None;
+        };
+        names.insert(terminal.pid, name);
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minute after everything.
+    const NOW_MS: i64 = 1_000_000;
+
+    fn pid(number: i64) -> Pid {
+        Pid::new(number).expect("a PID")
+    }
+
+    fn terminals(of: &[(i64, i64)]) -> Vec<Terminal> {
+        of.iter()
+            .map(|(number, began_at_ms)| Terminal {
+                pid: pid(*number),
+                began_at_ms: *began_at_ms,
+            })
+            .collect()
+    }
+
+    fn rows(of: &[(i64, i64)]) -> Vec<Opening> {
+        of.iter()
+            .map(|(number, at_ms)| Opening {
+                pid: pid(*number),
+                process: format!("pid:{number}:uuid"),
+                at_ms: *at_ms,
+            })
+            .collect()
+    }
+
+    fn possible(
+        threads: &[(&str, i64)],
+        terminals: &[Terminal],
+        rows: &[Opening],
+        now_ms: i64,
+    ) -> Vec<(String, Vec<i32>)> {
+        let threads = threads
+            .iter()
+            .map(|(id, born)| (SessionId::parse(id).expect("an id"), *born))
+            .collect();
+        possible_terminals(&threads, terminals, rows, now_ms)
+            .into_iter()
+            .map(|(id, pids)| (id.to_string(), pids.iter().map(|pid| pid.get()).collect()))
+            .collect()
+    }
+
+    fn only(thread: &str, number: i32) -> (String, Vec<i32>) {
+        (thread.to_owned(), vec![number])
+    }
+
+    #[test]
+    fn each_thread_goes_with_the_terminal_that_opened_one_as_it_was_born() {
+        let two = terminals(&[(11, 100_000), (12, 102_000)]);
+        let threads = [
+            ("aaaaaaaa", 101_000),
+            ("bbbbbbbb", 103_000),
+            ("cccccccc", 110_000),
+        ];
+        let rows = rows(&[(11, 101_050), (12, 103_040), (11, 110_040)]);
+        let expected = [
+            only("aaaaaaaa", 11),
+            only("bbbbbbbb", 12),
+            only("cccccccc", 11),
+        ];
+        assert_eq!(possible(&threads, &two, &rows, NOW_MS), expected);
+    }
+
+    #[test]
+    fn births_within_one_anothers_second_are_told_apart_where_there_is_one_way_only() {
+        let two = terminals(&[(11, 100_000), (12, 100_000)]);
+        let threads = [("aaaaaaaa", 101_000), ("bbbbbbbb", 101_500)];
+        let in_turn = rows(&[(11, 101_050), (12, 101_540)]);
+        let expected = [only("aaaaaaaa", 11), only("bbbbbbbb", 12)];
+        assert_eq!(possible(&threads, &two, &in_turn, NOW_MS), expected);
+        // Both rows could be of either.
+        let late = rows(&[(11, 101_550), (12, 101_560)]);
+        assert_eq!(possible(&threads, &two, &late, NOW_MS), []);
+        // The first one's row is missing, and the second's lies in its second.
+        let one = rows(&[(12, 101_540), (11, 100_100)]);
+        assert_eq!(possible(&threads, &two, &one, NOW_MS), []);
+        // Somebody opened another one in that second.
+        let three = rows(&[(11, 101_050), (12, 101_540), (12, 101_600)]);
+        assert_eq!(possible(&threads, &two, &three, NOW_MS), []);
+    }
+
+    #[test]
+    fn a_thread_is_told_of_once_every_row_of_its_time_is_written() {
+        let one = terminals(&[(11, 100_000)]);
+        let rows = rows(&[(11, 101_050)]);
+        let threads = [("aaaaaaaa", 101_000)];
+        assert_eq!(possible(&threads, &one, &rows, 115_999), []);
+        let told = [only("aaaaaaaa", 11)];
+        assert_eq!(possible(&threads, &one, &rows, 116_000), told);
+    }
+
+    #[test]
+    fn while_a_terminal_has_told_nothing_since_it_began_nothing_is_told() {
+        let threads = [("aaaaaaaa", 101_000)];
+        let rows = rows(&[(11, 101_050), (12, 90_000)]);
+        let silent = terminals(&[(11, 100_000), (13, 102_000)]);
+        assert_eq!(possible(&threads, &silent, &rows, NOW_MS), []);
+        let reused = terminals(&[(11, 100_000), (12, 102_000)]);
+        assert_eq!(possible(&threads, &reused, &rows, NOW_MS), []);
+        // Another machine or container counts its processes as well.
+        let mut twice = rows.clone();
+        twice.push(Opening {
+            process: "pid:11:another".to_owned(),
+            ..rows[0].clone()
+        });
+        let one = terminals(&[(11, 100_000)]);
+        assert_eq!(possible(&threads, &one, &twice, NOW_MS), []);
+    }
+
+    #[test]
+    fn a_thread_that_a_terminal_made_that_is_gone_is_not_told_of() {
+        let left = terminals(&[(12, 100_000)]);
+        let rows = rows(&[(11, 101_050), (12, 100_500)]);
+        assert_eq!(possible(&[("aaaaaaaa", 101_000)], &left, &rows, NOW_MS), []);
+    }
+
+    #[test]
+    fn who_has_opened_something_old_since_may_show_it_too() {
+        let two = terminals(&[(11, 100_000), (12, 100_000)]);
+        let threads = [("aaaaaaaa", 101_000), ("bbbbbbbb", 103_000)];
+        // 12 made the second one, left it, and has taken up some other.
+        let rows = rows(&[(11, 101_050), (12, 103_050), (12, 120_000)]);
+        let expected = [("aaaaaaaa".to_owned(), vec![11, 12]), only("bbbbbbbb", 12)];
+        assert_eq!(possible(&threads, &two, &rows, NOW_MS), expected);
+    }
+}
