@@ -43,6 +43,7 @@ pub fn find_agent_processes(
     };
     let own = machine.table().view().uid.clone().ok();
     let mut found = Vec::new();
+    let mut launched = HashSet::new();
     for process in processes {
         if process.is_kernel_thread || process.is_exited || !is_candidate(process, adapters) {
             continue;
@@ -65,8 +66,14 @@ pub fn find_agent_processes(
         let Some((adapter, mut role)) = recognized else {
             continue;
         };
-        if role == Role::Session && is_launcher(machine, adapter, &program) {
-            role = Role::Launcher;
+        if role == Role::Session {
+            match is_launched(machine, adapter, &program) {
+                Some(true) => {
+                    launched.insert(process.pid);
+                }
+                Some(false) => role = Role::Launcher,
+                None => {}
+            }
         }
         if found.len() == AGENT_PROCESSES_MAX {
             problems.push(Problem::of_machine(format!(
@@ -83,7 +90,7 @@ pub fn find_agent_processes(
             homes,
         });
     }
-    mark_launchers(&mut found);
+    mark_launchers(&mut found, &launched);
     found
 }
 
@@ -111,23 +118,25 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
         .unwrap_or_default()
 }
 
-/// Tells by its environment that a process is a launcher, where its agent's
-/// launchers can be told by that. What can't be read tells nothing.
-fn is_launcher(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> bool {
+/// Tells by its environment whether a launcher has started a process or it is one
+/// itself, where its agent's launchers can be told by that. What can't be read
+/// tells nothing.
+fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Option<bool> {
     let names = adapter.variables_of_launched();
-    let is_unset = |environment: crate::machine::Environment| {
-        let mut names = names.iter();
-        names.all(|name| environment.variable(name).is_none())
-    };
-    !names.is_empty()
-        && machine
-            .environment_of(program.process, names)
-            .is_some_and(is_unset)
+    if names.is_empty() {
+        return None;
+    }
+    let environment = machine.environment_of(program.process, names)?;
+    let mut names = names.iter();
+    Some(names.any(|name| environment.variable(name).is_some()))
 }
 
 /// A script that starts itself again (to give its runtime options) leaves a
 /// chain of equal processes: all but the deepest are launchers.
-fn mark_launchers(processes: &mut [AgentProcess]) {
+///
+/// One that is known to be `launched` is the deepest. What looks the same below it
+/// is its fork, which is about to run another program.
+fn mark_launchers(processes: &mut [AgentProcess], launched: &HashSet<Pid>) {
     let shape = |process: &AgentProcess| {
         let program = process.program();
         let script = program.script()?.to_owned();
@@ -138,24 +147,36 @@ fn mark_launchers(processes: &mut [AgentProcess]) {
             .skip(1)
             .cloned()
             .collect::<Vec<_>>();
-        Some((process.process.tty, after))
+        Some((process.agent.clone(), process.process.tty, after))
     };
-    let parents: HashMap<Pid, _> = processes
+    let sessions = processes
         .iter()
-        .filter(|process| process.role == Role::Session)
-        .filter_map(|process| {
-            let parent = process.process.ppid?;
-            Some((parent, (process.agent.clone(), shape(process)?)))
+        .filter(|process| process.role == Role::Session);
+    let shapes: HashMap<Pid, _> = sessions
+        .clone()
+        .filter_map(|process| Some((process.process.pid, shape(process)?)))
+        .collect();
+    let below: Vec<(Pid, Pid)> = sessions
+        .filter_map(|process| Some((process.process.ppid?, process.process.pid)))
+        .filter(|(parent, child)| {
+            let parent = shapes.get(parent);
+            parent.is_some() && parent == shapes.get(child)
         })
         .collect();
+    let forks: HashSet<Pid> = below
+        .iter()
+        .filter(|(parent, _)| launched.contains(parent))
+        .map(|(_, child)| *child)
+        .collect();
+    let launchers: HashSet<Pid> = below
+        .iter()
+        .filter(|(parent, _)| !launched.contains(parent))
+        .map(|(parent, _)| *parent)
+        .collect();
     for process in processes.iter_mut() {
-        if process.role != Role::Session {
-            continue;
-        }
-        if let Some((agent, child_shape)) = parents.get(&process.process.pid)
-            && *agent == process.agent
-            && shape(process).as_ref() == Some(child_shape)
-        {
+        if forks.contains(&process.process.pid) {
+            process.role = Role::Auxiliary;
+        } else if launchers.contains(&process.process.pid) {
             process.role = Role::Launcher;
         }
     }

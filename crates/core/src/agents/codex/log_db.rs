@@ -54,7 +54,7 @@ fn read(path: &Path) -> Result<Vec<Opening>, SqliteError> {
     let database = Database::read(path)?;
     let columns = database.columns("logs")?;
     let has = |wanted: &&str| columns.iter().any(|column| column == wanted);
-    if !COLUMNS.iter().all(|wanted| has(wanted)) {
+    if !COLUMNS.iter().all(has) {
         return Ok(Vec::new());
     }
     let rows = database.rows(QUESTION, [], ROWS_MAX, |row| {
