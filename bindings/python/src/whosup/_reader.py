@@ -11,8 +11,8 @@ try:
 except ImportError as error:
     raise ImportError(
         "reading sessions needs the native part of whosup, which is not installed here"
-        " (writing a sidecar does not): install a wheel for this platform, or, with a"
-        " Rust toolchain at hand, `pip install --no-binary whosup whosup`"
+        " (writing a sidecar does not): install a wheel for this platform, or, in a"
+        " checkout of whosup with a Rust toolchain, `pip install ./bindings/python`"
     ) from error
 
 _Path = Union[str, "os.PathLike[str]", None]

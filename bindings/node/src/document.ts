@@ -1,0 +1,130 @@
+/**
+ * The documents that tell of sessions, as `schema/whosup.v1.schema.json` has them.
+ *
+ * Times are RFC 3339 in UTC. What is absent is null. New fields may come.
+ */
+
+/** One look at one machine. */
+export interface Snapshot {
+  schema_version: number;
+  taken_at: string | null;
+  host: Host;
+  sessions: Session[];
+  unattributed: Unattributed[];
+  problems: Problem[];
+}
+
+/** One session, and what the answer about it rests on, in sentences. */
+export interface Explanation extends Snapshot {
+  explanation: string[];
+}
+
+/** Where PIDs mean what they mean here. */
+export interface Host {
+  hostname: string | null;
+  boot_id: string | null;
+  pid_namespace: number | null;
+}
+
+/** Whether the process that runs a session is there. */
+export type Liveness = "live" | "exited" | "unknown";
+
+/** One session. */
+export interface Session {
+  agent: string;
+  session_id: string;
+  liveness: Liveness;
+  reason: string;
+  confidence: "proven" | "consistent" | "inferred" | null;
+  phase: "starting" | "idle" | "working" | "waiting" | "ended" | null;
+  waiting_for: "permission" | "question" | "auth" | "prompt" | null;
+  phase_word: string | null;
+  orphan: boolean;
+  superseded_by: string | null;
+  parent_session_id: string | null;
+  owner: Process | null;
+  owner_shared: boolean;
+  client: Process | null;
+  client_ambiguous: boolean;
+  other_live_pids: number[];
+  detached: boolean;
+  headless: boolean;
+  work_dir: string | null;
+  /** Its bytes in base64, where it is not UTF-8. */
+  work_dir_bytes?: string;
+  git_branch: string | null;
+  title: string | null;
+  model: string | null;
+  agent_version: string | null;
+  started_at: string | null;
+  last_activity_at: string | null;
+  ended_at: string | null;
+  end_cause?: string;
+  cpu_seconds_at_least?: number;
+  context: { tokens: number; window: number | null; percent: number | null } | null;
+  turn: { started_at: string | null; tokens: number | null } | null;
+  usage: { input_tokens: number; cached_input_tokens: number; output_tokens: number } | null;
+  pane: Pane | null;
+  files: { transcript: string | null; record: string | null };
+  endpoint: string | null;
+  home: string | null;
+  dismissed: boolean;
+  attach: Command | null;
+  resume: Command | null;
+  evidence: Evidence[];
+}
+
+/** A process. */
+export interface Process {
+  pid: number;
+  start_stamp: string;
+  start_stamp_kind: string;
+  started_at: string | null;
+  executable: string | null;
+  cpu_percent: number | null;
+  rss_bytes: number | null;
+}
+
+/** The pane that shows a session. */
+export interface Pane {
+  host: string;
+  server: { socket: string; pid: number | null; start_stamp: string | null };
+  session: string;
+  pane: string;
+}
+
+/** A command, for a person or a program to run. */
+export interface Command {
+  argv: string[];
+  cwd: string | null;
+  env: Record<string, string>;
+}
+
+/** A piece of what an answer rests on. */
+export interface Evidence {
+  kind: string;
+  path: string | null;
+  says: string;
+  at: string | null;
+  verdict: Liveness;
+  reason: string;
+}
+
+/** An agent's process that no session is known of. */
+export interface Unattributed {
+  agent: string;
+  pid: number;
+  start_stamp: string;
+  started_at: string | null;
+  work_dir: string | null;
+  pane: Pane | null;
+  candidates: string[];
+  reason: string;
+}
+
+/** Something that could not be read. */
+export interface Problem {
+  agent: string | null;
+  path: string | null;
+  message: string;
+}
