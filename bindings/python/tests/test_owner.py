@@ -1,11 +1,14 @@
 """The writer, on real files and with real processes."""
 
 import asyncio
+import ctypes
 import json
 import os
 import stat
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -96,20 +99,66 @@ def test_it_names_its_process_so_that_no_other_can_be_meant(tmp_path: Path) -> N
     assert said["executable"] == os.readlink("/proc/self/exe")
 
 
-def test_threads_leave_one_file(tmp_path: Path) -> None:
-    owner = establish(tmp_path, "first")
+class Follower:
+    """Follows what comes and goes in a directory by the system's own events."""
 
-    def switch(thread: int) -> None:
-        for at in range(100):
-            assert owner.switch_session(f"t{thread}-{at}"), owner.last_error
+    MOVED_FROM, MOVED_TO, CREATED, DELETED, OVERFLOW = 0x40, 0x80, 0x100, 0x200, 0x4000
 
-    threads = [threading.Thread(target=switch, args=(thread,)) for thread in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert owner.path is not None
-    assert names(tmp_path) == [os.path.basename(owner.path)]
+    def __init__(self, directory: Path) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.descriptor = libc.inotify_init1(os.O_NONBLOCK)
+        mask = self.MOVED_FROM | self.MOVED_TO | self.CREATED | self.DELETED
+        assert libc.inotify_add_watch(self.descriptor, os.fsencode(directory), mask) >= 0
+        self.names = {name for name in os.listdir(directory) if not name.startswith(".")}
+        self.counts: List[int] = []
+
+    def follow(self) -> None:
+        """Takes what has happened since."""
+        while True:
+            try:
+                events = os.read(self.descriptor, 1 << 16)
+            except BlockingIOError:
+                return
+            at = 0
+            while at < len(events):
+                _, mask, _, length = struct.unpack_from("iIII", events, at)
+                name = events[at + 16 : at + 16 + length].rstrip(b"\0").decode()
+                at += 16 + length
+                assert not mask & self.OVERFLOW, "events were lost"
+                if not name.startswith("."):
+                    change = self.names.add if mask & (self.MOVED_TO | self.CREATED) else self.names.discard
+                    change(name)
+                    self.counts.append(len(self.names))
+
+
+@pytest.mark.skipif(not LINUX, reason="follows a directory by inotify")
+def test_ten_thousand_switches_by_two_threads_leave_one_file_and_never_none() -> None:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=memory) as directory:
+        place = Path(directory)
+        owner = establish(place, "first")
+        follower = Follower(place)
+        failures: List[object] = []
+
+        def switch(thread: int) -> None:
+            for at in range(5_000):
+                if not owner.switch_session(f"t{thread}-{at}"):
+                    failures.append(owner.last_error)
+
+        threads = [threading.Thread(target=switch, args=(thread,)) for thread in range(2)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            follower.follow()
+            time.sleep(0.001)
+        follower.follow()
+        os.close(follower.descriptor)
+        assert not failures
+        assert (min(follower.counts), max(follower.counts)) == (1, 2)
+        assert len(follower.counts) == 20_000, "a file came and one went, 10,000 times"
+        assert owner.path is not None
+        assert names(place) == [os.path.basename(owner.path)]
+        assert names(place)[0].endswith("-4999.runtime.json")
 
 
 def test_tasks_of_an_event_loop_leave_one_file(tmp_path: Path) -> None:

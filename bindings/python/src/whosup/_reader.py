@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Union, cast
 from ._document import Explanation, Snapshot
 
 try:
-    from . import _native  # type: ignore[attr-defined]
+    from . import _native
 except ImportError as error:
     raise ImportError(
         "reading sessions needs the native part of whosup, which is not installed here"

@@ -1,0 +1,252 @@
+// The reader: the answers of the command line, in the same worlds. `WHOSUP` names
+// the command; without it, what compares with it is skipped.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { ReadError, isLive, listSessions, session, why } from "../dist/esm/index.js";
+
+const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = join(PACKAGE, "../..");
+const FIXTURES = join(ROOT, "crates/core/tests/fixtures");
+const VECTORS = join(ROOT, "conformance/vectors");
+const COMMAND = process.env.WHOSUP;
+
+let native;
+try {
+  native = createRequire(import.meta.url)("../native/load.cjs").load();
+} catch (error) {
+  console.log(`skipped: ${error.message}`);
+}
+const needsNative = { skip: native === undefined && "the native part is not built" };
+const needsWorlds = { skip: native?.answerToFixture === undefined && "built without the feature `testing`" };
+const needsCommand = { skip: needsNative.skip || (COMMAND === undefined && "WHOSUP does not name the command") };
+
+const json = (...path) => JSON.parse(readFileSync(join(...path), "utf8"));
+const key = (one) => `${one.agent} ${one.session_id} ${one.home ?? ""}`;
+const byKey = (one, other) => (key(one) < key(other) ? -1 : 1);
+const folders = readdirSync(FIXTURES, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .flatMap((agent) =>
+    readdirSync(join(FIXTURES, agent.name), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => join(FIXTURES, agent.name, entry.name)),
+  );
+
+test("every fixture gives the answer beside it", needsWorlds, () => {
+  assert.ok(folders.length > 100);
+  for (const folder of folders) {
+    const { sessions, ...answer } = JSON.parse(native.answerToFixture(folder));
+    const { sessions: expected, ...rest } = json(folder, "expected.json");
+    let rows = expected;
+    if (json(folder, "world.json").depth !== "all") {
+      // The default view leaves some out, and none that lives.
+      const keys = new Set(sessions.map(key));
+      rows = expected.filter((row) => keys.has(key(row)));
+      const hidden = expected.filter((row) => !keys.has(key(row)));
+      assert.ok(!hidden.some((row) => row.liveness === "live"), folder);
+    }
+    assert.deepEqual(sessions.sort(byKey), rows.sort(byKey), folder);
+    assert.deepEqual(answer, rest, folder);
+  }
+});
+
+test("every vector gives the right verdict", needsWorlds, () => {
+  let seen = 0;
+  for (const file of readdirSync(VECTORS)) {
+    for (const vector of json(VECTORS, file).vectors) {
+      const answer = native.answerToVector(JSON.stringify(vector));
+      if (answer === null) {
+        console.log(`skipped: only root can give a file away: ${vector.name}`);
+        continue;
+      }
+      const { sessions, problems } = JSON.parse(answer);
+      if (vector.expect.verdict === "problem") {
+        assert.ok(sessions.length === 0 && problems.length > 0, vector.name);
+      } else {
+        assert.equal(sessions.length, 1, vector.name);
+        const [{ liveness, reason, confidence }] = sessions;
+        const { verdict, reason: because, confidence: how = null } = vector.expect;
+        assert.deepEqual([liveness, reason, confidence], [verdict, because, how], vector.name);
+      }
+      seen += 1;
+    }
+  }
+  assert.ok(seen >= 60);
+});
+
+test("the types say what answers have", () => {
+  const answers = folders.map((folder) => readFileSync(join(folder, "expected.json"), "utf8"));
+  const directory = mkdtempSync(join(PACKAGE, "test", "types-"));
+  try {
+    // A literal of a type has every field of it, and no other.
+    const uses = [
+      'import { type Explanation, type Snapshot, isLive, listSessions, session, why } from "../../dist/esm/index.js";',
+      ...answers.map((answer, at) => `export const answer${at}: Snapshot = ${answer};`),
+      'export const list: Promise<Snapshot> = listSessions({ all: true, agents: ["codex"], cwd: "/" });',
+      'export const one: Promise<Snapshot | null> = session("s1", { home: "/h" });',
+      'export const live: Promise<boolean | null> = isLive("s1");',
+      'export const because: Promise<Explanation | null> = why("s1");',
+      "// @ts-expect-error",
+      'listSessions({ agent: "codex" });',
+    ];
+    writeFileSync(join(directory, "uses.mts"), uses.join("\n"));
+    const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+    const options = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "NodeNext", "--target", "ES2022", "--types", "node"];
+    const told = spawnSync(process.execPath, [tsc, ...options, join(directory, "uses.mts")], { encoding: "utf8" });
+    assert.equal(told.status, 0, told.stdout.slice(0, 2_000));
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+/** An agent that announces its session, in a home of its own. */
+async function inHomeOfAgent(steps) {
+  const home = mkdtempSync(join(tmpdir(), "whosup-reader-"));
+  const { XDG_STATE_HOME, XDG_CONFIG_HOME, XDG_CACHE_HOME, ...inherited } = process.env;
+  const env = { ...inherited, HOME: home };
+  const driver = join(PACKAGE, "examples/driver.mjs");
+  const child = spawn(process.execPath, [driver], { cwd: home, env, stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  const run = (program, ...arguments_) => {
+    const told = spawnSync(program, arguments_, { cwd: home, env, encoding: "utf8" });
+    assert.equal(told.status, 0, told.stderr);
+    return JSON.parse(told.stdout);
+  };
+  const module = JSON.stringify(new URL("../dist/esm/index.js", import.meta.url).href);
+  const agent = {
+    home,
+    async ask(line) {
+      child.stdin.write(`${line}\n`);
+      assert.equal((await lines.next()).value, "ok");
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+    /** What the reader answers in this home. */
+    asked: (question) =>
+      run(
+        process.execPath,
+        "--input-type=module",
+        "-e",
+        `const { isLive, listSessions, session, why } = await import(${module}); console.log(JSON.stringify(await ${question}));`,
+      ),
+    /** What the command answers in this home. */
+    command: (...arguments_) => run(COMMAND, ...arguments_, "--json"),
+  };
+  try {
+    await steps(agent);
+  } finally {
+    await agent.kill();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** Less what differs from one look to the next, and what others run here. */
+function withoutMoment(document) {
+  const sessions = document.sessions.filter((one) => one.agent === "driver-node");
+  for (const { owner } of sessions) {
+    // The start is counted from the clock of each look, to the millisecond.
+    if (owner !== null) Object.assign(owner, { cpu_percent: null, rss_bytes: null, started_at: null });
+  }
+  return JSON.stringify({ ...document, taken_at: null, sessions, unattributed: [] });
+}
+
+test("the answers are those of the command line", needsCommand, () =>
+  inHomeOfAgent(async (agent) => {
+    await agent.ask("start s-één");
+    await agent.ask("phase waiting");
+    for (const isOver of [false, true]) {
+      if (isOver) await agent.kill();
+      for (const [question, arguments_] of Object.entries({
+        "listSessions()": ["list"],
+        "listSessions({ all: true })": ["list", "--all"],
+        "listSessions({ all: true, agents: ['driver-node'] })": ["list", "--all", "--agent", "driver-node"],
+        "listSessions({ all: true, cwd: '.' })": ["list", "--all", "--cwd", "."],
+        "session('s-é')": ["show", "s-é"],
+        "session('driver-node:s-één')": ["show", "s-één"],
+        "why('s-één')": ["why", "s-één"],
+      })) {
+        const answer = agent.asked(question);
+        assert.equal(withoutMoment(answer), withoutMoment(agent.command(...arguments_)), question);
+        if (question !== "listSessions()" || !isOver) {
+          assert.equal(answer.sessions[0].liveness, isOver ? "exited" : "live");
+        }
+      }
+    }
+  }),
+);
+
+test("a session is live, has exited, or can't be told", needsNative, () =>
+  inHomeOfAgent(async (agent) => {
+    await agent.ask("start s1");
+    assert.equal(agent.asked("isLive('s1')"), true);
+    await agent.ask("switch s2");
+    assert.deepEqual(agent.asked("Promise.all([isLive('s1'), session('s1'), why('s1')])"), [null, null, null]);
+    await agent.kill();
+    assert.equal(agent.asked("isLive('s2')"), false);
+    const file = join(agent.home, ".local/state/agent-sessions/driver-node/s2.runtime.json");
+    const { boot_id, pid_namespace, ...fields } = json(file);
+    writeFileSync(file, JSON.stringify({ ...fields, hostname: "elsewhere" }));
+    assert.equal(agent.asked("isLive('s2')"), null);
+  }),
+);
+
+test("what can't be asked is named", needsNative, async () => {
+  for (const [asked, said] of [
+    [() => session("../x"), "cannot look for the session `../x`: "],
+    [() => why("a".repeat(129)), "must not be longer than 128 bytes"],
+    [() => isLive(""), "must not be empty"],
+    [() => listSessions({ agents: ["no-such"] }), "cannot look for sessions of `no-such`"],
+    [() => listSessions({ cwd: "/no/such" }), "cannot look for sessions in `/no/such`"],
+  ]) {
+    await assert.rejects(asked(), (error) => error instanceof ReadError && error.message.includes(said));
+  }
+});
+
+test("the event loop runs while one looks", needsNative, async () => {
+  for (let attempt = 0; attempt < 50; attempt += 1) {
+    let isDone = false;
+    let turns = 0;
+    const look = listSessions({ all: true }).finally(() => (isDone = true));
+    while (!isDone) {
+      await new Promise((resolve) => setImmediate(resolve));
+      turns += 1;
+    }
+    await look;
+    // Had the call looked itself, its answer would have been there at once.
+    if (turns > 5) return;
+  }
+  assert.fail("the event loop stood still");
+});
+
+test("without the native part it writes and says what reading needs", () => {
+  const copy = mkdtempSync(join(tmpdir(), "whosup-copy-"));
+  try {
+    cpSync(join(PACKAGE, "dist"), join(copy, "dist"), { recursive: true });
+    mkdirSync(join(copy, "native"));
+    cpSync(join(PACKAGE, "native/load.cjs"), join(copy, "native/load.cjs"));
+    for (const [kind, load] of [
+      ["module", `import { Owner, isLive } from ${JSON.stringify(join(copy, "dist/esm/index.js"))};`],
+      ["commonjs", `const { Owner, isLive } = require(${JSON.stringify(join(copy, "dist/cjs/index.js"))});`],
+    ]) {
+      const program = `${load}
+        if (Owner.establish("my-agent", "s1", { directory: ${JSON.stringify(copy)}, strict: true }).path === undefined) throw new Error("no path");
+        isLive("s1").catch((error) => console.log(error.message));`;
+      const told = spawnSync(process.execPath, [`--input-type=${kind}`, "-e", program], { encoding: "utf8" });
+      assert.match(told.stdout, /^reading sessions needs the native part of whosup/, told.stderr);
+      assert.ok(existsSync(join(copy, "s1.runtime.json")));
+      rmSync(join(copy, "s1.runtime.json"));
+    }
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+});
