@@ -2,8 +2,10 @@
 //! `tmp/SLUG/`, where `SLUG` is made of the directory's name.
 //!
 //! `projects.json` says which directory has which slug, and `.project_root` in
-//! the folder says the same the other way round. Seen in Gemini CLI 0.61.0,
-//! 2026-11.
+//! the folder says the same the other way round. Both name the directory's real
+//! path, also where the shell came there by a link, and the folder of one real
+//! path is never used in another: a project that has been moved, with a link in
+//! its old place, has a new one. Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -93,7 +95,7 @@ fn read_root(path: &Path) -> Result<Option<PathBuf>, String> {
     Ok(root.is_absolute().then_some(root))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
@@ -125,6 +127,10 @@ mod tests {
         let project = Project::at(home.path(), "a", listed).unwrap();
         assert_eq!(project.root.as_deref(), listed);
         std::fs::write(folder.join(".project_root"), "/w/other\n")?;
+        let project = Project::at(home.path(), "a", listed).unwrap();
+        assert_eq!(project.root.as_deref(), Some(Path::new("/w/other")));
+        std::fs::rename(folder.join(".project_root"), home.path().join("mark"))?;
+        std::os::unix::fs::symlink("../../mark", folder.join(".project_root"))?;
         let project = Project::at(home.path(), "a", listed).unwrap();
         assert_eq!(project.root.as_deref(), Some(Path::new("/w/other")));
         std::fs::write(folder.join(".project_root"), "relative")?;

@@ -1,34 +1,34 @@
 //! The session directories: `sessions/FOLDER/SESSION/`.
 
+mod directory;
+mod search;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use whosup_process::{Pid, Process};
-use whosup_sidecar::file::{Directory, Links, ReadFileError};
+use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
 
 use super::history::{History, Maker, Makers};
 use super::log::{self, Event};
-use super::untouched::{BEGAN_SLACK_MS, Untouched};
+use super::untouched::Untouched;
 use super::work_dir::{FolderKind, folder_of};
-use super::{AGENT, process, sidecar, wire, work_dir};
-use crate::agents::folder::{Names, names_in};
+use super::{AGENT, process, sidecar, work_dir};
 use crate::agents::terminal_use::was_begun_elsewhere;
 use crate::agents::{
     AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch, told_by_sidecar,
 };
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
-use crate::transcript::{TranscriptError, TranscriptFile};
 use crate::trust::trust_of;
+
+pub(super) use directory::Dates;
+use directory::SessionDir;
 
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
-/// How many sessions of one folder are looked at.
-const SESSIONS_MAX: usize = 100_000;
 
 /// The name of the transcript in a session's directory.
 pub(super) const WIRE: &str = "wire.jsonl";
@@ -46,31 +46,6 @@ pub(super) struct Reading<'a> {
     /// What the log says, once it was looked for.
     events: Option<Option<Vec<Event>>>,
     problems: Vec<Problem>,
-}
-
-/// One session's directory.
-struct SessionDir {
-    id: SessionId,
-    path: PathBuf,
-    /// When it was made, where the file system remembers. (When it was changed
-    /// says nothing: whoever looks after the session changes it.)
-    made_at_ms: Option<i64>,
-}
-
-/// When a session was.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Dates {
-    pub(super) born_at_ms: Option<i64>,
-    pub(super) last_record_at_ms: Option<i64>,
-}
-
-impl Dates {
-    const fn of_directory(session: &SessionDir) -> Self {
-        Self {
-            born_at_ms: session.made_at_ms,
-            last_record_at_ms: None,
-        }
-    }
 }
 
 /// Which sidecars make claims.
@@ -288,72 +263,6 @@ impl<'a> Reading<'a> {
         )
     }
 
-    /// A process that no sidecar in the folder of its directory names may have
-    /// been started for another one (`--work-dir`): its PID is looked for in the
-    /// folders that it can have written to.
-    fn search_for(&mut self, silent: &[Pid], read: &[String]) {
-        if silent.is_empty() {
-            return;
-        }
-        let began = self
-            .look
-            .processes_of(self.home)
-            .filter(|process| silent.contains(&process.process.pid))
-            .map(|process| process.process.began_at_ms.clone().ok());
-        // None, if one of them is of unknown age.
-        let since_ms = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
-        let folders = self.names(&self.sessions(), FOLDERS_MAX);
-        for folder in folders.texts() {
-            let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
-            if !is_local || read.iter().any(|already| already == folder) {
-                continue;
-            }
-            for session in self.sessions_written_since(folder, since_ms) {
-                if self.read_sidecar(&session, Keep::Naming(silent)).is_some() {
-                    let dates = self.read_dates(&session);
-                    self.sketch(folder, &session, dates);
-                }
-            }
-        }
-    }
-
-    /// The sessions of a folder that were made since then, or taken up.
-    ///
-    /// A session that is made changes the folder; one that is taken up is named
-    /// in the log.
-    fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
-        let path = self.sessions().join(folder);
-        let changed = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
-        let is_unchanged = match (changed, since_ms) {
-            (Ok(changed), Some(since_ms)) => {
-                ms_since_1970(changed).is_some_and(|changed_ms| changed_ms < since_ms)
-            }
-            _ => false,
-        };
-        if !is_unchanged {
-            return self.sessions_in(folder, None);
-        }
-        let Some(events) = self.events() else {
-            return self.sessions_in(folder, None);
-        };
-        let named: BTreeSet<SessionId> = events
-            .iter()
-            .filter_map(|event| SessionId::parse(&event.session).ok())
-            .collect();
-        named
-            .into_iter()
-            .filter_map(|id| {
-                let path = path.join(id.as_str());
-                let metadata = std::fs::metadata(&path).ok()?;
-                metadata.is_dir().then(|| SessionDir {
-                    id,
-                    path,
-                    made_at_ms: made_at_ms(&metadata),
-                })
-            })
-            .collect()
-    }
-
     /// Sessions that work on another machine: who serves them can't be told by
     /// their directory, and a PID in their sidecar may be one of that machine.
     fn sketch_remote(&mut self, folder: &str) {
@@ -386,88 +295,6 @@ impl<'a> Reading<'a> {
             session: session.clone(),
             home: self.home.root.clone(),
         }
-    }
-
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
-    }
-
-    fn sessions_in(&mut self, folder: &str, without: Option<&Untouched<'_>>) -> Vec<SessionDir> {
-        let directory = self.sessions().join(folder);
-        let names = self.names(&directory, SESSIONS_MAX);
-        let opened = Directory::open(&directory);
-        let mut sessions = Vec::new();
-        for name in &names.names {
-            let text = name.to_str();
-            if without.is_some_and(|without| text.is_some_and(|text| without.has(text))) {
-                continue;
-            }
-            let path = directory.join(name);
-            // Sessions of old versions are files; they are moved when they are
-            // taken up again, and no process serves them as they are.
-            if name.as_encoded_bytes().ends_with(b".jsonl") {
-                continue;
-            }
-            let id = match text.map(SessionId::parse) {
-                Some(Ok(id)) => id,
-                Some(Err(error)) => {
-                    self.problem(&path, error);
-                    continue;
-                }
-                None => {
-                    self.problem(&path, "its name is not valid UTF-8");
-                    continue;
-                }
-            };
-            let told = match &opened {
-                Ok(opened) => opened.facts(name.as_ref(), Links::Follow),
-                Err(error) => Err(error.kind().into()),
-            };
-            match told {
-                Ok(told) if told.is_directory => sessions.push(SessionDir {
-                    id,
-                    path,
-                    made_at_ms: told.born_ms,
-                }),
-                Ok(_) => self.problem(&path, "it is not a session's directory"),
-                // It was empty, and its session was left since the list was made.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => self.problem(&path, error),
-            }
-        }
-        sessions
-    }
-
-    fn read_dates(&mut self, session: &SessionDir) -> Dates {
-        let mut dates = Dates::of_directory(session);
-        let path = session.path.join(WIRE);
-        match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
-            Ok((first, last)) => {
-                // A directory that was copied or restored is younger than what
-                // is in it.
-                dates.born_at_ms = match (dates.born_at_ms, first) {
-                    (Some(born), Some(first)) => Some(born.min(first)),
-                    (born, first) => born.or(first),
-                };
-                dates.last_record_at_ms = last;
-            }
-            // There is none before the first prompt.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
-            Err(error) => self.problem(&path, error.reason()),
-        }
-        dates
     }
 
     /// Reads the sidecar of a session, if there is one, and returns the PID that
@@ -532,14 +359,6 @@ fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time
-}
-
-fn made_at_ms(metadata: &std::fs::Metadata) -> Option<i64> {
-    ms_since_1970(metadata.created().ok()?)
-}
-
-fn ms_since_1970(at: SystemTime) -> Option<i64> {
-    i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
 }
 
 fn existing_wire(session: &Path) -> Option<PathBuf> {

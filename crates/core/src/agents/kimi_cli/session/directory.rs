@@ -1,0 +1,129 @@
+//! Lists the directories of sessions and dates them.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Directory, Links, ReadFileError};
+
+use super::super::untouched::Untouched;
+use super::super::wire;
+use super::{Reading, WIRE};
+use crate::agents::folder::{Names, names_in};
+use crate::transcript::{TranscriptError, TranscriptFile};
+
+/// How many sessions of one folder are looked at.
+const SESSIONS_MAX: usize = 100_000;
+
+/// One session's directory.
+pub(super) struct SessionDir {
+    pub(super) id: SessionId,
+    pub(super) path: PathBuf,
+    /// When it was made, where the file system remembers. (When it was changed
+    /// says nothing: whoever looks after the session changes it.)
+    pub(super) made_at_ms: Option<i64>,
+}
+
+/// When a session was.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Dates {
+    pub(in super::super) born_at_ms: Option<i64>,
+    pub(in super::super) last_record_at_ms: Option<i64>,
+}
+
+impl Dates {
+    pub(super) const fn of_directory(session: &SessionDir) -> Self {
+        Self {
+            born_at_ms: session.made_at_ms,
+            last_record_at_ms: None,
+        }
+    }
+}
+
+impl Reading<'_> {
+    pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        match names_in(directory, entries_max) {
+            Ok(names) => {
+                if names.is_cut {
+                    let message = format!("it has more than {entries_max} entries");
+                    self.problem(directory, message);
+                }
+                names
+            }
+            Err(error) => {
+                self.problem(directory, error);
+                Names::default()
+            }
+        }
+    }
+
+    pub(super) fn sessions_in(
+        &mut self,
+        folder: &str,
+        without: Option<&Untouched<'_>>,
+    ) -> Vec<SessionDir> {
+        let directory = self.sessions().join(folder);
+        let names = self.names(&directory, SESSIONS_MAX);
+        let opened = Directory::open(&directory);
+        let mut sessions = Vec::new();
+        for name in &names.names {
+            let text = name.to_str();
+            if without.is_some_and(|without| text.is_some_and(|text| without.has(text))) {
+                continue;
+            }
+            let path = directory.join(name);
+            // Sessions of old versions are files; they are moved when they are
+            // taken up again, and no process serves them as they are.
+            if name.as_encoded_bytes().ends_with(b".jsonl") {
+                continue;
+            }
+            let id = match text.map(SessionId::parse) {
+                Some(Ok(id)) => id,
+                Some(Err(error)) => {
+                    self.problem(&path, error);
+                    continue;
+                }
+                None => {
+                    self.problem(&path, "its name is not valid UTF-8");
+                    continue;
+                }
+            };
+            let told = match &opened {
+                Ok(opened) => opened.facts(name.as_ref(), Links::Follow),
+                Err(error) => Err(error.kind().into()),
+            };
+            match told {
+                Ok(told) if told.is_directory => sessions.push(SessionDir {
+                    id,
+                    path,
+                    made_at_ms: told.born_ms,
+                }),
+                Ok(_) => self.problem(&path, "it is not a session's directory"),
+                // It was empty, and its session was left since the list was made.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => self.problem(&path, error),
+            }
+        }
+        sessions
+    }
+
+    pub(super) fn read_dates(&mut self, session: &SessionDir) -> Dates {
+        let mut dates = Dates::of_directory(session);
+        let path = session.path.join(WIRE);
+        match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
+            Ok((first, last)) => {
+                // A directory that was copied or restored is younger than what
+                // is in it.
+                dates.born_at_ms = match (dates.born_at_ms, first) {
+                    (Some(born), Some(first)) => Some(born.min(first)),
+                    (born, first) => born.or(first),
+                };
+                dates.last_record_at_ms = last;
+            }
+            // There is none before the first prompt.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
+            Err(error) => self.problem(&path, error.reason()),
+        }
+        dates
+    }
+}
