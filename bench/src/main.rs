@@ -5,6 +5,7 @@ mod claude;
 mod copilot;
 mod crowd;
 mod holders;
+mod hook;
 mod inside;
 mod large;
 mod list;
@@ -14,7 +15,9 @@ mod outcome;
 mod pose;
 mod report;
 mod setting;
+mod sidecar;
 mod start;
+mod sweep;
 mod table;
 mod transcript;
 mod work;
@@ -90,6 +93,12 @@ enum Command {
     Memory,
     /// The last record of a large transcript
     Transcript,
+    /// An event of a hook
+    Hook,
+    /// What it costs to announce a session
+    Sidecar,
+    /// A sweep that has one session to end, with few and with many dead ones on disk
+    Sweep,
     /// Runs them all and writes README.md and raw.json
     Report {
         /// Where to [default: bench/reports/DATE]
@@ -149,6 +158,9 @@ fn measure(setting: &Setting, command: &Command) -> anyhow::Result<Outcome> {
         Command::Claude => claude::measure(setting),
         Command::Memory => memory::measure(setting),
         Command::Transcript => transcript::measure(setting),
+        Command::Hook => hook::measure(setting),
+        Command::Sidecar => sidecar::measure(setting),
+        Command::Sweep => sweep::measure(setting),
         Command::Report { .. } | Command::Work { .. } => Ok(Outcome::default()),
     }
 }

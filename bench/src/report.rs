@@ -22,6 +22,9 @@ const BENCHMARKS: &[&[&str]] = &[
     &["claude"],
     &["memory"],
     &["transcript"],
+    &["hook"],
+    &["sidecar"],
+    &["sweep"],
 ];
 
 /// Runs every benchmark with these arguments and writes the report.

@@ -22,6 +22,8 @@ pub(crate) enum Work {
     Holders { list: PathBuf },
     /// Prints the last record of a transcript, or reads it so many times
     LastRecord { path: PathBuf, times: Option<usize> },
+    /// Tells hooks of events, as the agent that is above them
+    Hook(crate::hook::Below),
 }
 
 /// Does it, and prints the result, or the times of each in milliseconds.
@@ -78,6 +80,7 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
             let samples = timed(*times, || last_record(path))?;
             writeln!(out, "{}", json!({ "samples": samples }))?;
         }
+        Work::Hook(below) => writeln!(out, "{}", crate::hook::below(below)?)?,
     }
     Ok(())
 }
@@ -108,7 +111,7 @@ fn timed<T>(
 }
 
 /// The CPU time of this process so far.
-fn cpu_ms() -> f64 {
+pub(crate) fn cpu_ms() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let whole = std::time::Duration::new(
         now.tv_sec.unsigned_abs(),

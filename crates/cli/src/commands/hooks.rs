@@ -195,7 +195,8 @@ fn is_agreed(app: &mut App<'_>) -> anyhow::Result<bool> {
 fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
-    let records = read_records(store.root(), |_| true).found;
+    let read = read_records(store.root(), |_| true);
+    let (records, is_all_read) = (read.found, read.problems.is_empty());
     let homes = homes(app, agents)?;
     if homes.is_empty() {
         say(
@@ -239,7 +240,9 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
                 "now" => "last heard just now".to_owned(),
                 age => format!("last heard {age} ago"),
             },
-            None => "never heard".to_owned(),
+            None if is_all_read => "never heard".to_owned(),
+            // It may be in what could not be read: `doctor` tells what that is.
+            None => "not known whether ever heard".to_owned(),
         };
         let is_set = !set.programs.is_empty();
         let trusted = match (set.trusted.filter(|_| is_set), set.present.len()) {

@@ -104,4 +104,8 @@ fn settings_that_can_not_be_read_fail_the_status_and_the_others_are_told() {
     let line = "codex: not installed, never heard (~/.codex/hooks.json)\n";
     assert_eq!(said.out, line);
     assert_eq!(world.run(["hooks", "status", "codex"]).status, 0);
+    world.write(".local/state/whosup/sessions/codex/x.json", "{");
+    let said = world.run(["hooks", "status", "codex"]);
+    let words = "codex: not installed, not known whether ever heard (";
+    assert!(said.out.starts_with(words), "{}", said.out);
 }
