@@ -98,7 +98,12 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
     // The next reader repairs what it is told, and the next hook what is there.
     let answer = world.run(["list", "--all", "--json"]);
     assert_eq!(answer.status, 0, "{}", answer.err);
-    assert_eq!(answer.json()["problems"], json!([]));
+    let home = world.home();
+    let is_ours =
+        |problem: &serde_json::Value| problem.to_string().contains(home.to_str().unwrap());
+    let problems = answer.json()["problems"].as_array().unwrap().clone();
+    let problems: Vec<_> = problems.into_iter().filter(is_ours).collect();
+    assert_eq!(problems, [json!(null); 0]);
     let listed = answer.sessions();
     let (mut lines, mut behind) = (0, 0);
     for number in 0..SESSIONS.min(killed + done) {

@@ -12,7 +12,7 @@ use super::world::{Posing, WHOSUP, World, copy_program, wait_for};
 /// The user that owns nothing.
 const NOBODY: &str = "65534";
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
         eprintln!("skipped: it takes root to be somebody else, or to make namespaces");
@@ -35,7 +35,7 @@ fn open_to_nobody(world: &World) {
 
 /// Runs a line of shell with `$WHOSUP`, started by the words of `wrapper`.
 #[track_caller]
-fn run_in(world: &World, wrapper: &[&str], line: &str) -> Option<String> {
+pub(crate) fn run_in(world: &World, wrapper: &[&str], line: &str) -> Option<String> {
     let program = world.root().join("whosup");
     if !program.exists() {
         copy_program(WHOSUP, &program);

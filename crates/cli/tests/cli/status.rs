@@ -2,93 +2,108 @@
 
 use serde_json::{Value, json};
 
+use super::sandboxes::{is_root, run_in};
 use super::shell_agent::{ShellAgent, event, owner_elsewhere, write_record};
-use super::world::World;
+use super::world::{World, copy_program};
 
-/// A home with a session that works, one that waits and one that nobody can tell of.
-fn three_sessions(world: &World) -> [ShellAgent<'_>; 2] {
-    let mut agents = [ShellAgent::start(world), ShellAgent::start(world)];
-    agents[0].prompt(&world.s1);
-    agents[1].prompt(&world.s2);
+/// Starts a program among processes of its own, and ends them with it.
+const OWN_PROCESSES: [&str; 5] = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+/// A line of shell that starts an agent, whose hooks tell of these events, and waits
+/// until they have.
+fn agent_line(world: &World, session: &str, events: &[Value]) -> String {
+    let mut script = String::new();
+    for (number, told) in events.iter().enumerate() {
+        let payload = world.write(&format!("{session}-{number}"), told.to_string());
+        script += &format!("\"$WHOSUP\" hook claude-code < '{}'\n", payload.display());
+    }
+    let ready = world.home().join(format!("{session}-ready"));
+    script += &format!("mkdir '{}'\nwhile :; do sleep 0.1; done\n", ready.display());
+    let script = world.write(&format!("{session}-script"), script);
+    format!(
+        "'{}' '{}' >/dev/null & while [ ! -d '{}' ]; do sleep 0.02; done; ",
+        world
+            .root()
+            .join("opt/@anthropic-ai/claude-code/bin/claude")
+            .display(),
+        script.display(),
+        ready.display()
+    )
+}
+
+/// Runs a line of shell where there is a session that works, one that waits and one
+/// that nobody can tell of, and no other one: among processes of its own, for other
+/// tests have agents too.
+fn among_three_sessions(world: &World, line: &str) -> Option<String> {
+    if !is_root() {
+        return None;
+    }
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    copy_program("/bin/sh", &program);
+    let turn = |session: &str| event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
     let asked = json!({"tool_name": "Bash", "tool_input": {"command": "ls"}});
-    agents[1].tell(&world.s2, "PermissionRequest", asked);
+    let asked = event(world, &world.s2, "PermissionRequest", asked);
+    let agents = agent_line(world, &world.s1, &[turn(&world.s1)])
+        + &agent_line(world, &world.s2, &[turn(&world.s2), asked]);
     let stale = format!("0c{}", &world.s1[2..]);
     let lost = json!({"owner": owner_elsewhere(), "work_dir": "/w/elsewhere"});
     write_record(world, &stale, &lost);
-    agents
+    // The agents of the namespace end with its first process.
+    run_in(world, &OWN_PROCESSES, &format!("{agents}{line}"))
 }
 
 #[test]
 fn every_form_is_one_line_of_numbers_for_its_reader() {
     let world = World::new();
-    let empty = |form: &str| world.run(["status", "--format", form]).out;
-    for (form, line) in [
-        ("plain", "\n"),
-        ("starship", "\n"),
-        ("tmux", "\n"),
-        (
-            "waybar",
-            "{\"class\":\"none\",\"text\":\"\",\"tooltip\":\"\"}\n",
-        ),
-    ] {
-        assert_eq!(empty(form), line, "{form}");
+    let line = "for form in plain starship tmux waybar; do \
+                \"$WHOSUP\" status --format $form 2>&1; done";
+    if is_root()
+        && let Some(nothing) = run_in(&world, &OWN_PROCESSES, line)
+    {
+        let empty = "{\"class\":\"none\",\"text\":\"\",\"tooltip\":\"\"}";
+        assert_eq!(nothing, format!("\n\n\n{empty}\n"));
     }
-    let _agents = three_sessions(&world);
-    for (form, line) in [
-        ("plain", "1 waiting, 1 working, 1 stale\n"),
-        ("starship", "1 waiting, 1 working, 1 stale\n"),
-        (
-            "tmux",
-            "#[fg=yellow]1 waiting#[default], #[fg=green]1 working#[default], 1 stale\n",
-        ),
-    ] {
-        let answer = world.run(["status", "--format", form]);
-        assert_eq!(
-            (answer.status, answer.out.as_str()),
-            (0, line),
-            "{form}: {}",
-            answer.err
-        );
-    }
-    let answer = world.run(["status", "--format", "waybar"]);
-    assert_eq!(answer.out.lines().count(), 1, "{}", answer.out);
-    let expected = json!({
-        "text": "1 waiting, 1 working, 1 stale",
-        "tooltip": "1 waiting, 1 working, 1 stale",
-        "class": "waiting",
-    });
-    assert_eq!(answer.json(), expected);
+    let Some(answer) = among_three_sessions(&world, line) else {
+        return;
+    };
+    let lines: Vec<&str> = answer.lines().collect();
+    let plain = "1 waiting, 1 working, 1 stale";
+    let coloured = "#[fg=yellow]1 waiting#[default], #[fg=green]1 working#[default], 1 stale";
+    assert_eq!(lines[..3], [plain, plain, coloured], "{answer}");
+    let for_waybar: Value = serde_json::from_str(lines[3]).unwrap();
+    let expected = json!({ "text": plain, "tooltip": plain, "class": "waiting" });
+    assert_eq!((for_waybar, lines.len()), (expected, 4));
 }
 
 #[test]
 fn status_says_once_how_many_it_ended_and_then_what_goes_on_the_newest_first() {
     let world = World::new();
-    let [working, mut waiting] = three_sessions(&world);
-    let answer = world.run(["status"]).out;
+    let Some(answer) = among_three_sessions(&world, "\"$WHOSUP\" status") else {
+        return;
+    };
     let lines: Vec<&str> = answer.lines().collect();
     let row = |words: &str, id: &str| format!("  {words}  claude-code {}", &id[..8]);
+    let waiting = row("waiting for you (permission)", &world.s2);
     assert_eq!(lines[0], "~/src/shop", "{answer}");
-    assert!(
-        lines[1].starts_with(&row("waiting for you (permission)", &world.s2)),
-        "{answer}"
-    );
+    assert!(lines[1].starts_with(&waiting), "{answer}");
     assert!(lines[2].starts_with(&row("working", &world.s1)), "{answer}");
     assert_eq!(lines[3], "/w/elsewhere", "{answer}");
     assert!(lines[4].starts_with("  stale  claude-code 0c"), "{answer}");
-    assert_eq!(lines[5], "1 waiting, 1 working, 1 stale", "{answer}");
+    assert_eq!(lines[5..], ["1 waiting, 1 working, 1 stale"], "{answer}");
 
-    // Heard of last, so first.
-    waiting.kill();
-    drop(working);
+    let world = World::new();
+    let mut agents = [ShellAgent::start(&world), ShellAgent::start(&world)];
+    agents[0].prompt(&world.s1);
+    agents[1].prompt(&world.s2);
+    for agent in &mut agents {
+        agent.kill();
+    }
     let answer = world.run(["status"]).out;
-    assert!(
-        answer.starts_with("ended 2 sessions whose agent had exited\n"),
-        "{answer}"
-    );
-    assert!(
-        !answer.contains("working") && !answer.contains("waiting"),
-        "{answer}"
-    );
+    let first = "ended 2 sessions whose agent had exited\n";
+    assert!(answer.starts_with(first), "{answer}");
     let answer = world.run(["status"]).out;
     assert!(!answer.contains("whose agent had exited"), "{answer}");
 }
