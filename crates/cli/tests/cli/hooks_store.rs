@@ -225,3 +225,26 @@ fn a_full_disk_loses_nothing_that_was_there() {
     assert_eq!(whole[whole.len() - 1]["event"], "turn-ended");
     assert!(!read("left.txt").contains(".new"), "{}", read("left.txt"));
 }
+
+/// Whoever is killed between making the log and writing to it has told nothing.
+#[test]
+fn an_empty_log_is_no_session_and_no_problem() {
+    let world = World::new();
+    let log = file_of(&world, &world.s1, "jsonl");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::write(&log, "").unwrap();
+    let answer = world.run(["list", "--json", "--all", "--cwd", "."]).json();
+    let problems = answer["problems"].as_array().unwrap().iter();
+    let is_ours = |problem: &serde_json::Value| problem.to_string().contains(&world.s1);
+    assert!(!problems.clone().any(is_ours), "{answer}");
+    assert_eq!(answer["sessions"], json!([]));
+    let mut agent = ShellAgent::start(&world);
+    agent.prompt(&world.s1);
+    assert_eq!(record_of(&world, &world.s1)["turns"], 1);
+    // A record that can't be read beside it is one.
+    std::fs::write(&log, "").unwrap();
+    std::fs::write(file_of(&world, &world.s1, "json"), "{").unwrap();
+    let answer = world.run(["list", "--json", "--all", "--cwd", "."]).json();
+    let mut problems = answer["problems"].as_array().unwrap().iter();
+    assert!(problems.any(is_ours), "{answer}");
+}

@@ -75,13 +75,24 @@ fn locks_of_which_no_session_is_left_go_with_the_records_of_their_time() {
     let with_log = lock("open.lock", "", 90 * 24);
     write(&world, "open", json!({"last_event_at": ago(90 * 24)}));
     let elsewhere = world.write(".claude/ide/4711.lock", "");
+    // Killed before anything was written, with or without the lock.
+    let empty = lock("empty.jsonl", "", 31 * 24);
+    let both = [
+        lock("both.lock", "", 31 * 24),
+        lock("both.jsonl", "", 31 * 24),
+    ];
+    // Somebody has just begun with it.
+    let begun = [lock("begun.lock", "", 31 * 24), lock("begun.jsonl", "", 1)];
 
     assert_eq!(world.run(["sweep", "--dry-run"]).status, 0);
     assert!(old.exists());
     let said = world.run(["sweep"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""), "{}", said.out);
-    assert!(!old.exists());
-    for kept in [&young, &not_ours, &odd, &with_log, &elsewhere] {
+    for gone in [&old, &empty, &both[0], &both[1]] {
+        assert!(!gone.exists(), "{}", gone.display());
+    }
+    let others = [&young, &not_ours, &odd, &with_log, &elsewhere];
+    for kept in others.into_iter().chain(&begun) {
         assert!(kept.exists(), "{}", kept.display());
     }
 }

@@ -90,7 +90,7 @@ pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<
         let names = list(&directory, names_max, &mut found.problems);
         for stem in records_in(&names) {
             match read_current(&directory, &agent, stem) {
-                Ok(stored) => found.found.push(stored),
+                Ok(stored) => found.found.extend(stored),
                 Err((path, message)) => found.problems.push(problem(&path, message)),
             }
         }
@@ -143,12 +143,14 @@ pub struct StoredRecord {
 }
 
 /// Reads a record as it is by its log: a record that lags behind its log, or is
-/// missing or broken, gives way to the log's fold.
+/// missing or broken, gives way to the log's fold. `None` where nothing was heard of
+/// the session: a hook was killed that had just made the log, or a sweep has removed
+/// both since they were listed.
 fn read_current(
     directory: &Path,
     agent: &AgentId,
     stem: &str,
-) -> Result<StoredRecord, (PathBuf, String)> {
+) -> Result<Option<StoredRecord>, (PathBuf, String)> {
     let path = directory.join(format!("{stem}.json"));
     let log = directory.join(format!("{stem}.jsonl"));
     let written = read_record(&path, agent, stem);
@@ -158,23 +160,31 @@ fn read_current(
         .ok()
         .and_then(|(record, _)| record.heard.log_bytes);
     match (&written, log_bytes) {
+        (Err(_), Ok(0) | Err(ReadFileError::NotFound { .. })) if is_missing(&path) => {
+            return Ok(None);
+        }
         (Ok(_), Ok(len)) if folded_bytes == Some(len) => {}
         (Ok(_), Err(ReadFileError::NotFound { .. })) => {}
         (_, Err(ReadFileError::NotFound { .. })) => {}
         (_, Err(error)) => return Err((log, error.reason())),
         (_, Ok(_)) => {
             if let Some(read) = read_log(&log, agent, stem).map_err(|message| (log, message))? {
-                return Ok(read);
+                return Ok(Some(read));
             }
         }
     }
-    written
-        .map(|(record, facts)| StoredRecord {
-            record,
-            path: path.clone(),
-            facts,
-        })
-        .map_err(|message| (path, message))
+    let stored = |(record, facts)| StoredRecord {
+        record,
+        path: path.clone(),
+        facts,
+    };
+    let stored = written.map(stored);
+    stored.map(Some).map_err(|message| (path, message))
+}
+
+fn is_missing(path: &Path) -> bool {
+    let facts = whosup_sidecar::file::facts(path, Links::Refuse);
+    matches!(facts, Err(ReadFileError::NotFound { .. }))
 }
 
 fn read_log(path: &Path, agent: &AgentId, stem: &str) -> Result<Option<StoredRecord>, String> {

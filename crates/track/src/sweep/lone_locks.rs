@@ -1,8 +1,8 @@
-//! Removes locks of sessions of which nothing else is left.
+//! Removes locks and empty logs of sessions of which nothing else is left.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use whosup_core::machine::Machine;
@@ -10,7 +10,7 @@ use whosup_core::problem::Problem;
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use super::{SweepOptions, SweepReport};
-use crate::shorten::remove_if_there;
+use crate::shorten::{remove_if_there, take_away};
 use crate::{SessionFiles, SessionLock, Store, TrackError};
 
 /// How many agents have records.
@@ -19,10 +19,12 @@ const AGENTS_MAX: usize = 256;
 const ENTRIES_MAX: usize = 300_000;
 /// How many locks one sweep removes at most; the next one goes on.
 const REMOVED_MAX: usize = 10_000;
-/// What the name of a lock ends with.
-const SUFFIX: &str = ".lock";
+/// What the names end with of what may be left: hooks make the log, and then the
+/// lock, and may be killed before they have written anything.
+const SUFFIXES: [&str; 2] = [".lock", ".jsonl"];
 
-/// Removes the locks that are older than records are kept and have no session.
+/// Removes the locks and empty logs that are older than records are kept and have
+/// no session.
 pub(super) fn remove_old(
     store: &Store,
     machine: &Machine,
@@ -39,7 +41,8 @@ pub(super) fn remove_old(
         };
         for session in lone(&store.root().join(agent.as_str())) {
             let files = store.files_of(&agent, &session);
-            if left == 0 || !is_old_lock(&files.lock, machine, options.keep_ended) {
+            let is_old = |path: &PathBuf| is_old_and_empty(path, machine, options.keep_ended);
+            if left == 0 || ![&files.lock, &files.log].into_iter().all(is_old) {
                 continue;
             }
             left -= 1;
@@ -60,27 +63,31 @@ fn names_in(directory: &Path, entries_max: usize) -> Vec<OsString> {
     entries.map(|entry| entry.file_name()).collect()
 }
 
-/// The sessions of a directory that have a lock and no other file.
+/// The sessions of a directory that have a lock or a log and no other file.
 fn lone(directory: &Path) -> Vec<SessionId> {
     let names = names_in(directory, ENTRIES_MAX);
     let names: BTreeSet<&str> = names.iter().filter_map(|name| name.to_str()).collect();
-    let stems = names.iter().filter_map(|name| name.strip_suffix(SUFFIX));
+    let mut stems = BTreeSet::new();
+    for suffix in SUFFIXES {
+        stems.extend(names.iter().filter_map(|name| name.strip_suffix(suffix)));
+    }
     let is_lone = |stem: &&str| {
-        let others = ["json", "jsonl", "old", "new"];
+        let others = ["json", "old", "new"];
         others
             .iter()
             .all(|other| !names.contains(format!("{stem}.{other}").as_str()))
     };
-    let lone = stems.filter(is_lone);
+    let lone = stems.into_iter().filter(is_lone);
     lone.filter_map(|stem| SessionId::parse(stem).ok())
         .collect()
 }
 
-/// Locks are empty, and nobody writes to them: they were last modified when they
-/// were made.
-fn is_old_lock(path: &Path, machine: &Machine, keep: Duration) -> bool {
-    let Ok(facts) = std::fs::symlink_metadata(path) else {
-        return false;
+/// What is empty was never written to: it was last modified when it was made. So is
+/// what is not there at all.
+fn is_old_and_empty(path: &Path, machine: &Machine, keep: Duration) -> bool {
+    let facts = match std::fs::symlink_metadata(path) {
+        Ok(facts) => facts,
+        Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
     };
     let age = facts.modified().ok().and_then(|modified| {
         let modified = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
@@ -95,14 +102,17 @@ fn is_old_lock(path: &Path, machine: &Machine, keep: Duration) -> bool {
 /// Whoever waits for it finds that it is no longer at its path and takes the one
 /// that is there then ([`SessionLock::take`]), and nothing is touched here after it
 /// is gone: so two never both hold the lock of a session and do something. Events
-/// that come meanwhile are appended without it, and stay.
+/// that come meanwhile are appended without it, and stay: whoever appends looks
+/// whether the log is still there, and appends again.
 pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
-    let Some(_lock) = SessionLock::take(files, Duration::ZERO)? else {
+    let Some(lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(false);
     };
-    let others = [&files.record, &files.log, &files.old_log, &files.new];
-    let is_there = |path: &&std::path::PathBuf| std::fs::symlink_metadata(path).is_ok();
-    if others.iter().any(is_there) {
+    let others = [&files.record, &files.old_log, &files.new];
+    let is_there = |path: &&PathBuf| std::fs::symlink_metadata(path).is_ok();
+    let log = std::fs::symlink_metadata(&files.log);
+    let is_heard_of = log.is_ok_and(|log| !log.is_file() || log.len() > 0);
+    if is_heard_of || others.iter().any(is_there) || !take_away(files, &lock)? {
         return Ok(false);
     }
     remove_if_there(&files.lock)?;
@@ -169,12 +179,13 @@ mod tests {
         assert!(!remove(&files).unwrap(), "it is held");
         drop(lock);
         for path in [&files.record, &files.log, &files.old_log, &files.new] {
-            std::fs::write(path, "").unwrap();
+            std::fs::write(path, "{}").unwrap();
             assert!(!remove(&files).unwrap(), "{}", path.display());
             assert!(files.lock.exists());
             std::fs::remove_file(path).unwrap();
         }
+        std::fs::write(&files.log, "").unwrap();
         assert!(remove(&files).unwrap());
-        assert!(!files.lock.exists());
+        assert!(!files.lock.exists() && !files.log.exists() && !files.old_log.exists());
     }
 }
