@@ -105,10 +105,7 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Resu
             Ok(planned) => changes.extend(planned),
             Err(error) => {
                 failed = true;
-                say(
-                    app.err,
-                    &format!("error: {}", text::visible(&error.to_string())),
-                );
+                say_error(app, &error);
             }
         }
     }
@@ -128,8 +125,13 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Resu
         writeln!(app.out, "nothing was changed")?;
         return Ok(end);
     }
+    let mut end = end;
     for change in &changes {
-        make(change)?;
+        if let Err(error) = make(change) {
+            end = ExitStatus::Failed;
+            say_error(app, &error);
+            continue;
+        }
         writeln!(app.out, "changed {}", shown(app, &change.path))?;
         if change.must_be_trusted {
             let words = "its hooks run once you trust them: start it, and look at what it asks";
@@ -258,6 +260,11 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
         )?;
     }
     Ok(end)
+}
+
+fn say_error(app: &mut App<'_>, error: &TrackError) {
+    let words = text::visible(&error.to_string());
+    say(app.err, &format!("error: {words}"));
 }
 
 fn shown(app: &App<'_>, path: &Path) -> String {

@@ -109,3 +109,22 @@ fn settings_that_can_not_be_read_fail_the_status_and_the_others_are_told() {
     let words = "codex: not installed, not known whether ever heard (";
     assert!(said.out.starts_with(words), "{}", said.out);
 }
+
+#[test]
+fn settings_that_can_not_be_written_stop_no_other_agent() {
+    let world = World::new();
+    // A temporary file can't take the place of a directory.
+    world.write(".claude/settings.json", "{}");
+    world.write(".claude/settings.json.whosup~/in-the-way", "");
+    world.write(".qwen/settings.json", "{}");
+    let said = world.run(["hooks", "install", "--yes"]);
+    assert_eq!(said.status, 2, "{}", said.out);
+    assert!(said.err.contains(".claude/settings.json"), "{}", said.err);
+    assert!(
+        said.out.ends_with("changed ~/.qwen/settings.json\n"),
+        "{}",
+        said.out
+    );
+    let settings = world.home().join(".claude/settings.json");
+    assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}");
+}

@@ -5,6 +5,7 @@ use serde_json::json;
 use whosup_core::hook_event::{EventKind, StartSource};
 use whosup_core::phase::{Phase, WaitingFor, next_phase};
 
+use super::chance::Chance;
 use super::shell_agent::{ShellAgent, event, file_of, record_of};
 use super::world::World;
 
@@ -39,19 +40,6 @@ struct Known {
     owner: u32,
 }
 
-/// Chances that come out the same each time (a linear congruential generator).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % end
-    }
-}
-
 #[test]
 fn whatever_happens_the_record_says_what_did_and_nothing_living_is_ended() {
     for seed in 1..=STORIES {
@@ -61,19 +49,19 @@ fn whatever_happens_the_record_says_what_did_and_nothing_living_is_ended() {
 
 fn tell(seed: u64) {
     let world = World::new();
-    let mut chance = Chance(seed);
+    let mut chance = Chance::of_seed(seed);
     let mut agents = vec![ShellAgent::start(&world)];
     let sessions = [world.s1.clone(), world.s2.clone()];
     let mut known: [Option<Known>; 2] = [None, None];
     let mut told = Vec::new();
     for _ in 0..STEPS {
-        match chance.below(10) {
+        match chance.index(10) {
             0 if agents.len() < AGENTS => {
                 agents.push(ShellAgent::start(&world));
                 told.push("an agent starts".to_owned());
             }
-            1 if agents.len() > 1 || (!agents.is_empty() && chance.below(3) == 0) => {
-                let mut killed = agents.swap_remove(chance.below(agents.len()));
+            1 if agents.len() > 1 || (!agents.is_empty() && chance.index(3) == 0) => {
+                let mut killed = agents.swap_remove(chance.index(agents.len()));
                 killed.kill();
                 told.push(format!("{} is killed", killed.pid()));
             }
@@ -87,9 +75,9 @@ fn tell(seed: u64) {
                 }
             }
             _ if !agents.is_empty() => {
-                let at = chance.below(2);
-                let by = chance.below(agents.len());
-                let (name, kind) = EVENTS[chance.below(EVENTS.len())];
+                let at = chance.index(2);
+                let by = chance.index(agents.len());
+                let (name, kind) = EVENTS[chance.index(EVENTS.len())];
                 agents[by].hook(&event(&world, &sessions[at], name, json!({})));
                 told.push(format!("{} tells {name} of session {at}", agents[by].pid()));
                 known[at] = Some(after(known[at], kind, agents[by].pid()));

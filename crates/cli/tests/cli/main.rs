@@ -6,6 +6,7 @@
 
 mod after_end;
 mod at_once;
+mod chance;
 mod command_line;
 mod dead_pane;
 mod doctor;
@@ -16,6 +17,7 @@ mod hooks;
 mod hooks_input;
 mod hooks_install;
 mod hooks_killed;
+mod hooks_killed_together;
 mod hooks_model;
 mod hooks_store;
 mod odd_files;
