@@ -45,7 +45,16 @@ pub trait Adapter: Send + Sync {
     /// The homes (configuration roots) that a program of this agent uses when
     /// started with `environment`: ours, or one of its processes'. Empty
     /// variables count as unset.
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf>;
+    ///
+    /// Of most agents it is where the first of their variables says, else in the
+    /// default place.
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let profile = self.profile();
+        let mut names = profile.home_variables.iter();
+        let moved = names.next().and_then(|name| environment.directory(name));
+        let default = || Some(environment.home()?.join(profile.default_home));
+        moved.or_else(default).into_iter().collect()
+    }
 
     /// The homes that a process with these arguments uses, where they name one:
     /// they win over its environment.

@@ -3,12 +3,17 @@
 //! a conversation is read out of them is the same.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 use serde_json::Value;
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
 
+use super::Description;
 use super::bad_lines::BadLines;
 use super::title::one_line;
 use crate::phase::{Phase, WaitingFor};
+use crate::problem::{Found, Problem};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read: the first prompt comes after a few lines,
@@ -112,6 +117,41 @@ impl Dialect {
         }
         told.problem = bad_lines.message();
         Ok(told)
+    }
+
+    /// What the file at `path` tells of its session.
+    pub(super) fn describe(&self, agent: &AgentId, path: PathBuf) -> Found<Description> {
+        let told = match TranscriptFile::open(&path).and_then(|file| self.read(&file)) {
+            Ok(told) => told,
+            // Before its first prompt it waits for that.
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
+                return Found::clean(Description {
+                    phase: Some(Phase::Idle),
+                    ..Description::default()
+                });
+            }
+            Err(error) => {
+                return Found {
+                    found: Description::default(),
+                    problems: vec![Problem::at(agent, &path, error.reason())],
+                };
+            }
+        };
+        let problem = told.problem.map(|text| Problem::at(agent, &path, text));
+        Found {
+            found: Description {
+                is_title_a_prompt: told.prompt.is_some(),
+                title: told.prompt,
+                model: told.model,
+                started_at_ms: told.born_at_ms,
+                last_activity_at_ms: told.last_at_ms,
+                phase: told.phase,
+                waiting_for: told.waiting_for,
+                transcript: Some(path),
+                ..Description::default()
+            },
+            problems: problem.into_iter().collect(),
+        }
     }
 
     /// Reads the date inside the last record of the conversation.

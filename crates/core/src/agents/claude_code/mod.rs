@@ -39,7 +39,7 @@ mod sessions;
 mod subagents;
 mod transcript;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
@@ -48,7 +48,7 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Published, Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
+use crate::machine::Machine;
 use crate::phase::Phase;
 use crate::problem::Found;
 
@@ -96,12 +96,6 @@ impl Adapter for ClaudeCode {
 
     fn published_session(&self, home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
         registry::session_of(home, pid, stamp)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let moved = environment.directory(HOME_VARIABLE);
-        let home = moved.or_else(|| Some(environment.home()?.join(DEFAULT_HOME)));
-        home.into_iter().collect()
     }
 
     fn may_be_called(&self, comm: &str) -> bool {

@@ -30,7 +30,7 @@ mod sketch;
 mod turn;
 mod workspace;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
@@ -43,7 +43,7 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
+use crate::machine::Machine;
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -83,12 +83,6 @@ impl Adapter for Copilot {
 
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
-        let home = environment.directory(HOME_VARIABLE).or_else(default);
-        home.into_iter().collect()
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {

@@ -40,10 +40,8 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
+use crate::machine::Machine;
 use crate::problem::{Found, Problem};
-use crate::transcript::{TranscriptError, TranscriptFile};
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-cli");
@@ -79,12 +77,6 @@ impl Adapter for KimiCli {
         Some(&hooks::HOOKS)
     }
 
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
-        let home = environment.directory(HOME_VARIABLE).or_else(default);
-        home.into_iter().collect()
-    }
-
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
     }
@@ -107,26 +99,11 @@ impl Adapter for KimiCli {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let mut found = Description::default();
-        let mut problems = Vec::new();
-        let path = directory.join(session::WIRE);
-        match TranscriptFile::open(&path).and_then(|file| wire::DIALECT.read(&file)) {
-            Ok(told) => {
-                problems.extend(told.problem.map(|text| Problem::at(&AGENT, &path, text)));
-                found.title = told.prompt;
-                found.is_title_a_prompt = found.title.is_some();
-                found.started_at_ms = told.born_at_ms;
-                found.last_activity_at_ms = told.last_at_ms;
-                found.phase = told.phase;
-                found.waiting_for = told.waiting_for;
-                found.transcript = Some(path);
-            }
-            // Before its first prompt it waits for that.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
-                found.phase = Some(Phase::Idle);
-            }
-            Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
-        }
+        let told = wire::DIALECT.describe(&AGENT, directory.join(session::WIRE));
+        let Found {
+            mut found,
+            mut problems,
+        } = told;
         let path = directory.join("state.json");
         match read_title(&path) {
             Ok(Some(title)) => {

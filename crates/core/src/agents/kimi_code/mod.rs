@@ -36,7 +36,6 @@ mod wire;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::ReadFileError;
 
 use self::session::Reading;
 use crate::agents::last_messages::last_messages;
@@ -45,10 +44,8 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
+use crate::machine::Machine;
 use crate::problem::{Found, Problem};
-use crate::transcript::{TranscriptError, TranscriptFile};
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-code");
@@ -82,12 +79,6 @@ impl Adapter for KimiCode {
         Some(&hooks::HOOKS)
     }
 
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
-        let home = environment.directory(HOME_VARIABLE).or_else(default);
-        home.into_iter().collect()
-    }
-
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
     }
@@ -110,39 +101,23 @@ impl Adapter for KimiCode {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let mut found = Description::default();
-        let mut problems = Vec::new();
+        let told = wire::DIALECT.describe(&AGENT, directory.join(session::WIRE));
+        let Found {
+            mut found,
+            mut problems,
+        } = told;
         let path = directory.join(state::FILE);
         match state::read(&path, sketch.key.session.as_str()) {
             Ok(Some(state)) => {
-                found.title = state.title.as_deref().and_then(one_line);
-                found.is_title_a_prompt = found.title.is_some() && state.is_title_a_prompt;
-                found.started_at_ms = state.created_at_ms;
+                if let Some(title) = state.title.as_deref().and_then(one_line) {
+                    found.title = Some(title);
+                    found.is_title_a_prompt = state.is_title_a_prompt;
+                }
+                found.started_at_ms = state.created_at_ms.or(found.started_at_ms);
                 found.work_dir = state.work_dir;
             }
             Ok(None) => {}
             Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
-        }
-        let path = directory.join(session::WIRE);
-        match TranscriptFile::open(&path).and_then(|file| wire::DIALECT.read(&file)) {
-            Ok(told) => {
-                problems.extend(told.problem.map(|text| Problem::at(&AGENT, &path, text)));
-                if found.title.is_none() {
-                    found.title = told.prompt;
-                    found.is_title_a_prompt = found.title.is_some();
-                }
-                found.model = told.model;
-                found.started_at_ms = found.started_at_ms.or(told.born_at_ms);
-                found.last_activity_at_ms = told.last_at_ms;
-                found.phase = told.phase;
-                found.waiting_for = told.waiting_for;
-                found.transcript = Some(path);
-            }
-            // Before its first prompt it waits for that.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
-                found.phase = Some(Phase::Idle);
-            }
-            Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
         }
         Found { found, problems }
     }

@@ -37,8 +37,6 @@ mod session;
 mod session_dir;
 mod transcript;
 
-use std::path::PathBuf;
-
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
@@ -48,7 +46,7 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
     Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
+use crate::machine::Machine;
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -78,12 +76,6 @@ static PROFILE: Profile = Profile {
 impl Adapter for Pi {
     fn profile(&self) -> &'static Profile {
         &PROFILE
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
-        let home = environment.directory(HOME_VARIABLE).or_else(default);
-        home.into_iter().collect()
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {

@@ -29,7 +29,7 @@ use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
+use crate::machine::Machine;
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 
@@ -63,12 +63,6 @@ impl Adapter for Vibe {
 
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let default = || Some(environment.home()?.join(DEFAULT_HOME));
-        let home = environment.directory(HOME_VARIABLE).or_else(default);
-        home.into_iter().collect()
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
