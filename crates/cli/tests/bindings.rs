@@ -219,6 +219,27 @@ fn install(name: &str, at: PathBuf) -> PathBuf {
     at
 }
 
+/// An agent whose own data lie beside its sidecars passes the conformance kit.
+#[track_caller]
+fn check_kit(home: &Path, program: &str, script: &Path) {
+    let output = Command::new(env!("CARGO_BIN_EXE_whosup"))
+        .args(["conformance", "--timeout", "120", "--", program])
+        .arg(script)
+        .env("HOME", home)
+        .env_remove("KIMI_SHARE_DIR")
+        .env_remove("QWEN_HOME")
+        .env("PYTHONPATH", bindings().join("python/src"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{table}");
+    let (done, skipped): (Vec<_>, Vec<_>) =
+        table.lines().partition(|line| !line.contains("  skipped"));
+    skipped.iter().for_each(|line| eprintln!("{line}"));
+    assert!(done.len() >= 18, "{table}");
+}
+
 fn check_kimi(options: &[&str]) {
     if !has_python() {
         return;
@@ -248,6 +269,19 @@ fn check_qwen(options: &[&str]) {
 #[test]
 fn an_agent_like_kimi_is_listed_by_a_sidecar_beside_its_own_data() {
     check_kimi(&[]);
+}
+
+#[test]
+fn agents_like_kimi_and_qwen_pass_the_conformance_kit() {
+    let home = tempfile::tempdir().unwrap();
+    if has_python() {
+        let script = install("kimi", home.path().join("bin/kimi"));
+        check_kit(home.path(), "python3", &script);
+    }
+    if node_package(home.path()) {
+        let script = install("qwen.mjs", home.path().join("qwen.mjs"));
+        check_kit(home.path(), "node", &script);
+    }
 }
 
 #[test]

@@ -12,6 +12,8 @@ use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
 const DEPTH_MAX: usize = 12;
 /// How many names of a home are looked at.
 const NAMES_MAX: usize = 20_000;
+/// How much of a sidecar tells that a file was to become one.
+const HEAD_BYTES: usize = 16;
 /// The directory that sessions work in: it has a space and letters of two scripts.
 const WORK_DIR: &str = "dossier é 会話";
 
@@ -119,11 +121,16 @@ impl Arena {
         }
     }
 
-    /// What lies beside sidecars and is none: temporary files.
-    pub(super) fn strays(&self, beside: &Path) -> Vec<String> {
+    /// The temporary files that lie beside sidecars like `claim`. What an agent
+    /// itself keeps there is none.
+    pub(super) fn strays(&self, beside: &Path, claim: &Claim) -> Vec<String> {
         let files = self.files().into_iter();
         files
             .filter(|path| path.parent() == Some(beside) && !is_sidecar(path))
+            .filter(|path| {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                fs::read(path).is_ok_and(|bytes| is_temporary(&name, &bytes, &claim.bytes))
+            })
             .map(|path| self.shown(&path))
             .collect()
     }
@@ -148,6 +155,17 @@ impl Arena {
     }
 }
 
+/// Tells whether a file that is no sidecar was to become one like `sidecar`: it
+/// holds one or the beginning of one, or nothing under the name of a temporary file.
+fn is_temporary(name: &str, bytes: &[u8], sidecar: &[u8]) -> bool {
+    let head = sidecar.get(..HEAD_BYTES).unwrap_or(sidecar);
+    let is_named_so = name.starts_with('.') || name.to_ascii_lowercase().contains("tmp");
+    if bytes.len() < head.len() {
+        return is_named_so && head.starts_with(bytes);
+    }
+    bytes.starts_with(head) || parse_sidecar(bytes).is_ok()
+}
+
 /// Tells whether readers take a file for a sidecar, by its name.
 pub(super) fn is_sidecar(path: &Path) -> bool {
     path.file_name()
@@ -158,4 +176,39 @@ pub(super) fn is_sidecar(path: &Path) -> bool {
 /// Tells whether readers take a file for a sidecar, by its name.
 pub(super) fn is_sidecar_name(name: &str) -> bool {
     name == "runtime.json" || name.ends_with(".runtime.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_temporary;
+
+    const SIDECAR: &str = r#"{"schema_version":1,"pid":7,"session_id":"s","work_dir":"/w","hostname":"","started_at":1.5,"x_version":"1"}"#;
+
+    #[track_caller]
+    fn check_temporary(name: &str, holds: &str, expected: bool) {
+        let answer = is_temporary(name, holds.as_bytes(), SIDECAR.as_bytes());
+        assert_eq!(answer, expected, "{name} {holds:?}");
+    }
+
+    #[test]
+    fn what_was_to_become_a_sidecar_is_a_temporary_file() {
+        let spaced = SIDECAR.replace(',', ", ").replace(':', ": ");
+        for holds in [SIDECAR, &SIDECAR[..40], &spaced] {
+            check_temporary(".sidecar-0a.tmp", holds, true);
+            check_temporary("s.runtime.json.1234", holds, true);
+        }
+        check_temporary(".sidecar-0a.tmp", "", true);
+        check_temporary("s.json.tmp.12", "{\"sch", true);
+    }
+
+    #[test]
+    fn what_an_agent_keeps_beside_its_sidecars_is_no_temporary_file() {
+        check_temporary("context.jsonl", "", false);
+        check_temporary(
+            "s.jsonl",
+            "{\"sessionId\":\"s\",\"type\":\"user\"}\n",
+            false,
+        );
+        check_temporary(".lock", "4711\n", false);
+    }
 }

@@ -74,8 +74,8 @@ pub(super) fn whole_and_never_missing(kit: &Kit) -> Result<Outcome, String> {
 /// What is left after a burst of switches.
 pub(super) fn no_stray_files(kit: &Kit) -> Result<Outcome, String> {
     let (arena, _subject, _) = burst(kit)?;
-    let (path, _) = arena.only_claim()?;
-    let strays = arena.strays(path.parent().unwrap_or(&path));
+    let (path, claim) = arena.only_claim()?;
+    let strays = arena.strays(path.parent().unwrap_or(&path), &claim);
     if strays.is_empty() {
         return Ok(Outcome::Passed);
     }
