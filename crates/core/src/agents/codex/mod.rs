@@ -56,7 +56,7 @@ use super::adapter::{
     Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Published,
     Role, Sketch, WatchPath,
 };
-use crate::machine::{Environment, Machine};
+use crate::machine::Machine;
 use crate::problem::Found;
 
 /// Names that its processes have; those of release binaries are cut.
@@ -86,12 +86,6 @@ impl Adapter for Codex {
 
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
-    }
-
-    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
-        let moved = environment.directory("CODEX_HOME");
-        let default = || Some(environment.home()?.join(PROFILE.default_home));
-        moved.or_else(default).into_iter().collect()
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
