@@ -9,7 +9,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use serde_json::json;
 
+use super::shell_agent::event;
 use super::world::{Said, WHOSUP, World, said};
 
 /// The user that owns nothing.
@@ -79,6 +81,10 @@ impl Somebody {
 
     #[track_caller]
     fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Said {
+        said(self.whosup().args(arguments))
+    }
+
+    fn whosup(&self) -> Command {
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             let ids = NOBODY.to_string();
@@ -94,7 +100,7 @@ impl Somebody {
             .env("HOME", self.world.home())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir("/");
-        said(command.args(arguments))
+        command
     }
 }
 
@@ -206,6 +212,46 @@ fn looking_works_in_a_read_only_home_and_changes_nothing() {
         assert_ne!(said.status, 2, "{arguments:?}: {}", said.err);
         assert_eq!(facts(&home), before, "{arguments:?}");
     }
+    // So that it can be removed.
+    for path in walk(&home) {
+        set_mode(&path, 0o755);
+    }
+}
+
+/// datadog-agent#29320: what fails because nothing can be written must not fail who
+/// only looks, nor the agent.
+#[test]
+fn a_hook_in_a_read_only_home_stops_no_agent_and_a_sweep_is_no_failure() {
+    let world = World::new();
+    world.write_claude_transcript(".claude", &world.s1);
+    let Some(somebody) = Somebody::new(world) else {
+        return;
+    };
+    let (home, session) = (somebody.world.home(), somebody.world.s1.clone());
+    for path in walk(&home) {
+        let mode = std::fs::symlink_metadata(&path).unwrap().mode();
+        set_mode(&path, mode & !0o222);
+    }
+    let before = facts(&home);
+    for name in ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"] {
+        let told = event(&somebody.world, &session, name, json!({}));
+        let mut hook = somebody.whosup();
+        let hook = hook.args(["hook", "claude-code"]);
+        let answer = said(hook.write_stdin(told.to_string()));
+        let silent = (answer.status, answer.out.as_str(), answer.err.as_str());
+        assert_eq!(silent, (0, "", ""), "{name}");
+    }
+    for arguments in [&["status"][..], &["doctor"], &["orphans"], &["sweep"]] {
+        let answer = somebody.run(arguments);
+        assert!(
+            !answer.err.contains("error:"),
+            "{arguments:?}: {}",
+            answer.err
+        );
+    }
+    let listed = somebody.run(["list", "--all", "--json"]).sessions();
+    assert_eq!(listed[0]["session_id"], session.as_str());
+    assert_eq!(facts(&home), before);
     // So that it can be removed.
     for path in walk(&home) {
         set_mode(&path, 0o755);
