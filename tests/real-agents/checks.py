@@ -173,7 +173,7 @@ def continued(stage):
 
 
 def live_again(stage, run, is_told):
-    """Fails unless a session that was taken up is live, or undecided where nothing tells it before a prompt."""
+    """Fails unless a session is live, or undecided where nothing need tell whose it is."""
     if is_told:
         expect.live(stage, run.truth())
     else:
@@ -266,8 +266,8 @@ def two_prompted(stage):
     one, two = stage.open(), stage.open()
     two.say(stage.model)
     one.say(stage.model)
-    expect.live(stage, one.truth())
-    expect.live(stage, two.truth())
+    for run in (one, two):
+        live_again(stage, run, stage.agent.tells_launched_together)
 
 
 def ended(stage, end):

@@ -70,6 +70,8 @@ class Agent:
     tells_continued = True
     # The same for a session that was named on the command line.
     tells_resumed = True
+    # Whether something tells which of two that were launched at one moment has which session.
+    tells_launched_together = True
     # Whether one process may serve further sessions that its terminal does not show.
     holds_several = False
     # Whether what is typed just after it has drawn its screen may be lost.

@@ -32,6 +32,8 @@ class Pi(Agent):
     has_session_before_answer = False
     tells_continued = False
     tells_resumed = False
+    # Births a second or so apart fit both, where a busy machine was slow to launch them.
+    tells_launched_together = False
     reads_seconds = 1.5
 
     def own_checks(self):
