@@ -3,6 +3,7 @@
 
 mod draft;
 mod served_by;
+mod settle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,6 +17,7 @@ use crate::session::{Session, Unattributed};
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
 
 use draft::Draft;
+pub(crate) use settle::{Surroundings, settle};
 
 /// What a merge is made from.
 #[derive(Debug, Default)]
@@ -60,12 +62,16 @@ fn process_key(process: &Process) -> ProcessKey {
 /// The order of the parts does not matter.
 #[must_use]
 pub fn merge(mut parts: Parts) -> Merged {
-    let mut drafts = draft::group(&parts.sketches, std::mem::take(&mut parts.claims));
+    let forks = served_by::Forks::of(&parts.sketches);
+    let mut drafts = draft::group(
+        std::mem::take(&mut parts.sketches),
+        std::mem::take(&mut parts.claims),
+    );
     supersede(&mut drafts);
     for draft in drafts.values_mut() {
         draft.take_known_client();
     }
-    let unattributed = served_by::pair_processes(&mut drafts, &parts);
+    let unattributed = served_by::pair_processes(&mut drafts, &parts, &forks);
     served_by::question_the_dead(&mut drafts, &parts, &unattributed);
     follow_parents(&mut drafts);
     let sessions = drafts

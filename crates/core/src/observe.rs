@@ -23,7 +23,13 @@ pub struct Observer<'a> {
     /// For each claimed PID, the sessions it is said to serve alone, and when
     /// that was said.
     claims_of: HashMap<Pid, Vec<(&'a Claim, Option<i64>)>>,
-    probes: HashMap<Pid, Result<Option<Process>, ProbeError>>,
+    probes: Probes,
+}
+
+/// What was looked at so far.
+#[derive(Debug, Default)]
+pub(crate) struct Probes {
+    by_pid: HashMap<Pid, Result<Option<Process>, ProbeError>>,
     threads: HashMap<Pid, Result<bool, ProbeError>>,
     /// The processes of nested PID namespaces, by their innermost PIDs; asked
     /// for once.
@@ -54,11 +60,16 @@ impl JudgedClaim {
     }
 }
 
-/// Judges claims, which are all the claims there are.
-pub(crate) fn judge_all(machine: &Machine, claims: Vec<Claim>) -> Vec<JudgedClaim> {
+/// Judges claims, which are all the claims there are to the processes they name.
+pub(crate) fn judge_all(
+    machine: &Machine,
+    claims: Vec<Claim>,
+    probes: &mut Probes,
+) -> Vec<JudgedClaim> {
     let mut observer = Observer::new(machine, &claims);
+    observer.probes = std::mem::take(probes);
     let judged: Vec<_> = claims.iter().map(|one| observer.verdict_on(one)).collect();
-    drop(observer);
+    *probes = observer.probes;
     let judged = claims.into_iter().zip(judged);
     judged
         .map(|(claim, (verdict, seen))| JudgedClaim::new(claim, verdict, seen))
@@ -86,9 +97,7 @@ impl<'a> Observer<'a> {
             booted_at_ms: booted_at_ms(machine.table()),
             init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
             claims_of,
-            probes: HashMap::new(),
-            threads: HashMap::new(),
-            nested: OnceCell::new(),
+            probes: Probes::default(),
         }
     }
 
@@ -127,6 +136,7 @@ impl<'a> Observer<'a> {
         let table = self.machine.table();
         let probe = self
             .probes
+            .by_pid
             .entry(pid)
             .or_insert_with(|| table.probe(pid))
             .clone();
@@ -137,6 +147,7 @@ impl<'a> Observer<'a> {
         };
         if matches!(observed.at_pid, Ok(None)) {
             let is_thread = self
+                .probes
                 .threads
                 .entry(pid)
                 .or_insert_with(|| table.backend().is_thread(pid));
@@ -178,7 +189,7 @@ impl<'a> Observer<'a> {
 
     /// The processes of nested namespaces that have `pid` there.
     fn processes_with_inner(&self, claim: &Claim, pid: Pid) -> Vec<Seen> {
-        let nested = self.nested.get_or_init(|| self.processes_by_inner());
+        let nested = self.probes.nested.get_or_init(|| self.processes_by_inner());
         let processes = nested.get(&pid).into_iter().flatten();
         processes
             .filter(|process| process.pid != pid)

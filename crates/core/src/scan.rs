@@ -1,26 +1,27 @@
 //! One pass along the line: processes, homes, claims, verdicts, sessions, panes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod finish;
+mod settling;
+
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use whosup_process::{Absent, Pid};
 use whosup_sidecar::AgentId;
 
 use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
-use crate::claim::{Claim, Placement, Trust};
+use crate::claim::{Claim, Trust};
 use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
 use crate::machine::Machine;
-use crate::merge::{Merged, Parts, merge};
-use crate::observe::judge_all;
 use crate::panes::Panes;
-use crate::problem::{Found, PROBLEMS_MAX, Problem};
+use crate::problem::{Found, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
-use crate::terminal_title;
-use crate::unseen::who_may_use;
 use crate::verdict::Liveness;
+
+use finish::finish;
+use settling::{Settling, surroundings};
 
 /// What one scan looks for.
 #[derive(Debug, Clone)]
@@ -56,9 +57,60 @@ pub struct Scanned<'a> {
     pub snapshot: Snapshot,
 }
 
+/// A session of which all is known, before the look is over: nobody is there who could
+/// serve it.
+#[derive(Debug)]
+pub struct Settled<'a> {
+    /// The session.
+    pub session: Session,
+    look: Look<'a>,
+}
+
+impl Settled<'_> {
+    /// Reads what the files of the session tell of it; returns what could not be read.
+    pub fn describe(&mut self) -> Vec<Problem> {
+        describe(&self.look, &mut self.session)
+    }
+}
+
 /// Looks at one machine once.
 #[must_use]
 pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
+    let mut settled = Vec::new();
+    let mut scanned = scan_each(machine, scope, &mut |one| settled.push(one.session));
+    if !settled.is_empty() {
+        let sessions = &mut scanned.snapshot.sessions;
+        sessions.extend(settled);
+        sessions.sort_by(|one, other| one.key.cmp(&other.key));
+    }
+    scanned
+}
+
+/// Looks as [`scan`] does, and judges nothing before everything was looked at: the
+/// same answer, by which tests know that nothing is settled too early.
+#[must_use]
+pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
+    look(machine, scope, None)
+}
+
+/// Looks at one machine once, and hands out each session as soon as nothing that is
+/// found later can change what is known of it. The rest is in what is returned.
+///
+/// So a machine with very many dead sessions on disk is looked at without all of them
+/// being held at once.
+pub fn scan_each<'a>(
+    machine: &'a Machine,
+    scope: &Scope,
+    settled: &mut dyn FnMut(Settled<'_>),
+) -> Scanned<'a> {
+    look(machine, scope, Some(settled))
+}
+
+fn look<'a>(
+    machine: &'a Machine,
+    scope: &Scope,
+    mut settled: Option<&mut dyn FnMut(Settled<'_>)>,
+) -> Scanned<'a> {
     let mut problems = Vec::new();
     let adapters: Vec<&'static dyn Adapter> = AGENTS
         .iter()
@@ -74,35 +126,51 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
         let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);
         asked.extend(found.into_iter().map(|home| (*adapter, home)));
     }
-    let (panes, scans) = std::thread::scope(|threads| {
-        let panes = needs_panes.then(|| threads.spawn(|| Panes::ask(machine)));
-        let scans: Vec<_> = asked
-            .iter()
-            .map(|(adapter, home)| scan_home(machine, scope, *adapter, home, &processes))
-            .collect();
-        let panes = panes
-            .and_then(|asked| asked.join().ok())
-            .unwrap_or_default();
-        (panes, scans)
-    });
-    let panes = panes.take(&mut problems);
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
-    for scanned in scans {
-        let scanned = scanned.take(&mut problems);
-        found.claims.extend(scanned.claims);
-        found.sketches.extend(scanned.sketches);
-    }
+    problems.extend(found.claims.iter().filter_map(distrust));
+    let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
+    let dismissals = dismissals.take(&mut problems);
+    let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
+    let mut settling = Settling::new(machine, &around);
+    let panes = std::thread::scope(|threads| {
+        let panes = needs_panes.then(|| threads.spawn(|| Panes::ask(machine)));
+        for (adapter, home) in &asked {
+            let look = Look {
+                machine,
+                depth: &scope.depth,
+                processes: &processes,
+            };
+            let scanned = scan_home(&look, *adapter, home).take(&mut problems);
+            problems.extend(scanned.claims.iter().filter_map(distrust));
+            let rest = match &mut settled {
+                Some(settled) => {
+                    let agent = agents::id_of(*adapter);
+                    settling.settle(&agent, scanned, &mut |mut session| {
+                        hide_dismissed(&mut session, &dismissals);
+                        settled(Settled { session, look });
+                    })
+                }
+                None => scanned,
+            };
+            found.claims.extend(rest.claims);
+            found.sketches.extend(rest.sketches);
+        }
+        panes
+            .and_then(|asked| asked.join().ok())
+            .unwrap_or_default()
+    });
+    let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
+    problems.extend(published.scan.claims.iter().filter_map(distrust));
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
-    problems.extend(found.claims.iter().filter_map(distrust));
-    let unseen = who_may_use(machine, &asked, &processes);
+    let mut merged = settling.judge_and_merge(found, &published.homes, &processes, &panes);
+    for session in &mut merged.sessions {
+        hide_dismissed(session, &dismissals);
+    }
     let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
     homes.extend(published.homes);
-    let mut merged = judge_and_merge(machine, found, &homes, (&processes, unseen), &panes);
-    let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
-    hide_dismissed(&mut merged.sessions, &dismissals.take(&mut problems));
     let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
     Scanned {
         machine,
@@ -113,11 +181,9 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
 }
 
 /// A session that lives, or may, is never hidden.
-fn hide_dismissed(sessions: &mut [Session], dismissals: &Dismissals) {
-    for session in sessions {
-        session.is_dismissed = session.liveness() == Liveness::Exited
-            && dismissals.hide(&session.key, session.last_heard_of_ms());
-    }
+fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
+    session.is_dismissed = session.liveness() == Liveness::Exited
+        && dismissals.hide(&session.key, session.last_heard_of_ms());
 }
 
 /// What is wrong with a claim that anybody could have written.
@@ -145,156 +211,29 @@ fn may_be_in_a_pane(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Client) && process.process.tty.is_some()
 }
 
-fn scan_home(
-    machine: &Machine,
-    scope: &Scope,
-    adapter: &dyn Adapter,
-    home: &Home,
-    processes: &[AgentProcess],
-) -> Found<AgentScan> {
+fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<AgentScan> {
     let agent = agents::id_of(adapter);
-    let its: Vec<AgentProcess> = processes
+    let its: Vec<AgentProcess> = look
+        .processes
         .iter()
         .filter(|process| process.agent == agent)
         .cloned()
         .collect();
     let look = Look {
-        machine,
-        depth: &scope.depth,
         processes: &its,
+        ..*look
     };
     adapter.scan(&look, home)
 }
 
-fn judge_and_merge(
-    machine: &Machine,
-    found: AgentScan,
-    homes: &[Home],
-    (processes, unseen): (&[AgentProcess], HashMap<PathBuf, Pid>),
-    panes: &Panes,
-) -> Merged {
-    let AgentScan { claims, sketches } = found;
-    let judged = judge_all(machine, claims);
-    let terminal_titles = processes
-        .iter()
-        .filter(|process| may_be_in_a_pane(process))
-        .filter_map(|process| {
-            let pane = panes.of(&process.process, machine.table())?;
-            let adapter = agents::adapter(&process.agent)?;
-            let name = adapter.name_in_title(&pane.title);
-            Some((process.process.pid, name.to_owned()))
-        })
-        .collect();
-    let fully_seen_homes = homes
-        .iter()
-        .filter(|home| is_fully_seen(machine, home))
-        .map(|home| home.root.clone())
-        .collect();
-    let default_homes = homes
-        .iter()
-        .filter(|home| home.is_default)
-        .map(|home| home.root.clone())
-        .collect();
-    let directories: HashSet<PathBuf> = if processes.is_empty() {
-        HashSet::new()
-    } else {
-        let of_sketches = sketches.iter().filter_map(|sketch| sketch.work_dir.clone());
-        of_sketches.collect()
-    };
-    let real_paths: HashMap<PathBuf, PathBuf> = directories
-        .into_iter()
-        .filter_map(|path| Some((path.clone(), path.canonicalize().ok()?)))
-        .collect();
-    merge(Parts {
-        claims: judged,
-        sketches,
-        processes: processes.to_vec(),
-        terminal_titles,
-        default_homes,
-        fully_seen_homes,
-        unseen,
-        real_paths,
-    })
-}
-
-/// Every process that could serve a session of this home can be seen from here.
-fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
-    let view = machine.table().view();
-    let placement = machine.mounts().placement_of(&home.root);
-    let is_initial =
-        |field: &Result<bool, Absent>| matches!(field, Ok(true) | Err(Absent::Unsupported));
-    machine.table().processes().is_ok()
-        && matches!(view.is_everything_shown, Ok(true))
-        && match placement {
-            Placement::SharedByMachines => false,
-            Placement::ThisContainer => true,
-            Placement::Local => is_initial(&view.is_initial_pid_namespace),
-        }
-}
-
-fn finish(
-    machine: &Machine,
-    merged: Merged,
-    panes: &Panes,
-    processes: &[AgentProcess],
-    mut problems: Vec<Problem>,
-    looked_at: Vec<Home>,
-) -> Snapshot {
-    let Merged {
-        mut sessions,
-        mut unattributed,
-    } = merged;
-    let agent_pids: HashSet<Pid> = processes
-        .iter()
-        .filter(|process| matches!(process.role, Role::Session | Role::Client))
-        .map(|process| process.process.pid)
-        .collect();
-    for session in &mut sessions {
-        session.pane = pane_of(session.terminal_process(), panes, machine, &agent_pids);
-        // Nothing on disk says it yet: it works where its process does.
-        if session.sketch.work_dir.is_none()
-            && let Some(process) = session.terminal_process()
-        {
-            session.sketch.work_dir = machine.table().details(process).cwd.clone().ok();
-        }
-        terminal_title::refine(session);
+/// Reads what the files of a session tell of it; returns what could not be read.
+fn describe(look: &Look<'_>, session: &mut Session) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(adapter) = agents::adapter(&session.key.agent) {
+        let description = adapter.describe(look, &session.sketch);
+        session.description = description.take(&mut problems);
     }
-    for one in &mut unattributed {
-        one.pane = pane_of(Some(&one.process.process), panes, machine, &agent_pids);
-    }
-    problems.sort();
-    problems.dedup();
-    let left_out = problems.len().saturating_sub(PROBLEMS_MAX);
-    if left_out > 0 {
-        problems.truncate(PROBLEMS_MAX);
-        problems.push(Problem::of_machine(format!(
-            "{left_out} more problems are left out"
-        )));
-    }
-    Snapshot {
-        taken_at_ms: machine.now_ms(),
-        scope: machine.table().scope().clone(),
-        sessions,
-        unattributed,
-        problems,
-        looked_at,
-    }
-}
-
-/// The pane of a process, unless it runs below another agent's process in that
-/// pane: a nested agent does not take the pane.
-fn pane_of(
-    process: Option<&whosup_process::Process>,
-    panes: &Panes,
-    machine: &Machine,
-    agent_pids: &HashSet<Pid>,
-) -> Option<crate::panes::Pane> {
-    let process = process?;
-    let pane = panes.of(process, machine.table())?;
-    let is_nested = machine.table().ancestors(process).any(|ancestor| {
-        agent_pids.contains(&ancestor.pid) && panes.of(ancestor, machine.table()) == Some(pane)
-    });
-    (!is_nested).then(|| pane.clone())
+    problems
 }
 
 impl Scanned<'_> {
@@ -306,22 +245,14 @@ impl Scanned<'_> {
 
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
-        for session in self
-            .snapshot
-            .sessions
-            .iter_mut()
-            .filter(|session| wanted(session))
-        {
-            let Some(adapter) = agents::adapter(&session.key.agent) else {
-                continue;
-            };
-            let look = Look {
-                machine: self.machine,
-                depth: &self.depth,
-                processes: &self.processes,
-            };
-            let description = adapter.describe(&look, &session.sketch);
-            session.description = description.take(&mut self.snapshot.problems);
+        let look = Look {
+            machine: self.machine,
+            depth: &self.depth,
+            processes: &self.processes,
+        };
+        let sessions = self.snapshot.sessions.iter_mut();
+        for session in sessions.filter(|session| wanted(session)) {
+            self.snapshot.problems.extend(describe(&look, session));
         }
         self.snapshot.problems.sort();
         self.snapshot.problems.dedup();

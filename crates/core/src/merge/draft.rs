@@ -7,7 +7,7 @@ use whosup_process::Process;
 use whosup_sidecar::SessionId;
 
 use super::{ProcessKey, SUPERSEDED, is_live, process_key};
-use crate::agents::{Description, Sketch};
+use crate::agents::{Description, PairingRule, Sketch};
 use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
@@ -35,13 +35,16 @@ struct FoundOut {
 }
 
 /// Groups claims and sketches by session.
-pub(super) fn group(sketches: &[Sketch], claims: Vec<JudgedClaim>) -> BTreeMap<SessionKey, Draft> {
+pub(super) fn group(
+    sketches: Vec<Sketch>,
+    claims: Vec<JudgedClaim>,
+) -> BTreeMap<SessionKey, Draft> {
     let mut drafts: BTreeMap<SessionKey, Draft> = BTreeMap::new();
     for sketch in sketches {
         match drafts.get_mut(&sketch.key) {
             Some(draft) => draft.add(sketch),
             None => {
-                drafts.insert(sketch.key.clone(), Draft::new(sketch.clone()));
+                drafts.insert(sketch.key.clone(), Draft::new(sketch));
             }
         }
     }
@@ -73,47 +76,42 @@ impl Draft {
 
     /// Adds what a second source tells of the session: whoever knows, says; of
     /// two that know, the newer publication and the later dates stand.
-    fn add(&mut self, other: &Sketch) {
+    fn add(&mut self, other: Sketch) {
+        let at = |sketch: &Sketch| sketch.published.as_ref().map(|told| told.at_ms);
+        let is_published_later = at(&other) > at(&self.sketch);
         let mine = &mut self.sketch;
-        mine.parent = mine.parent.take().or_else(|| other.parent.clone());
-        mine.work_dir = mine.work_dir.take().or_else(|| other.work_dir.clone());
+        mine.parent = mine.parent.take().or(other.parent);
+        mine.work_dir = mine.work_dir.take().or(other.work_dir);
         mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
         mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
-        mine.transcript = mine.transcript.take().or_else(|| other.transcript.clone());
+        mine.transcript = mine.transcript.take().or(other.transcript);
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
         mine.is_resumable &= other.is_resumable;
         mine.is_headless = mine.is_headless.or(other.is_headless);
         mine.named_by = mine.named_by.or(other.named_by);
-        mine.possible_owners = match (mine.possible_owners.take(), &other.possible_owners) {
-            (Some(mine), Some(others)) => Some(&mine & others),
-            (mine, others) => mine.or_else(|| others.clone()),
+        mine.possible_owners = match (mine.possible_owners.take(), other.possible_owners) {
+            (Some(mine), Some(others)) => Some(&mine & &others),
+            (mine, others) => mine.or(others),
         };
-        mine.doubtful_owners.extend(&other.doubtful_owners);
-        mine.client = mine.client.take().or_else(|| other.client.clone());
+        mine.doubtful_owners.extend(other.doubtful_owners);
+        mine.client = mine.client.take().or(other.client);
         mine.is_first_of_a_process |= other.is_first_of_a_process;
-        mine.terminal_title = mine
-            .terminal_title
-            .take()
-            .or_else(|| other.terminal_title.clone());
+        mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
         mine.is_provisional &= other.is_provisional;
-        mine.title = mine.title.take().or_else(|| other.title.clone());
-        mine.agent_version = mine
-            .agent_version
-            .take()
-            .or_else(|| other.agent_version.clone());
-        mine.endpoint = mine.endpoint.take().or_else(|| other.endpoint.clone());
+        mine.title = mine.title.take().or(other.title);
+        mine.agent_version = mine.agent_version.take().or(other.agent_version);
+        mine.endpoint = mine.endpoint.take().or(other.endpoint);
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
         mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
-        mine.end_cause = mine.end_cause.take().or_else(|| other.end_cause.clone());
+        mine.end_cause = mine.end_cause.take().or(other.end_cause);
         mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
-        mine.described = mine.described.take().or_else(|| other.described.clone());
-        mine.resume = mine.resume.take().or_else(|| other.resume.clone());
-        if mine.pairing == crate::agents::PairingRule::Never {
+        mine.described = mine.described.take().or(other.described);
+        mine.resume = mine.resume.take().or(other.resume);
+        if mine.pairing == PairingRule::Never {
             mine.pairing = other.pairing;
         }
-        let at = |sketch: &Sketch| sketch.published.as_ref().map(|told| told.at_ms);
-        if at(other) > at(mine) {
-            mine.published.clone_from(&other.published);
+        if is_published_later {
+            mine.published = other.published;
         }
     }
 
@@ -150,6 +148,20 @@ impl Draft {
             .map_or(Verdict::Unknown(UnknownBecause::IncompleteView), |claim| {
                 claim.verdict
             })
+    }
+
+    /// All that is claimed is that nobody serves it, and no claim is about a process
+    /// that is there.
+    pub(super) fn is_claimed_by_nobody(&self) -> bool {
+        let is_dead = |claim: &JudgedClaim| {
+            claim.verdict.liveness() == Liveness::Exited && claim.process.is_none()
+        };
+        self.claims.iter().all(is_dead)
+    }
+
+    /// What it was made of.
+    pub(super) fn into_parts(self) -> (Sketch, Vec<JudgedClaim>) {
+        (self.sketch, self.claims)
     }
 
     pub(super) fn is_found_out(&self) -> bool {

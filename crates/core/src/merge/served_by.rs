@@ -8,18 +8,39 @@ use whosup_sidecar::AgentId;
 
 use super::draft::Draft;
 use super::{Parts, attributed, ids_of, is_live, may_have_session, process_key};
-use crate::agents::{self, Adapter, AgentProcess, PairingRule, Role};
+use crate::agents::{self, Adapter, AgentProcess, PairingRule, Role, Sketch};
 use crate::claim::{EvidenceKind, SessionKey};
 use crate::pairing::{Candidate, PairedBy, Pairs, Seeker, pair};
 use crate::session::Unattributed;
 use crate::unseen::is_refused;
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 
+/// The sessions that processes' arguments lead to without naming them: they name the
+/// sessions that these were forked from.
+pub(super) struct Forks(Vec<(Pid, SessionKey)>);
+
+impl Forks {
+    pub(super) fn of(sketches: &[Sketch]) -> Self {
+        let named = sketches
+            .iter()
+            .filter_map(|sketch| Some((sketch.named_by?, sketch.key.clone())));
+        Self(named.collect())
+    }
+
+    fn of_process(&self, process: &AgentProcess) -> Option<&str> {
+        let mut forks = self.0.iter();
+        let fork =
+            forks.find(|(pid, key)| *pid == process.process.pid && key.agent == process.agent);
+        fork.map(|(_, key)| key.session.as_str())
+    }
+}
+
 /// Pairs what is left over, agent by agent, and returns the processes that
 /// stay without a session.
 pub(super) fn pair_processes(
     drafts: &mut BTreeMap<SessionKey, Draft>,
     parts: &Parts,
+    forks: &Forks,
 ) -> Vec<Unattributed> {
     let taken = attributed(drafts);
     let mut free_of: BTreeMap<&AgentId, Vec<&AgentProcess>> = BTreeMap::new();
@@ -29,7 +50,7 @@ pub(super) fn pair_processes(
         }
     }
     let mut unattributed = Vec::new();
-    for (agent, mut free) in free_of {
+    for mut free in free_of.into_values() {
         free.sort_by_key(|process| process.process.pid);
         let mut open: BTreeMap<Pid, BTreeSet<SessionKey>> = BTreeMap::new();
         for rule in [PairingRule::Client, PairingRule::Owner] {
@@ -38,7 +59,7 @@ pub(super) fn pair_processes(
                 .copied()
                 .filter(|process| rule == PairingRule::Client || process.role == Role::Session)
                 .collect();
-            let paired = pair_by_rule(drafts, parts, agent, rule, &seeking, &mut open);
+            let paired = pair_by_rule(drafts, (parts, forks), rule, &seeking, &mut open);
             free.retain(|process| !paired.contains(&process.process.pid));
         }
         for process in free {
@@ -69,12 +90,14 @@ fn reason(candidates: &BTreeSet<SessionKey>, rivals: usize) -> String {
 
 fn pair_by_rule(
     drafts: &mut BTreeMap<SessionKey, Draft>,
-    parts: &Parts,
-    agent: &AgentId,
+    (parts, forks): (&Parts, &Forks),
     rule: PairingRule,
     seeking: &[&AgentProcess],
     open: &mut BTreeMap<Pid, BTreeSet<SessionKey>>,
 ) -> BTreeSet<Pid> {
+    let Some(agent) = seeking.first().map(|process| &process.agent) else {
+        return BTreeSet::new();
+    };
     let keys: Vec<SessionKey> = drafts
         .iter()
         .filter(|(key, draft)| key.agent == *agent && is_candidate(draft, rule))
@@ -86,7 +109,7 @@ fn pair_by_rule(
         .collect();
     let seekers: Vec<Seeker> = seeking
         .iter()
-        .map(|process| seeker(process, parts))
+        .map(|process| seeker(process, parts, forks))
         .collect();
     let Pairs {
         pairs,
@@ -158,21 +181,18 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
     }
 }
 
-fn seeker(process: &AgentProcess, parts: &Parts) -> Seeker {
+fn seeker(process: &AgentProcess, parts: &Parts, forks: &Forks) -> Seeker {
     let adapter = agents::adapter(&process.agent);
     let program = process.program();
     let named_dir = adapter.and_then(|adapter| adapter.work_dir_named_by(&program));
     let work_dir = named_dir.as_deref().or(process.work_dir());
-    let forked = parts.sketches.iter().find(|sketch| {
-        sketch.named_by == Some(process.process.pid) && sketch.key.agent == process.agent
-    });
     Seeker {
         pid: process.process.pid,
         work_dir: work_dir.map(|dir| real_path(dir, parts)),
         began_at_ms: process.process.began_at_ms.clone().ok(),
         named: adapter
             .and_then(|adapter| adapter.session_named_by(&program))
-            .or_else(|| Some(forked?.key.session.as_str()))
+            .or_else(|| forks.of_process(process))
             .map(str::to_owned),
         names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
         homes: process.homes.clone(),

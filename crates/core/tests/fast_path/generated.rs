@@ -11,7 +11,7 @@ use whosup_core::claim::SessionKey;
 use whosup_core::command::NoCommands;
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::mounts::Mounts;
-use whosup_core::scan::{Scope, scan};
+use whosup_core::scan::{Scope, scan, scan_at_once};
 use whosup_core::session::Unattributed;
 use whosup_core::verdict::Liveness;
 use whosup_process::{
@@ -298,6 +298,18 @@ impl World {
         sessions
             .map(|session| (session.key.clone(), said(session)))
             .collect()
+    }
+
+    /// Every session of a look at everything, and the same where nothing is settled
+    /// before everything was looked at.
+    pub fn settled_early_and_at_once(&self) -> [String; 2] {
+        let scope = Scope {
+            depth: Depth::All,
+            ..Scope::default()
+        };
+        let machine = self.machine();
+        let looks = [scan(&machine, &scope), scan_at_once(&machine, &scope)];
+        looks.map(|scanned| format!("{:#?}", scanned.snapshot.sessions))
     }
 
     /// The live sessions of a look.

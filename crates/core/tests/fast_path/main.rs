@@ -30,6 +30,12 @@ fn check(spec: &Spec) -> Result<(), TestCaseError> {
     let fast = world.live_rows(Depth::Live);
     let full = world.live_rows(Depth::All);
     prop_assert_eq!(fast, full, "left: the fast path; right: the full walk");
+    let [early, at_once] = world.settled_early_and_at_once();
+    prop_assert_eq!(
+        early,
+        at_once,
+        "left: settled early; right: with everything beside it"
+    );
     check_one_by_one(&world)
 }
 

@@ -12,23 +12,32 @@ use whosup_core::command::{CommandError, CommandOutput, Commands};
 use whosup_core::machine::Machine;
 use whosup_core::mounts::Mounts;
 use whosup_core::recognize::Users;
-use whosup_core::scan::{Scope, scan};
+use whosup_core::scan::{Scanned, Scope, scan, scan_at_once};
 use whosup_core::wire;
 use whosup_process::RecordedProcess;
 
 use super::HOME_MARK;
 
 /// Takes a look, asks every session for more, and gives all of it as the wire
-/// format has it.
+/// format has it. What is settled early must be what it is with everything beside it.
+#[track_caller]
 pub fn snapshot(machine: &Machine, depth: &Depth) -> Value {
     let scope = Scope {
         depth: depth.clone(),
         users: Users::All,
         ..Scope::default()
     };
-    let mut scanned = scan(machine, &scope);
-    scanned.describe(|_| true);
-    serde_json::to_value(wire::snapshot(machine, &scanned.snapshot)).unwrap()
+    let answer = |mut scanned: Scanned<'_>| {
+        scanned.describe(|_| true);
+        serde_json::to_value(wire::snapshot(machine, &scanned.snapshot)).unwrap()
+    };
+    let answered = answer(scan(machine, &scope));
+    assert_eq!(
+        answered,
+        answer(scan_at_once(machine, &scope)),
+        "something is settled too early: left; as it is with everything beside it: right"
+    );
+    answered
 }
 
 /// A machine with one local disk.

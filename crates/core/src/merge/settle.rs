@@ -1,0 +1,230 @@
+//! Sessions of one home that nothing found elsewhere can change: nobody is there who
+//! could serve them. They are done with at once, so that a home with very many of them
+//! is not held as a whole.
+//!
+//! What is said of them here is what [`super::merge`] says with everything else beside
+//! them: every world of the tests is looked at both ways.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_process::Pid;
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::draft::{self, Draft};
+use super::may_have_session;
+use crate::agents::{self, AgentProcess, PairingRule, Sketch};
+use crate::claim::{Claim, SessionKey};
+use crate::observe::JudgedClaim;
+use crate::session::Session;
+use crate::verdict::{ExitedBecause, UnknownBecause, Verdict};
+
+/// What may have to do with the sessions of a home, beside that home.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    neighbours: Vec<Neighbour<'a>>,
+    /// The homes that their agents use by default.
+    pub(crate) default_homes: HashSet<PathBuf>,
+    /// Homes all of whose possible processes can be seen from here.
+    pub(crate) fully_seen_homes: HashSet<PathBuf>,
+    /// Processes that may use a home and could not be looked into.
+    pub(crate) unseen: HashMap<PathBuf, Pid>,
+    /// Sessions that other sources than their homes tell of, and the parents that
+    /// these name.
+    pub(crate) told_elsewhere: HashSet<(AgentId, SessionId)>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Nothing but these processes, of all recognized ones those that may have a
+    /// session.
+    pub(crate) fn of(processes: &'a [AgentProcess], real_path: &dyn Fn(&Path) -> PathBuf) -> Self {
+        let processes = processes.iter();
+        let processes = processes.filter(|process| may_have_session(process));
+        Self {
+            neighbours: processes
+                .map(|process| Neighbour::of(process, real_path))
+                .collect(),
+            default_homes: HashSet::new(),
+            fully_seen_homes: HashSet::new(),
+            unseen: HashMap::new(),
+            told_elsewhere: HashSet::new(),
+        }
+    }
+
+    /// Tells whether a process may have to do with any session of this agent.
+    pub(crate) fn has_process_of(&self, agent: &AgentId) -> bool {
+        let mut neighbours = self.neighbours.iter();
+        neighbours.any(|neighbour| neighbour.process.agent == *agent)
+    }
+
+    fn may_change(
+        &self,
+        key: &SessionKey,
+        draft: &Draft,
+        real_paths: &HashMap<PathBuf, PathBuf>,
+    ) -> bool {
+        let name = (key.agent.clone(), key.session.clone());
+        self.unseen.contains_key(&key.home)
+            || self.told_elsewhere.contains(&name)
+            || !draft.is_claimed_by_nobody()
+            || self.may_be_served(key, draft, real_paths)
+    }
+
+    /// Tells whether a process may have to do with a session that all claims say is
+    /// dead.
+    fn may_be_served(
+        &self,
+        key: &SessionKey,
+        draft: &Draft,
+        real_paths: &HashMap<PathBuf, PathBuf>,
+    ) -> bool {
+        let sketch = &draft.sketch;
+        let is_tied = sketch.named_by.is_some()
+            || sketch.possible_owners.is_some()
+            || !sketch.doubtful_owners.is_empty();
+        if is_tied {
+            return true;
+        }
+        // A sub-agent is asked about with its parent.
+        if draft.is_dead_for_good() || sketch.parent.is_some() {
+            return false;
+        }
+        let work_dir = sketch.work_dir.as_ref();
+        let work_dir = work_dir.map(|dir| real_paths.get(dir).unwrap_or(dir));
+        let mut neighbours = self.neighbours.iter();
+        neighbours.any(|neighbour| {
+            neighbour.is_beside(key, work_dir)
+                || (sketch.pairing != PairingRule::Never && neighbour.names(key))
+        })
+    }
+}
+
+/// A process that a session without a live claim may be paired with, or that may be
+/// serving it unsaid.
+#[derive(Debug)]
+struct Neighbour<'a> {
+    process: &'a AgentProcess,
+    /// Where it may be working; `None` if that can't be told.
+    work_dirs: Option<Vec<PathBuf>>,
+    /// The session that its arguments name, or the beginning of its id.
+    named: Option<String>,
+}
+
+impl<'a> Neighbour<'a> {
+    fn of(process: &'a AgentProcess, real_path: &dyn Fn(&Path) -> PathBuf) -> Self {
+        let adapter = agents::adapter(&process.agent);
+        let program = process.program();
+        let named_dir = adapter.and_then(|adapter| adapter.work_dir_named_by(&program));
+        let work_dirs = process.work_dir().map(|own| {
+            let named = named_dir.as_deref().into_iter();
+            named.chain([own]).map(real_path).collect()
+        });
+        let named = adapter.and_then(|adapter| adapter.session_named_by(&program));
+        Self {
+            process,
+            work_dirs,
+            named: named.map(str::to_owned),
+        }
+    }
+
+    fn may_use(&self, key: &SessionKey) -> bool {
+        let homes = &self.process.homes;
+        self.process.agent == key.agent && (homes.is_empty() || homes.contains(&key.home))
+    }
+
+    /// It may work where the session does.
+    fn is_beside(&self, key: &SessionKey, work_dir: Option<&PathBuf>) -> bool {
+        let is_same = match (work_dir, &self.work_dirs) {
+            (Some(dir), Some(its)) => its.contains(dir),
+            _ => true,
+        };
+        is_same && self.may_use(key)
+    }
+
+    fn names(&self, key: &SessionKey) -> bool {
+        let named = self.named.as_deref();
+        named.is_some_and(|named| key.session.as_str().starts_with(named)) && self.may_use(key)
+    }
+}
+
+/// Hands out each session of one home that is settled, and returns what was found of
+/// the rest.
+///
+/// `real_paths` has where the directories of the sketches really are.
+pub(crate) fn settle(
+    sketches: Vec<Sketch>,
+    claims: Vec<JudgedClaim>,
+    around: &Surroundings<'_>,
+    real_paths: &HashMap<PathBuf, PathBuf>,
+    settled: &mut dyn FnMut(Session),
+) -> (Vec<Sketch>, Vec<Claim>) {
+    let mut drafts = draft::group(sketches, claims);
+    let open = open_families(&drafts, |key, draft| {
+        around.may_change(key, draft, real_paths)
+    });
+    for (key, draft) in &mut drafts {
+        if draft.sketch.parent.is_none() && !draft.has_claims() && !open.contains(key) {
+            let verdict = if around.fully_seen_homes.contains(&key.home) {
+                Verdict::Exited(ExitedBecause::NoProcess)
+            } else {
+                Verdict::Unknown(UnknownBecause::IncompleteView)
+            };
+            draft.find_out(verdict, None);
+        }
+    }
+    super::follow_parents(&mut drafts);
+    let mut rest: (Vec<Sketch>, Vec<Claim>) = Default::default();
+    for (key, mut draft) in drafts {
+        if open.contains(&key) {
+            let (sketch, claims) = draft.into_parts();
+            rest.0.push(sketch);
+            rest.1.extend(claims.into_iter().map(|judged| judged.claim));
+        } else if !draft.is_nothing() {
+            // Nobody shows a session that nobody serves.
+            draft.sketch.client = None;
+            settled(draft.into_session(&around.default_homes));
+        }
+    }
+    rest
+}
+
+/// The sessions that may still change, and those that must be told with them: a
+/// sub-agent lives as its parent does.
+fn open_families(
+    drafts: &BTreeMap<SessionKey, Draft>,
+    may_change: impl Fn(&SessionKey, &Draft) -> bool,
+) -> BTreeSet<SessionKey> {
+    let mut open: BTreeSet<SessionKey> = drafts
+        .iter()
+        .filter(|(key, draft)| may_change(key, draft))
+        .map(|(key, _)| key.clone())
+        .collect();
+    let parents: Vec<(&SessionKey, SessionKey)> = drafts
+        .iter()
+        .filter_map(|(key, draft)| {
+            let parent = SessionKey {
+                session: draft.sketch.parent.clone()?,
+                ..key.clone()
+            };
+            Some((key, parent))
+        })
+        .collect();
+    // Each round opens one at least, or is the last.
+    loop {
+        let before = open.len();
+        for (key, parent) in &parents {
+            let is_known = drafts
+                .get(parent)
+                .is_some_and(|parent| parent.sketch.parent.is_none());
+            if open.contains(*key) || open.contains(parent) || !is_known {
+                open.insert((*key).clone());
+                if drafts.contains_key(parent) {
+                    open.insert(parent.clone());
+                }
+            }
+        }
+        if open.len() == before {
+            return open;
+        }
+    }
+}

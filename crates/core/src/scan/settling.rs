@@ -1,0 +1,157 @@
+//! Judges what was found: each home's own sessions as soon as it was looked at, as far
+//! as nothing else can change them, and the rest together at the end.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_process::Absent;
+use whosup_sidecar::AgentId;
+
+use super::may_be_in_a_pane;
+use crate::agents::{self, Adapter, AgentProcess, AgentScan, Home, Sketch};
+use crate::claim::Placement;
+use crate::machine::Machine;
+use crate::merge::{Merged, Parts, Surroundings, merge, settle};
+use crate::observe::{Probes, judge_all};
+use crate::panes::Panes;
+use crate::session::Session;
+use crate::unseen::who_may_use;
+
+/// What there is beside the homes themselves.
+pub(super) fn surroundings<'a>(
+    machine: &Machine,
+    asked: &[(&'static dyn Adapter, Home)],
+    processes: &'a [AgentProcess],
+    other_sources: [&AgentScan; 2],
+) -> Surroundings<'a> {
+    let roots_of = |is_wanted: &dyn Fn(&Home) -> bool| {
+        let homes = asked.iter().map(|(_, home)| home);
+        let homes = homes.filter(|home| is_wanted(home));
+        homes.map(|home| home.root.clone()).collect::<HashSet<_>>()
+    };
+    let claims = other_sources.iter().flat_map(|source| &source.claims);
+    let sketches = || other_sources.iter().flat_map(|source| &source.sketches);
+    let keys = claims
+        .map(|claim| &claim.key)
+        .chain(sketches().map(|sketch| &sketch.key));
+    let names = keys.map(|key| (key.agent.clone(), key.session.clone()));
+    let parents = sketches().filter_map(|sketch| {
+        let parent = sketch.parent.clone()?;
+        Some((sketch.key.agent.clone(), parent))
+    });
+    let mut around = Surroundings::of(processes, &real_path);
+    around.default_homes = roots_of(&|home| home.is_default);
+    around.fully_seen_homes = roots_of(&|home| is_fully_seen(machine, home));
+    around.unseen = who_may_use(machine, asked, processes);
+    around.told_elsewhere = names.chain(parents).collect();
+    around
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// Judges, and remembers what was looked at for it.
+pub(super) struct Settling<'a> {
+    machine: &'a Machine,
+    around: &'a Surroundings<'a>,
+    /// Where directories of sessions really are.
+    real_paths: HashMap<PathBuf, PathBuf>,
+    probes: Probes,
+}
+
+impl<'a> Settling<'a> {
+    pub(super) fn new(machine: &'a Machine, around: &'a Surroundings<'a>) -> Self {
+        Self {
+            machine,
+            around,
+            real_paths: HashMap::new(),
+            probes: Probes::default(),
+        }
+    }
+
+    /// Hands out the sessions of one home that are settled, and returns the rest.
+    pub(super) fn settle(
+        &mut self,
+        agent: &AgentId,
+        found: AgentScan,
+        settled: &mut dyn FnMut(Session),
+    ) -> AgentScan {
+        let AgentScan { claims, sketches } = found;
+        if self.around.has_process_of(agent) {
+            self.find_real_paths(&sketches);
+        }
+        let claims = judge_all(self.machine, claims, &mut self.probes);
+        let (sketches, claims) = settle(sketches, claims, self.around, &self.real_paths, settled);
+        AgentScan { claims, sketches }
+    }
+
+    /// Judges and merges the rest of all sources.
+    pub(super) fn judge_and_merge(
+        mut self,
+        found: AgentScan,
+        homes_besides: &[Home],
+        processes: &[AgentProcess],
+        panes: &Panes,
+    ) -> Merged {
+        let AgentScan { claims, sketches } = found;
+        if !processes.is_empty() {
+            self.find_real_paths(&sketches);
+        }
+        let terminal_titles = processes
+            .iter()
+            .filter(|process| may_be_in_a_pane(process))
+            .filter_map(|process| {
+                let pane = panes.of(&process.process, self.machine.table())?;
+                let adapter = agents::adapter(&process.agent)?;
+                let name = adapter.name_in_title(&pane.title);
+                Some((process.process.pid, name.to_owned()))
+            })
+            .collect();
+        let roots_of = |known: &HashSet<PathBuf>, is_wanted: &dyn Fn(&Home) -> bool| {
+            let besides = homes_besides.iter().filter(|home| is_wanted(home));
+            let besides = besides.map(|home| home.root.clone());
+            known.iter().cloned().chain(besides).collect()
+        };
+        let around = self.around;
+        merge(Parts {
+            claims: judge_all(self.machine, claims, &mut self.probes),
+            sketches,
+            processes: processes.to_vec(),
+            terminal_titles,
+            default_homes: roots_of(&around.default_homes, &|home| home.is_default),
+            fully_seen_homes: roots_of(&around.fully_seen_homes, &|home| {
+                is_fully_seen(self.machine, home)
+            }),
+            unseen: around.unseen.clone(),
+            real_paths: self.real_paths,
+        })
+    }
+
+    fn find_real_paths(&mut self, sketches: &[Sketch]) {
+        for directory in sketches
+            .iter()
+            .filter_map(|sketch| sketch.work_dir.as_ref())
+        {
+            if !self.real_paths.contains_key(directory) {
+                self.real_paths
+                    .insert(directory.clone(), real_path(directory));
+            }
+        }
+    }
+}
+
+/// Every process that could serve a session of this home can be seen from here.
+fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
+    let view = machine.table().view();
+    let placement = machine.mounts().placement_of(&home.root);
+    let is_initial =
+        |field: &Result<bool, Absent>| matches!(field, Ok(true) | Err(Absent::Unsupported));
+    machine.table().processes().is_ok()
+        && matches!(view.is_everything_shown, Ok(true))
+        && match placement {
+            Placement::SharedByMachines => false,
+            Placement::ThisContainer => true,
+            Placement::Local => is_initial(&view.is_initial_pid_namespace),
+        }
+}
