@@ -6,7 +6,7 @@ use whosup_core::session::{Session, Unattributed};
 use whosup_core::verdict::Liveness;
 use whosup_core::wire::timestamp;
 
-use crate::condition::{Condition, Wording, words_of};
+use crate::condition::{Condition, Wording, is_inferred, marked_words};
 use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
@@ -162,35 +162,90 @@ const fn shape(
 pub(crate) struct Cells<'a> {
     /// Colours, and what is kept out.
     pub(crate) config: &'a Config,
-    /// The short ids of everything that was found.
-    pub(crate) ids: &'a ShortIds,
     /// The user's home directory.
     pub(crate) home: Option<&'a std::path::Path>,
     /// When the look was taken.
     pub(crate) now_ms: i64,
     /// A column of the table shows the directory.
     pub(crate) has_directory: bool,
-    /// How much is said of a state.
-    pub(crate) wording: Wording,
+}
+
+/// What the cells of one session are made of, in little room: a list may have very
+/// many.
+pub(crate) struct SessionCells {
+    condition: Condition,
+    is_inferred: bool,
+    /// One text after another, in the order of the columns. What is known only when
+    /// the list is whole (a short id) is empty.
+    texts: Box<str>,
+}
+
+/// What stands between two texts. No text has it: control characters are taken out.
+const SEPARATOR: char = '\u{1f}';
+
+impl SessionCells {
+    /// The cells of the columns that they were made for. `depth` says how far below
+    /// another session it is a sub-agent.
+    pub(crate) fn cells(
+        &self,
+        columns: &[Column],
+        (config, wording): (&Config, Wording),
+        short_id: &str,
+        depth: usize,
+    ) -> Vec<Cell> {
+        let is_gone = matches!(self.condition, Condition::Exited);
+        let plain = if is_gone {
+            Style::new().dimmed()
+        } else {
+            Style::new()
+        };
+        let cells = columns.iter().zip(self.texts.split(SEPARATOR));
+        cells
+            .map(|(column, text)| match column {
+                Column::State => Cell {
+                    text: marked_words(self.condition, self.is_inferred, wording),
+                    style: config.style(self.condition),
+                },
+                Column::Id => Cell {
+                    text: text::visible(short_id),
+                    style: plain,
+                },
+                Column::Title if depth > 0 => Cell {
+                    text: format!("{}└ {text}", "  ".repeat(depth - 1)),
+                    style: plain,
+                },
+                _ => Cell {
+                    text: text.to_owned(),
+                    style: plain,
+                },
+            })
+            .collect()
+    }
 }
 
 impl Cells<'_> {
-    /// The cell of a session. `depth` says how far below another session it is
-    /// a sub-agent.
-    pub(crate) fn of_session(&self, column: Column, session: &Session, depth: usize) -> Cell {
-        let condition = Condition::of(session);
-        let is_gone = matches!(condition, Condition::Exited);
-        let text = match column {
-            Column::State => {
-                return Cell {
-                    text: words_of(session, self.wording),
-                    style: self.config.style(condition),
-                };
+    /// What the cells of a session are made of.
+    pub(crate) fn of_session(&self, columns: &[Column], session: &Session) -> SessionCells {
+        let mut texts = String::new();
+        for (at, column) in columns.iter().enumerate() {
+            if at > 0 {
+                texts.push(SEPARATOR);
             }
+            texts.push_str(&self.text_of(*column, session));
+        }
+        SessionCells {
+            condition: Condition::of(session),
+            is_inferred: is_inferred(session),
+            texts: texts.into_boxed_str(),
+        }
+    }
+
+    fn text_of(&self, column: Column, session: &Session) -> String {
+        match column {
+            Column::State | Column::Id => String::new(),
             Column::Agent => session.key.agent.to_string(),
-            Column::Id => text::visible(self.ids.get(&session.key)),
             Column::FullId => text::visible(session.key.session.as_str()),
-            Column::Title => self.title(session, depth),
+            Column::Title => self.title(session),
             Column::Directory => self.directory(session.work_dir()),
             Column::Age => {
                 let at = session.last_activity_at_ms();
@@ -215,27 +270,26 @@ impl Cells<'_> {
             }
             Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
             Column::Home => text::path(&session.key.home, self.home),
-        };
-        let style = if is_gone {
-            Style::new().dimmed()
-        } else {
-            Style::new()
-        };
-        Cell { text, style }
+        }
     }
 
     /// The cell of a process without a session.
-    pub(crate) fn of_process(&self, column: Column, one: &Unattributed) -> Cell {
+    pub(crate) fn of_process(
+        &self,
+        column: Column,
+        one: &Unattributed,
+        (ids, wording): (&ShortIds, Wording),
+    ) -> Cell {
         let process = &one.process.process;
         Cell::plain(match column {
             Column::State => {
                 return Cell {
-                    text: Condition::NoSession.words(self.wording),
+                    text: Condition::NoSession.words(wording),
                     style: self.config.style(Condition::NoSession),
                 };
             }
             Column::Agent => one.process.agent.to_string(),
-            Column::Title => self.candidates(one),
+            Column::Title => self.candidates(one, ids),
             Column::Directory => self.directory(one.process.work_dir()),
             Column::Pid => process.pid.to_string(),
             Column::Pane => or_nothing(one.pane.as_ref().map(pane_words)),
@@ -253,32 +307,26 @@ impl Cells<'_> {
         })
     }
 
-    fn title(&self, session: &Session, depth: usize) -> String {
+    fn title(&self, session: &Session) -> String {
         let title = session.title().map(text::one_line);
         let title = title.filter(|title| !title.is_empty());
-        let title = match (title, self.has_directory) {
+        match (title, self.has_directory) {
             (Some(title), _) => title,
             (None, true) => NOTHING.to_owned(),
             (None, false) => self.directory(session.work_dir()),
-        };
-        match depth {
-            0 => title,
-            depth => format!("{}└ {title}", "  ".repeat(depth - 1)),
         }
     }
 
     /// The sessions that a process may be serving, in place of a title.
-    fn candidates(&self, one: &Unattributed) -> String {
+    fn candidates(&self, one: &Unattributed, ids: &ShortIds) -> String {
         let shown = one.candidates.iter().take(CANDIDATES_SHOWN_MAX);
-        let mut ids: Vec<String> = shown
-            .map(|id| text::visible(self.ids.of_session(&one.process.agent, id)))
-            .collect();
+        let mut named: Vec<String> = shown.map(|id| text::visible(ids.get(id))).collect();
         let more = one.candidates.len().saturating_sub(CANDIDATES_SHOWN_MAX);
         if more > 0 {
-            ids.push(format!("{more} more"));
+            named.push(format!("{more} more"));
         }
-        match (ids.is_empty(), self.has_directory) {
-            (false, _) => format!("may serve {}", ids.join(" or ")),
+        match (named.is_empty(), self.has_directory) {
+            (false, _) => format!("may serve {}", named.join(" or ")),
             (true, true) => NOTHING.to_owned(),
             (true, false) => self.directory(one.process.work_dir()),
         }

@@ -41,6 +41,11 @@ pub(crate) fn is_silent(session: &Session, now_ms: i64) -> bool {
 
 /// The condition in words, with a mark where it is inferred.
 pub(crate) fn words_of(session: &Session, wording: Wording) -> String {
-    let mark = if is_inferred(session) { " ?" } else { "" };
-    format!("{}{mark}", Condition::of(session).words(wording))
+    marked_words(Condition::of(session), is_inferred(session), wording)
+}
+
+/// A condition in words, with a mark where it is inferred.
+pub(crate) fn marked_words(condition: Condition, is_inferred: bool, wording: Wording) -> String {
+    let mark = if is_inferred { " ?" } else { "" };
+    format!("{}{mark}", condition.words(wording))
 }

@@ -1,45 +1,41 @@
 //! Ids short enough to type.
 
-use std::collections::HashMap;
-
-use whosup_core::claim::SessionKey;
 use whosup_core::session::Session;
-use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sidecar::SessionId;
 
 /// How much of an id is shown at least, in characters.
 const SHORT_ID_CHARS_MIN: usize = 8;
 
 /// The shortest beginning of each id that no other id of a list shares, and
 /// that is not ridiculously short.
-#[derive(Debug)]
-pub(crate) struct ShortIds(HashMap<SessionKey, String>);
+#[derive(Debug, Default)]
+pub(crate) struct ShortIds {
+    /// In order; one that two homes have is in it twice.
+    ids: Vec<Box<str>>,
+}
 
 impl ShortIds {
     /// Shortens the ids of these sessions.
     pub(crate) fn of(sessions: &[Session]) -> Self {
-        let mut keys: Vec<&SessionKey> = sessions.iter().map(|session| &session.key).collect();
-        keys.sort_by(|one, other| one.session.as_str().cmp(other.session.as_str()));
-        let ids: Vec<&str> = keys.iter().map(|key| key.session.as_str()).collect();
-        let neighbour = |at: usize| ids.get(at).copied().unwrap_or_default();
-        let short = keys.iter().enumerate().map(|(at, key)| {
-            let before = at.checked_sub(1).map(neighbour).unwrap_or_default();
-            let short = shorten(key.session.as_str(), before, neighbour(at + 1));
-            ((*key).clone(), short.to_owned())
-        });
-        Self(short.collect())
+        let ids = sessions.iter().map(|session| &session.key.session);
+        Self::of_ids(ids.map(|id| id.as_str().into()).collect())
+    }
+
+    /// Shortens these ids.
+    pub(crate) fn of_ids(mut ids: Vec<Box<str>>) -> Self {
+        ids.sort_unstable();
+        Self { ids }
     }
 
     /// The short form of one id; the whole of it if it was not among the list.
-    pub(crate) fn get<'a>(&'a self, key: &'a SessionKey) -> &'a str {
-        self.0.get(key).map_or(key.session.as_str(), String::as_str)
-    }
-
-    /// The short form of an id in whatever home of its agent it is.
-    pub(crate) fn of_session<'a>(&'a self, agent: &AgentId, id: &'a SessionId) -> &'a str {
-        let mut known = self.0.iter();
-        known
-            .find(|(key, _)| key.agent == *agent && key.session == *id)
-            .map_or(id.as_str(), |(_, short)| short.as_str())
+    pub(crate) fn get<'a>(&self, id: &'a SessionId) -> &'a str {
+        let id = id.as_str();
+        let neighbour = |at: usize| self.ids.get(at).map(|id| &**id).unwrap_or_default();
+        let Ok(at) = self.ids.binary_search_by(|other| (**other).cmp(id)) else {
+            return id;
+        };
+        let before = at.checked_sub(1).map(neighbour).unwrap_or_default();
+        shorten(id, before, neighbour(at + 1))
     }
 }
 

@@ -53,10 +53,24 @@ impl Cell {
     }
 }
 
+/// The rows of a table, each made when it is asked for.
+pub(crate) trait Rows {
+    /// Shows each row, in order.
+    ///
+    /// # Errors
+    ///
+    /// What `show` says; the rest is not shown then.
+    fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()>;
+}
+
 /// How wide a table is when nothing is cut.
-pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
-    let widths: Vec<Option<usize>> = natural_widths(shapes, rows).into_iter().map(Some).collect();
-    total(&widths)
+///
+/// # Errors
+///
+/// What kept a row from being made.
+pub(crate) fn natural_width(shapes: &[Shape], rows: &dyn Rows) -> io::Result<usize> {
+    let widths = natural_widths(shapes, rows)?.into_iter().map(Some);
+    Ok(total(&widths.collect::<Vec<Option<usize>>>()))
 }
 
 /// Writes a table with its headings; `width_max` is the room there is.
@@ -67,11 +81,11 @@ pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
 pub(crate) fn write_table(
     out: &mut dyn Write,
     shapes: &[Shape],
-    rows: &[Vec<Cell>],
+    rows: &dyn Rows,
     width_max: Option<usize>,
     is_coloured: bool,
 ) -> io::Result<()> {
-    let widths = fit(shapes, natural_widths(shapes, rows), width_max);
+    let widths = fit(shapes, natural_widths(shapes, rows)?, width_max);
     let headings: Vec<Cell> = shapes
         .iter()
         .map(|shape| Cell {
@@ -79,22 +93,23 @@ pub(crate) fn write_table(
             style: Style::new().dimmed(),
         })
         .collect();
-    for row in std::iter::once(&headings).chain(rows) {
+    let mut write = |row: &[Cell]| {
         let line = line_of(shapes, row, &widths, is_coloured);
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+        writeln!(out, "{line}")
+    };
+    write(&headings)?;
+    rows.each(&mut write)
 }
 
-fn natural_widths(shapes: &[Shape], rows: &[Vec<Cell>]) -> Vec<usize> {
-    let widest = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at));
-        cells.map(|cell| width(&cell.text)).max().unwrap_or(0)
-    };
-    let shapes = shapes.iter().enumerate();
-    shapes
-        .map(|(at, shape)| widest(at).max(width(shape.heading)))
-        .collect()
+fn natural_widths(shapes: &[Shape], rows: &dyn Rows) -> io::Result<Vec<usize>> {
+    let mut widths: Vec<usize> = shapes.iter().map(|shape| width(shape.heading)).collect();
+    rows.each(&mut |row| {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(width(&cell.text));
+        }
+        Ok(())
+    })?;
+    Ok(widths)
 }
 
 /// The width of each column; `None` for one that is left out.
@@ -210,8 +225,16 @@ fn line_of(shapes: &[Shape], row: &[Cell], widths: &[Option<usize>], is_coloured
 mod tests {
     use anstyle::{AnsiColor, Style};
 
-    use super::{Cell, Shape, Side, write_table};
+    use std::io;
+
+    use super::{Cell, Rows, Shape, Side, write_table};
     use crate::text::width;
+
+    impl Rows for Vec<Vec<Cell>> {
+        fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()> {
+            self.iter().try_for_each(|row| show(row))
+        }
+    }
 
     const NAME: Shape = Shape {
         heading: "NAME",
@@ -301,7 +324,7 @@ kimi
             Cell::plain("1"),
         ];
         let mut out = Vec::new();
-        write_table(&mut out, &[NAME, TITLE, AGE], &[row], None, true).unwrap();
+        write_table(&mut out, &[NAME, TITLE, AGE], &vec![row], None, true).unwrap();
         let text = String::from_utf8(out).unwrap();
         let last = text.lines().last().unwrap();
         assert_eq!(last, "\u{1b}[31mx\u{1b}[0m     y        1");

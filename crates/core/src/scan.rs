@@ -57,19 +57,19 @@ pub struct Scanned<'a> {
     pub snapshot: Snapshot,
 }
 
-/// A session of which all is known, before the look is over: nobody is there who could
-/// serve it.
-#[derive(Debug)]
-pub struct Settled<'a> {
-    /// The session.
-    pub session: Session,
-    look: Look<'a>,
-}
+/// Reads what the files of sessions tell of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Describer<'a>(Look<'a>);
 
-impl Settled<'_> {
-    /// Reads what the files of the session tell of it; returns what could not be read.
-    pub fn describe(&mut self) -> Vec<Problem> {
-        describe(&self.look, &mut self.session)
+impl Describer<'_> {
+    /// Reads what the files of one session tell of it; returns what could not be read.
+    pub fn describe(&self, session: &mut Session) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if let Some(adapter) = agents::adapter(&session.key.agent) {
+            let description = adapter.describe(&self.0, &session.sketch);
+            session.description = description.take(&mut problems);
+        }
+        problems
     }
 }
 
@@ -77,7 +77,7 @@ impl Settled<'_> {
 #[must_use]
 pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     let mut settled = Vec::new();
-    let mut scanned = scan_each(machine, scope, &mut |one| settled.push(one.session));
+    let mut scanned = scan_each(machine, scope, &mut |session, _| settled.push(session));
     if !settled.is_empty() {
         let sessions = &mut scanned.snapshot.sessions;
         sessions.extend(settled);
@@ -101,7 +101,7 @@ pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
 pub fn scan_each<'a>(
     machine: &'a Machine,
     scope: &Scope,
-    settled: &mut dyn FnMut(Settled<'_>),
+    settled: &mut dyn FnMut(Session, Describer<'_>),
 ) -> Scanned<'a> {
     look(machine, scope, Some(settled))
 }
@@ -109,7 +109,7 @@ pub fn scan_each<'a>(
 fn look<'a>(
     machine: &'a Machine,
     scope: &Scope,
-    mut settled: Option<&mut dyn FnMut(Settled<'_>)>,
+    mut settled: Option<&mut dyn FnMut(Session, Describer<'_>)>,
 ) -> Scanned<'a> {
     let mut problems = Vec::new();
     let adapters: Vec<&'static dyn Adapter> = AGENTS
@@ -148,7 +148,7 @@ fn look<'a>(
                     let agent = agents::id_of(*adapter);
                     settling.settle(&agent, scanned, &mut |mut session| {
                         hide_dismissed(&mut session, &dismissals);
-                        settled(Settled { session, look });
+                        settled(session, Describer(look));
                     })
                 }
                 None => scanned,
@@ -226,16 +226,6 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
     adapter.scan(&look, home)
 }
 
-/// Reads what the files of a session tell of it; returns what could not be read.
-fn describe(look: &Look<'_>, session: &mut Session) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if let Some(adapter) = agents::adapter(&session.key.agent) {
-        let description = adapter.describe(look, &session.sketch);
-        session.description = description.take(&mut problems);
-    }
-    problems
-}
-
 impl Scanned<'_> {
     /// Every process that an adapter recognized, whatever it is to its agent.
     #[must_use]
@@ -243,16 +233,26 @@ impl Scanned<'_> {
         &self.processes
     }
 
+    /// Reads what the files of sessions of this look tell of them.
+    #[must_use]
+    pub const fn describer(&self) -> Describer<'_> {
+        Describer(Look {
+            machine: self.machine,
+            depth: &self.depth,
+            processes: self.processes.as_slice(),
+        })
+    }
+
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
-        let look = Look {
+        let describer = Describer(Look {
             machine: self.machine,
             depth: &self.depth,
             processes: &self.processes,
-        };
+        });
         let sessions = self.snapshot.sessions.iter_mut();
         for session in sessions.filter(|session| wanted(session)) {
-            self.snapshot.problems.extend(describe(&look, session));
+            self.snapshot.problems.extend(describer.describe(session));
         }
         self.snapshot.problems.sort();
         self.snapshot.problems.dedup();

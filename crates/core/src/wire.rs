@@ -7,7 +7,7 @@ mod convert;
 
 use serde::Serialize;
 
-pub use convert::{snapshot, timestamp};
+pub use convert::{session, snapshot, timestamp};
 
 /// The version of this format.
 pub const SCHEMA_VERSION: u32 = 1;

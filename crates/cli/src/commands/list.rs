@@ -1,5 +1,6 @@
 //! `whosup list`
 
+mod packed;
 mod view;
 
 use std::path::PathBuf;
@@ -15,8 +16,9 @@ use crate::app::App;
 use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
 use crate::exit::ExitStatus;
-use crate::short_id::ShortIds;
 use crate::since::Since;
+
+use self::view::{Json, Row};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,23 +112,28 @@ pub(crate) struct ListArgs {
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
     let query = arguments.query(app.world.machine().now_ms());
-    let reader = app.world.reader()?;
-    let scanned = reader.scan(&query.reach());
-    let ids = ShortIds::of(&scanned.snapshot.sessions);
-    let chosen = reader.choose(scanned, &query)?;
-    if arguments.problems {
-        view::write_problems(app.out, &chosen.snapshot.problems)?;
-    } else if arguments.json {
-        view::write_json(app.out, app.world.machine(), &chosen.snapshot)?;
-    } else if arguments.ndjson {
-        view::write_ndjson(app.out, app.world.machine(), &chosen.snapshot)?;
-    } else {
-        let shown = view::Shown {
-            reach: query.reach(),
-            ids,
-            chosen,
+    if arguments.json || arguments.ndjson {
+        let machine = app.world.machine();
+        let mut form = Json::of(machine, arguments.ndjson);
+        let chosen = app.world.reader()?.choose(&query, &mut form)?;
+        let write = if arguments.ndjson {
+            view::write_ndjson
+        } else {
+            view::write_json
         };
-        view::write_list(app, arguments, &shown)?;
+        write(app.out, machine, &chosen)?;
+        return Ok(ExitStatus::Done);
+    }
+    let columns = arguments.columns();
+    let mut form = Row {
+        cells: view::cells(&app.world, &columns)?,
+        columns,
+    };
+    let chosen = app.world.reader()?.choose(&query, &mut form)?;
+    if arguments.problems {
+        view::write_problems(app.out, &chosen.rest.problems)?;
+    } else {
+        view::write_list(app, arguments, &query.reach(), &chosen)?;
     }
     Ok(ExitStatus::Done)
 }

@@ -142,7 +142,7 @@ fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow:
     let head = format!(
         "{} {}  {age}  {}  {dismissed}{title}",
         session.key.agent,
-        text::visible(ids.get(&session.key)),
+        text::visible(ids.get(&session.key.session)),
         session.verdict.reason(),
     );
     writeln!(app.out, "{}", head.trim_end())?;

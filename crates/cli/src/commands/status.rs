@@ -199,7 +199,7 @@ fn write_directories(
                     words_of(session, Wording::Full)
                 },
                 session.key.agent,
-                text::visible(ids.get(&session.key)),
+                text::visible(ids.get(&session.key.session)),
                 age.as_deref().unwrap_or("-"),
             );
             writeln!(app.out, "{}", row.trim_end())?;

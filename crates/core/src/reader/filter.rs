@@ -183,16 +183,22 @@ fn is_mere_candidate(session: &Session) -> bool {
     is_candidate && !has_own_evidence
 }
 
-/// The sub-agents of the sessions that `shown` has, and theirs.
-pub fn sub_agents_of(sessions: &[Session], shown: &HashSet<SessionKey>) -> HashSet<SessionKey> {
+/// Of sessions and the parents they name: the sub-agents of those in `shown`, and
+/// theirs.
+pub fn sub_agents_of<'a>(
+    links: impl Iterator<Item = (&'a SessionKey, Option<SessionKey>)>,
+    shown: &HashSet<SessionKey>,
+) -> HashSet<SessionKey> {
+    let links: Vec<(&SessionKey, SessionKey)> = links
+        .filter_map(|(key, parent)| Some((key, parent?)))
+        .collect();
     let mut above = shown.clone();
     let mut found = HashSet::new();
     for _ in 0..SUB_AGENT_DEPTH_MAX {
-        let below: Vec<SessionKey> = sessions
+        let below: Vec<SessionKey> = links
             .iter()
-            .filter(|session| !above.contains(&session.key))
-            .filter(|session| parent_key(session).is_some_and(|parent| above.contains(&parent)))
-            .map(|session| session.key.clone())
+            .filter(|(key, parent)| above.contains(parent) && !above.contains(*key))
+            .map(|(key, _)| (*key).clone())
             .collect();
         if below.is_empty() {
             break;

@@ -31,16 +31,16 @@ pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
 pub use self::order::{Order, shown_pid};
-pub use self::selection::{Chosen, ListQuery, SubAgents};
+pub use self::selection::{Chosen, Form, ListQuery, Shown, SubAgents};
 use crate::agents::Depth;
 use crate::config::{Config, ConfigError, Prompts};
 use crate::explain::explain;
 use crate::machine::Machine;
 use crate::recognize::Users;
-use crate::scan::{Scanned, Scope, scan};
+use crate::scan::{Describer, Scanned, Scope, scan, scan_each};
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
-use crate::wire::{self, WireExplained, WireSnapshot};
+use crate::wire::{self, WireExplained, WireSession, WireSnapshot};
 
 /// How many causes of an error are told.
 const CAUSES_MAX: usize = 16;
@@ -179,24 +179,47 @@ impl<'a> Reader<'a> {
     /// Looks once.
     #[must_use]
     pub fn scan(self, reach: &Reach) -> Scanned<'a> {
-        let scope = Scope {
+        let mut scanned = scan(self.machine, &self.scope(reach));
+        let problem = self.config.problem.clone();
+        scanned.snapshot.problems.extend(problem);
+        scanned
+    }
+
+    /// Looks once, and hands out each session as soon as all is known of it; the rest
+    /// is in what is returned.
+    pub fn scan_each(
+        self,
+        reach: &Reach,
+        settled: &mut dyn FnMut(Session, Describer<'_>),
+    ) -> Scanned<'a> {
+        let mut scanned = scan_each(self.machine, &self.scope(reach), settled);
+        let problem = self.config.problem.clone();
+        scanned.snapshot.problems.extend(problem);
+        scanned
+    }
+
+    fn scope(self, reach: &Reach) -> Scope {
+        Scope {
             depth: reach.depth.clone(),
             agents: reach.agents.clone(),
             users: reach.users,
             extra_homes: self.config.homes.clone(),
-        };
-        let mut scanned = scan(self.machine, &scope);
-        let problem = self.config.problem.clone();
-        scanned.snapshot.problems.extend(problem);
-        scanned
+        }
     }
 
     /// Reads what the files of the sessions that pass `wanted` tell, less what
     /// the configuration keeps out.
     pub fn describe(self, scanned: &mut Scanned<'_>, wanted: impl Fn(&Session) -> bool) {
         scanned.describe(&wanted);
+        for session in &mut scanned.snapshot.sessions {
+            self.keep_out(session);
+        }
+    }
+
+    /// Takes away what the configuration keeps out of a session.
+    fn keep_out(self, session: &mut Session) {
         if self.config.prompts == Prompts::Hide {
-            scanned.snapshot.sessions.iter_mut().for_each(hide_prompt);
+            hide_prompt(session);
         }
     }
 
@@ -217,7 +240,9 @@ impl<'a> Reader<'a> {
     pub fn single(self, query: &IdQuery) -> Result<Single, IdError> {
         let (Session { key, .. }, mut scanned) = find::find(self, query)?;
         self.describe(&mut scanned, |session| session.key == key);
-        let sub_agents = sub_agents_of(&scanned.snapshot.sessions, &[key.clone()].into());
+        let links = scanned.snapshot.sessions.iter();
+        let links = links.map(|session| (&session.key, parent_key(session)));
+        let sub_agents = sub_agents_of(links, &[key.clone()].into());
         let mut snapshot = scanned.snapshot;
         snapshot.sessions.retain(|session| session.key == key);
         snapshot.unattributed.clear();
@@ -238,14 +263,19 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Chooses, among what a look found, what a list shows.
+    /// Looks, and chooses what a list shows. Each session is turned into its row as
+    /// soon as all is known of it.
     ///
     /// # Errors
     ///
     /// [`FilterError`] if a directory that is asked for is not there.
-    pub fn choose(self, scanned: Scanned<'_>, query: &ListQuery) -> Result<Chosen, FilterError> {
+    pub fn choose<F: Form>(
+        self,
+        query: &ListQuery,
+        form: &mut F,
+    ) -> Result<Chosen<F::Row>, FilterError> {
         let filter = Filter::new(query.wish.clone(), self.machine.now_ms())?;
-        Ok(selection::choose(self, scanned, query, &filter))
+        Ok(selection::choose(self, query, &filter, form))
     }
 
     /// Lists sessions; see [`list_sessions`].
@@ -254,8 +284,12 @@ impl<'a> Reader<'a> {
     ///
     /// [`FilterError`] if a directory that is asked for is not there.
     pub fn list_sessions(self, query: &ListQuery) -> Result<WireSnapshot, FilterError> {
-        let chosen = self.choose(self.scan(&query.reach()), query)?;
-        Ok(wire::snapshot(self.machine, &chosen.snapshot))
+        let chosen = self.choose(query, &mut OnTheWire(self.machine))?;
+        let sessions = chosen.shown.into_iter().map(|shown| shown.row);
+        Ok(WireSnapshot {
+            sessions: sessions.collect(),
+            ..wire::snapshot(self.machine, &chosen.rest)
+        })
     }
 
     /// Tells of one session; see [`session`].
@@ -297,6 +331,17 @@ impl<'a> Reader<'a> {
             snapshot: wire::snapshot(self.machine, &single.snapshot),
             explanation: explain(&single.session),
         }))
+    }
+}
+
+/// Sessions as the wire format has them.
+struct OnTheWire<'a>(&'a Machine);
+
+impl Form for OnTheWire<'_> {
+    type Row = WireSession;
+
+    fn row(&mut self, session: &Session) -> WireSession {
+        wire::session(self.0, session)
     }
 }
 

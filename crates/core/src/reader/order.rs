@@ -1,6 +1,6 @@
 //! The order of a list.
 
-use std::cmp::{Ordering, Reverse};
+use std::path::Path;
 
 use crate::session::Session;
 use crate::verdict::Liveness;
@@ -66,55 +66,59 @@ impl Order {
         }
     }
 
-    /// Puts sessions in order. What is equal is told apart by agent, id and home.
-    pub fn sort(self, sessions: &mut [Session]) {
-        sessions.sort_by(|one, other| {
-            self.compare(one, other)
-                .then_with(|| one.key.cmp(&other.key))
-        });
-    }
-
-    fn compare(self, one: &Session, other: &Session) -> Ordering {
-        let by = |key: fn(&Session) -> Option<i64>| {
-            // Newest first, and those without a date last.
-            Reverse(key(one)).cmp(&Reverse(key(other)))
-        };
+    /// Where a session stands in this order. What is equal is told apart by agent, id
+    /// and home.
+    pub(super) fn place(self, session: &Session) -> Place {
+        let newest_first = |at_ms: Option<i64>| Place::at(at_ms.map(|at_ms| !at_ms));
         match self {
-            Self::State => by_state(one, other),
-            Self::Activity => by(Session::last_activity_at_ms),
-            Self::Started => by(Session::started_at_ms),
-            Self::Agent => Ordering::Equal,
+            Self::State => {
+                let condition = Condition::of(session);
+                let since = session.last_activity_at_ms();
+                let place = if matches!(condition, Condition::Waiting(_)) {
+                    // Whoever waits longest comes first.
+                    Place::at(since)
+                } else {
+                    newest_first(since)
+                };
+                Place {
+                    rank: condition.rank(),
+                    ..place
+                }
+            }
+            Self::Activity => newest_first(session.last_activity_at_ms()),
+            Self::Started => newest_first(session.started_at_ms()),
+            Self::Agent => Place::default(),
             Self::Directory => {
-                let key = |session: &Session| {
-                    (
-                        session.work_dir().is_none(),
-                        session.work_dir().map(ToOwned::to_owned),
-                    )
-                };
-                key(one).cmp(&key(other))
+                let work_dir = session.work_dir();
+                Place {
+                    is_nowhere: work_dir.is_none(),
+                    path: work_dir.map(Into::into),
+                    ..Place::default()
+                }
             }
-            Self::Pid => {
-                let key = |session: &Session| {
-                    let pid = shown_pid(session);
-                    (pid.is_none(), pid)
-                };
-                key(one).cmp(&key(other))
-            }
+            Self::Pid => Place::at(shown_pid(session).map(i64::from)),
         }
     }
 }
 
-fn by_state(one: &Session, other: &Session) -> Ordering {
-    let (condition, its) = (Condition::of(one), Condition::of(other));
-    let (since, since_other) = (one.last_activity_at_ms(), other.last_activity_at_ms());
-    condition.rank().cmp(&its.rank()).then_with(|| {
-        if matches!(condition, Condition::Waiting(_)) {
-            // Whoever waits longest comes first; without a date, last.
-            (since.is_none(), since).cmp(&(since_other.is_none(), since_other))
-        } else {
-            Reverse(since).cmp(&Reverse(since_other))
+/// Where a session stands in an order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    rank: usize,
+    /// Nothing tells where: last.
+    is_nowhere: bool,
+    at: i64,
+    path: Option<Box<Path>>,
+}
+
+impl Place {
+    fn at(at: Option<i64>) -> Self {
+        Self {
+            is_nowhere: at.is_none(),
+            at: at.unwrap_or_default(),
+            ..Self::default()
         }
-    })
+    }
 }
 
 /// The PID of a session's owner, as long as that owner may still serve it.

@@ -1,18 +1,30 @@
 //! Chooses the sessions that a list shows, and reads no more than that.
+//!
+//! There may be very many. Each is turned into its row as soon as all is known of it,
+//! so that no more than that is held until the list is whole and can be put in order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use whosup_sidecar::AgentId;
+use whosup_sidecar::{AgentId, SessionId};
 
+use super::condition::Condition;
 use super::filter::{Filter, Wish, parent_key, sub_agents_of};
 use super::find::{AgentError, parse_agent};
-use super::order::Order;
+use super::order::{Order, Place};
 use super::{Reach, Reader};
 use crate::claim::SessionKey;
 use crate::machine::Environment;
+use crate::problem::Problem;
 use crate::recognize::Users;
-use crate::scan::Scanned;
+use crate::scan::Describer;
 use crate::session::{Session, Snapshot};
+use crate::verdict::Confidence;
+
+/// How many sessions beyond those that are wanted are held before the last of them
+/// are let go.
+const SPARE_MAX: usize = 1_024;
 
 /// What a list is asked for.
 #[derive(Debug, Clone, Default)]
@@ -68,119 +80,281 @@ impl ListQuery {
     }
 }
 
-/// What a list shows.
-#[derive(Debug)]
-pub struct Chosen {
-    /// The sessions that are shown, in order, and the processes.
-    pub snapshot: Snapshot,
-    /// How far below another session of the list each sub-agent is.
-    pub depths: HashMap<SessionKey, usize>,
+/// What is held of a session until the list is whole.
+pub trait Form {
+    /// That.
+    type Row;
+
+    /// Turns a session into it.
+    fn row(&mut self, session: &Session) -> Self::Row;
 }
 
-/// Chooses among what a look found.
+/// What a list shows.
+pub struct Chosen<R> {
+    /// The sessions, in order.
+    pub shown: Vec<Shown<R>>,
+    /// The look without them.
+    pub rest: Snapshot,
+    /// The ids of everything that was found.
+    pub ids: Vec<Box<str>>,
+}
+
+/// A session that is shown.
+pub struct Shown<R> {
+    place: Place,
+    name: Name,
+    parent: Option<SessionId>,
+    /// How far below another session of the list it is.
+    pub depth: usize,
+    /// Its condition's rank.
+    pub rank: usize,
+    /// Its life is inferred.
+    pub is_inferred: bool,
+    /// What is shown of it.
+    pub row: R,
+}
+
+/// A session's key, with what many of them share in one place.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Name {
+    agent: Rc<AgentId>,
+    session: SessionId,
+    home: Rc<Path>,
+}
+
+impl Name {
+    fn key(&self) -> SessionKey {
+        SessionKey {
+            agent: (*self.agent).clone(),
+            session: self.session.clone(),
+            home: self.home.to_path_buf(),
+        }
+    }
+}
+
+/// Looks, and chooses.
 ///
 /// Files of sessions are read last, and only those of sessions that are shown,
 /// unless the filter or the order can't decide without them.
-pub(super) fn choose(
+pub(super) fn choose<F: Form>(
     reader: Reader<'_>,
-    mut scanned: Scanned<'_>,
     query: &ListQuery,
     filter: &Filter,
-) -> Chosen {
-    let mut described: HashSet<SessionKey> = HashSet::new();
-    let order = query.order;
-    let is_limited = query.limit.is_some();
-    describe(reader, &mut scanned, &mut described, |session| {
-        filter.needs_files(session) || (is_limited && order.needs_files(session))
+    form: &mut F,
+) -> Chosen<F::Row> {
+    let mut selection = Selection {
+        reader,
+        query,
+        filter,
+        form,
+        ids: Vec::new(),
+        shown: Vec::new(),
+        waiting: Vec::new(),
+        sub_agents: Vec::new(),
+        names: HashMap::new(),
+        problems: Vec::new(),
+    };
+    let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
+        selection.take(session, describer);
     });
-    let shown = shown_keys(&mut scanned, query, filter);
-    scanned
-        .snapshot
-        .sessions
-        .retain(|session| shown.contains(&session.key));
-    describe(reader, &mut scanned, &mut described, |_| true);
-    let mut snapshot = scanned.snapshot;
-    order.sort(&mut snapshot.sessions);
-    let depths = put_below_parents(&mut snapshot.sessions);
-    snapshot
-        .unattributed
-        .retain(|one| filter.is_process_shown(one));
-    Chosen { snapshot, depths }
+    for session in std::mem::take(&mut scanned.snapshot.sessions) {
+        selection.take(session, scanned.describer());
+    }
+    let (shown, ids, problems) = selection.finish(scanned.describer());
+    let mut rest = scanned.snapshot;
+    rest.unattributed.retain(|one| filter.is_process_shown(one));
+    rest.problems.extend(problems);
+    rest.problems.sort();
+    rest.problems.dedup();
+    Chosen { shown, rest, ids }
 }
 
-fn describe(
-    reader: Reader<'_>,
-    scanned: &mut Scanned<'_>,
-    described: &mut HashSet<SessionKey>,
-    wanted: impl Fn(&Session) -> bool,
-) {
-    let keys: HashSet<SessionKey> = scanned
-        .snapshot
-        .sessions
-        .iter()
-        .filter(|session| !described.contains(&session.key) && wanted(session))
-        .map(|session| session.key.clone())
-        .collect();
-    if !keys.is_empty() {
-        reader.describe(scanned, |session| keys.contains(&session.key));
-        described.extend(keys);
+/// A session of which it is not yet known whether it is shown.
+struct Waiting {
+    session: Session,
+    is_described: bool,
+}
+
+type Finished<R> = (Vec<Shown<R>>, Vec<Box<str>>, Vec<Problem>);
+
+struct Selection<'a, F: Form> {
+    reader: Reader<'a>,
+    query: &'a ListQuery,
+    filter: &'a Filter,
+    form: &'a mut F,
+    ids: Vec<Box<str>>,
+    shown: Vec<Shown<F::Row>>,
+    /// Where no more than so many are wanted: the first so far, and some more.
+    waiting: Vec<(Place, SessionKey, Waiting)>,
+    /// Sub-agents that are shown if the session above them is.
+    sub_agents: Vec<Waiting>,
+    names: HashMap<(AgentId, PathBuf), (Rc<AgentId>, Rc<Path>)>,
+    problems: Vec<Problem>,
+}
+
+impl<F: Form> Selection<'_, F> {
+    fn take(&mut self, session: Session, describer: Describer<'_>) {
+        self.ids.push(session.key.session.as_str().into());
+        let order = self.query.order;
+        let is_limited = self.query.limit.is_some();
+        let mut waiting = Waiting {
+            session,
+            is_described: false,
+        };
+        if self.filter.needs_files(&waiting.session)
+            || (is_limited && order.needs_files(&waiting.session))
+        {
+            self.describe(&mut waiting, describer);
+        }
+        let is_shown = self.filter.is_shown(&waiting.session);
+        let is_sub_agent = waiting.session.sketch.parent.is_some();
+        if is_sub_agent && (is_limited || !is_shown) {
+            if self.may_show_below() {
+                self.sub_agents.push(waiting);
+            }
+            return;
+        }
+        // A sub-agent whose parent is not shown for another reason than the limit is
+        // shown for its own sake.
+        if !is_shown || (is_sub_agent && !self.may_show_below()) {
+            return;
+        }
+        let Some(limit) = self.query.limit else {
+            self.show(waiting, describer);
+            return;
+        };
+        let place = order.place(&waiting.session);
+        let key = waiting.session.key.clone();
+        self.waiting.push((place, key, waiting));
+        if self.waiting.len() >= limit.saturating_mul(2).saturating_add(SPARE_MAX) {
+            self.let_go(limit);
+        }
+    }
+
+    fn may_show_below(&self) -> bool {
+        self.query.sub_agents == SubAgents::Shown
+    }
+
+    /// Keeps the first of those that wait.
+    fn let_go(&mut self, limit: usize) {
+        self.waiting
+            .sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        self.waiting.truncate(limit);
+    }
+
+    fn describe(&mut self, waiting: &mut Waiting, describer: Describer<'_>) {
+        if !waiting.is_described {
+            self.problems
+                .extend(describer.describe(&mut waiting.session));
+            self.reader.keep_out(&mut waiting.session);
+            waiting.is_described = true;
+        }
+    }
+
+    fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
+        self.describe(&mut waiting, describer);
+        let session = waiting.session;
+        let SessionKey { agent, home, .. } = &session.key;
+        let shared = self.names.entry((agent.clone(), home.clone()));
+        let (agent, home) = shared
+            .or_insert_with(|| (Rc::new(agent.clone()), home.as_path().into()))
+            .clone();
+        self.shown.push(Shown {
+            place: self.query.order.place(&session),
+            depth: 0,
+            rank: Condition::of(&session).rank(),
+            is_inferred: session.verdict.confidence() == Some(Confidence::Inferred),
+            row: self.form.row(&session),
+            parent: session.sketch.parent,
+            name: Name {
+                agent,
+                session: session.key.session,
+                home,
+            },
+        });
+    }
+
+    /// The sessions that are shown, in order, the ids of all, and what could not be
+    /// read.
+    fn finish(mut self, describer: Describer<'_>) -> Finished<F::Row> {
+        self.let_go(self.query.limit.unwrap_or(usize::MAX));
+        for (_, _, waiting) in std::mem::take(&mut self.waiting) {
+            self.show(waiting, describer);
+        }
+        let sub_agents = std::mem::take(&mut self.sub_agents);
+        if !sub_agents.is_empty() {
+            let top: HashSet<SessionKey> = self
+                .shown
+                .iter()
+                .filter(|shown| shown.parent.is_none())
+                .map(|shown| shown.name.key())
+                .collect();
+            let keys: Vec<(SessionKey, Option<SessionKey>)> = self
+                .shown
+                .iter()
+                .filter(|shown| shown.parent.is_some())
+                .map(|shown| (shown.name.key(), shown.parent_name().map(|name| name.key())))
+                .collect();
+            let of_shown = keys.iter().map(|(key, parent)| (key, parent.clone()));
+            let of_waiting = sub_agents
+                .iter()
+                .map(|one| (&one.session.key, parent_key(&one.session)));
+            let below = sub_agents_of(of_shown.chain(of_waiting), &top);
+            for waiting in sub_agents {
+                if below.contains(&waiting.session.key) {
+                    self.show(waiting, describer);
+                }
+            }
+        }
+        let mut shown = self.shown;
+        shown.sort_by(|one, other| (&one.place, &one.name).cmp(&(&other.place, &other.name)));
+        put_below_parents(&mut shown);
+        (shown, self.ids, self.problems)
     }
 }
 
-/// The keys of what is shown: the first sessions that pass the filter, and the
-/// sub-agents that belong with them.
-fn shown_keys(
-    scanned: &mut Scanned<'_>,
-    query: &ListQuery,
-    filter: &Filter,
-) -> HashSet<SessionKey> {
-    let sessions = &mut scanned.snapshot.sessions;
-    query.order.sort(sessions);
-    let top: HashSet<SessionKey> = sessions
-        .iter()
-        .filter(|session| session.sketch.parent.is_none() && filter.is_shown(session))
-        .take(query.limit.unwrap_or(usize::MAX))
-        .map(|session| session.key.clone())
-        .collect();
-    if query.sub_agents == SubAgents::Hidden {
-        return top;
+impl<R> Shown<R> {
+    /// The id of the session.
+    pub const fn id(&self) -> &SessionId {
+        &self.name.session
     }
-    let below = sub_agents_of(sessions, &top);
-    // A sub-agent whose parent is not shown for another reason than the limit
-    // is shown for its own sake.
-    let alone = sessions
-        .iter()
-        .filter(|session| session.sketch.parent.is_some() && query.limit.is_none())
-        .filter(|session| filter.is_shown(session))
-        .map(|session| session.key.clone());
-    top.iter().cloned().chain(below).chain(alone).collect()
+
+    fn parent_name(&self) -> Option<Name> {
+        let session = self.parent.clone()?;
+        Some(Name {
+            session,
+            ..self.name.clone()
+        })
+    }
 }
 
 /// Puts each sub-agent right below its parent, keeping the order otherwise.
-fn put_below_parents(sessions: &mut Vec<Session>) -> HashMap<SessionKey, usize> {
-    let keys: HashSet<SessionKey> = sessions.iter().map(|one| one.key.clone()).collect();
-    let mut children: HashMap<SessionKey, Vec<Session>> = HashMap::new();
+fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
+    if shown.iter().all(|one| one.parent.is_none()) {
+        return;
+    }
+    let names: HashSet<Name> = shown.iter().map(|one| one.name.clone()).collect();
+    let mut children: HashMap<Name, Vec<Shown<R>>> = HashMap::new();
     let mut roots = Vec::new();
-    for session in sessions.drain(..) {
-        match parent_key(&session).filter(|parent| keys.contains(parent)) {
-            Some(parent) if parent != session.key => {
-                children.entry(parent).or_default().push(session);
-            }
-            _ => roots.push(session),
+    for one in shown.drain(..) {
+        match one.parent_name().filter(|parent| names.contains(parent)) {
+            Some(parent) if parent != one.name => children.entry(parent).or_default().push(one),
+            _ => roots.push(one),
         }
     }
-    let mut depths = HashMap::new();
     // The last of the list is the next to come out.
-    let mut waiting: Vec<(Session, usize)> = roots.into_iter().rev().map(|one| (one, 0)).collect();
-    while let Some((session, depth)) = waiting.pop() {
-        let below = children.remove(&session.key).unwrap_or_default();
-        waiting.extend(below.into_iter().rev().map(|one| (one, depth + 1)));
-        if depth > 0 {
-            depths.insert(session.key.clone(), depth);
-        }
-        sessions.push(session);
+    let mut waiting: Vec<Shown<R>> = roots.into_iter().rev().collect();
+    while let Some(one) = waiting.pop() {
+        let below = children.remove(&one.name).unwrap_or_default();
+        let depth = one.depth + 1;
+        waiting.extend(
+            below
+                .into_iter()
+                .rev()
+                .map(|below| Shown { depth, ..below }),
+        );
+        shown.push(one);
     }
     // Sub-agents that claim each other as parent hang below nobody.
-    sessions.extend(children.into_values().flatten());
-    depths
+    shown.extend(children.into_values().flatten());
 }

@@ -48,7 +48,9 @@ pub fn timestamp(at_ms: i64) -> Option<String> {
     Some(format!("{at:.3}"))
 }
 
-fn session(machine: &Machine, session: &Session) -> WireSession {
+/// The wire form of one session.
+#[must_use]
+pub fn session(machine: &Machine, session: &Session) -> WireSession {
     let told = &session.description;
     let sketch = &session.sketch;
     let work_dir = session.work_dir();

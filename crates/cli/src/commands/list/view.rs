@@ -1,34 +1,27 @@
 //! Writes a list: as a table, as JSON, or why there is nothing to show.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
+use anyhow::bail;
 use whosup_core::agents::{AGENTS, Depth};
 use whosup_core::machine::Machine;
 use whosup_core::problem::Problem;
-use whosup_core::reader::{Chosen, Order, Reach};
-use whosup_core::session::{Session, Snapshot};
+use whosup_core::reader::{Chosen, Form, Order, Reach, Shown};
+use whosup_core::session::Session;
 use whosup_core::wire;
 
 use super::ListArgs;
+use super::packed::{Packed, Packer};
 use crate::app::{App, World, say};
-use crate::column::{Cells, Column};
+use crate::column::{Cells, Column, SessionCells};
 use crate::commands::agents::place;
-use crate::condition::{Condition, Wording, is_inferred};
-use crate::json::{Line, write_document, write_line};
+use crate::condition::{Condition, Wording};
+use crate::json::{Line, write_line};
 use crate::short_id::ShortIds;
-use crate::table::{Cell, Shape, natural_width, write_table};
+use crate::table::{Cell, Rows, Shape, natural_width, write_table};
 use crate::text;
-
-/// What a table shows.
-pub(super) struct Shown {
-    /// How far was looked.
-    pub(super) reach: Reach,
-    /// The short ids of everything that was found.
-    pub(super) ids: ShortIds,
-    /// What was chosen.
-    pub(super) chosen: Chosen,
-}
 
 /// Prints what could not be read, one a line.
 pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
@@ -38,35 +31,115 @@ pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::R
     Ok(())
 }
 
+/// The JSON of a session, as it stands in a document or on a line of its own.
+pub(super) struct Json<'a> {
+    machine: &'a Machine,
+    is_line: bool,
+    packer: Packer,
+}
+
+impl<'a> Json<'a> {
+    /// Of sessions of `machine`.
+    pub(super) fn of(machine: &'a Machine, is_line: bool) -> Self {
+        Self {
+            machine,
+            is_line,
+            packer: Packer::default(),
+        }
+    }
+}
+
+impl Form for Json<'_> {
+    type Row = serde_json::Result<Packed>;
+
+    fn row(&mut self, session: &Session) -> Self::Row {
+        let wire = wire::session(self.machine, session);
+        let text = if self.is_line {
+            serde_json::to_string(&Line::Session(&wire))?
+        } else {
+            serde_json::to_string_pretty(&wire)?
+        };
+        Ok(self.packer.pack(session.agent(), text))
+    }
+}
+
+/// The text of a row.
+fn text_of(row: &serde_json::Result<Packed>) -> anyhow::Result<Cow<'_, str>> {
+    match row {
+        Ok(packed) => packed.text(),
+        Err(error) => bail!("cannot write a session as JSON: {error}"),
+    }
+}
+
+/// How a document begins that has no sessions yet, up to where they belong.
+const NO_SESSIONS: &str = "\"sessions\": []";
+
 /// Prints one document.
 pub(super) fn write_json(
     out: &mut dyn Write,
     machine: &Machine,
-    snapshot: &Snapshot,
-) -> io::Result<()> {
-    write_document(out, &wire::snapshot(machine, snapshot))
+    chosen: &Chosen<serde_json::Result<Packed>>,
+) -> anyhow::Result<()> {
+    let document = serde_json::to_string_pretty(&wire::snapshot(machine, &chosen.rest))?;
+    // No text of a document has a bare quotation mark in it.
+    let place = document
+        .find(NO_SESSIONS)
+        .filter(|_| !chosen.shown.is_empty());
+    let Some(place) = place else {
+        writeln!(out, "{document}")?;
+        return Ok(());
+    };
+    let (before, after) = document.split_at(place + NO_SESSIONS.len() - 1);
+    out.write_all(before.as_bytes())?;
+    let mut gap = "";
+    for shown in &chosen.shown {
+        write!(
+            out,
+            "{gap}\n    {}",
+            text_of(&shown.row)?.replace('\n', "\n    ")
+        )?;
+        gap = ",";
+    }
+    writeln!(out, "\n  {after}")?;
+    Ok(())
 }
 
 /// Prints one object a line.
 pub(super) fn write_ndjson(
     out: &mut dyn Write,
     machine: &Machine,
-    snapshot: &Snapshot,
-) -> io::Result<()> {
-    let snapshot = wire::snapshot(machine, snapshot);
+    chosen: &Chosen<serde_json::Result<Packed>>,
+) -> anyhow::Result<()> {
+    let rest = wire::snapshot(machine, &chosen.rest);
     let head = Line::Snapshot {
-        schema_version: snapshot.schema_version,
-        taken_at: &snapshot.taken_at,
-        host: &snapshot.host,
+        schema_version: rest.schema_version,
+        taken_at: &rest.taken_at,
+        host: &rest.host,
     };
-    let sessions = snapshot.sessions.iter().map(Line::Session);
-    let unattributed = snapshot.unattributed.iter().map(Line::Unattributed);
-    let problems = snapshot.problems.iter().map(Line::Problem);
-    std::iter::once(head)
-        .chain(sessions)
-        .chain(unattributed)
-        .chain(problems)
-        .try_for_each(|line| write_line(out, &line))
+    write_line(out, &head)?;
+    for shown in &chosen.shown {
+        writeln!(out, "{}", text_of(&shown.row)?)?;
+    }
+    let unattributed = rest.unattributed.iter().map(Line::Unattributed);
+    let problems = rest.problems.iter().map(Line::Problem);
+    for line in unattributed.chain(problems) {
+        write_line(out, &line)?;
+    }
+    Ok(())
+}
+
+/// The cells of a session.
+pub(super) struct Row<'a> {
+    pub(super) cells: Cells<'a>,
+    pub(super) columns: Vec<Column>,
+}
+
+impl Form for Row<'_> {
+    type Row = SessionCells;
+
+    fn row(&mut self, session: &Session) -> SessionCells {
+        self.cells.of_session(&self.columns, session)
+    }
 }
 
 /// Prints the table, or says that there is nothing, and sums up on standard
@@ -74,36 +147,43 @@ pub(super) fn write_ndjson(
 pub(super) fn write_list(
     app: &mut App<'_>,
     arguments: &ListArgs,
-    shown: &Shown,
+    reach: &Reach,
+    chosen: &Chosen<SessionCells>,
 ) -> anyhow::Result<()> {
-    let chosen = &shown.chosen;
     let columns = arguments.columns();
     let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
-    let mut rows = rows(&app.world, arguments, &columns, shown, Wording::Full)?;
-    let room = app.face.width.unwrap_or(usize::MAX);
-    if natural_width(&shapes, &rows) > room {
-        rows = self::rows(&app.world, arguments, &columns, shown, Wording::Short)?;
-    }
-    if rows.is_empty() {
-        say_nothing_is_there(app, arguments, &shown.reach)?;
+    let ids = ShortIds::of_ids(chosen.ids.clone());
+    let mut table = Table {
+        cells: cells(&app.world, &columns)?,
+        columns: &columns,
+        chosen,
+        ids: &ids,
+        has_processes: !arguments.is_about_conversations(),
+        is_by_state: arguments.sort == Order::State,
+        wording: Wording::Full,
+    };
+    let is_empty =
+        chosen.shown.is_empty() && !(table.has_processes && !chosen.rest.unattributed.is_empty());
+    if is_empty {
+        say_nothing_is_there(app, arguments, reach)?;
     } else {
-        write_table(
-            app.out,
-            &shapes,
-            &rows,
-            app.face.width,
-            app.face.is_coloured,
-        )?;
+        if let Some(room) = app.face.width
+            && natural_width(&shapes, &table)? > room
+        {
+            table.wording = Wording::Short;
+        }
+        let (width, is_coloured) = (app.face.width, app.face.is_coloured);
+        write_table(app.out, &shapes, &table, width, is_coloured)?;
         // What is said about the table comes below it.
         app.out.flush()?;
     }
-    if chosen.snapshot.sessions.iter().any(is_inferred) {
+    if chosen.shown.iter().any(|shown| shown.is_inferred) {
         say(
             app.err,
             "? = inferred, not proven; `whosup why ID` tells what it rests on",
         );
     }
-    let problems = chosen.snapshot.problems.len();
+    let problems = chosen.rest.problems.len();
     if problems > 0 {
         let what = text::count(problems, "thing", "things");
         say(
@@ -114,48 +194,57 @@ pub(super) fn write_list(
     Ok(())
 }
 
+/// What the cells of a list with these columns are made with.
+pub(super) fn cells<'a>(world: &'a World, columns: &[Column]) -> anyhow::Result<Cells<'a>> {
+    Ok(Cells {
+        config: world.config()?,
+        home: world.home(),
+        now_ms: world.machine().now_ms(),
+        has_directory: columns.contains(&Column::Directory),
+    })
+}
+
 /// One row for each session, and, between those that are live and the rest,
 /// one for each process without a session.
-fn rows(
-    world: &World,
-    arguments: &ListArgs,
-    columns: &[Column],
-    shown: &Shown,
+struct Table<'a> {
+    cells: Cells<'a>,
+    columns: &'a [Column],
+    chosen: &'a Chosen<SessionCells>,
+    ids: &'a ShortIds,
+    has_processes: bool,
+    is_by_state: bool,
     wording: Wording,
-) -> anyhow::Result<Vec<Vec<Cell>>> {
-    let chosen = &shown.chosen;
-    let snapshot = &chosen.snapshot;
-    let cells = Cells {
-        config: world.config()?,
-        ids: &shown.ids,
-        home: world.home(),
-        now_ms: snapshot.taken_at_ms,
-        has_directory: columns.contains(&Column::Directory),
-        wording,
-    };
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    let row_of = |session: &Session| {
-        let depth = chosen.depths.get(&session.key).copied();
-        let cells = columns
+}
+
+impl Rows for Table<'_> {
+    fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()> {
+        let shown = &self.chosen.shown;
+        let is_after = |shown: &Shown<_>| shown.rank > Condition::NoSession.rank();
+        let at = shown
             .iter()
-            .map(|column| cells.of_session(*column, session, depth.unwrap_or(0)));
-        cells.collect()
-    };
-    rows.extend(snapshot.sessions.iter().map(row_of));
-    if !arguments.is_about_conversations() {
-        let at = snapshot
-            .sessions
-            .iter()
-            .position(|session| Condition::of(session).rank() > Condition::NoSession.rank())
-            .filter(|_| arguments.sort == Order::State)
-            .unwrap_or(rows.len());
-        let of_processes = snapshot.unattributed.iter().map(|one| {
-            let cells = columns.iter().map(|column| cells.of_process(*column, one));
-            cells.collect::<Vec<Cell>>()
-        });
-        rows.splice(at..at, of_processes);
+            .position(is_after)
+            .filter(|_| self.is_by_state)
+            .unwrap_or(shown.len());
+        let (before, after) = shown.split_at(at);
+        let show_session =
+            |shown: &Shown<SessionCells>, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>| {
+                show(&shown.row.cells(
+                    self.columns,
+                    (self.cells.config, self.wording),
+                    self.ids.get(shown.id()),
+                    shown.depth,
+                ))
+            };
+        before.iter().try_for_each(|one| show_session(one, show))?;
+        let processes = self.chosen.rest.unattributed.iter();
+        for one in processes.filter(|_| self.has_processes) {
+            let told = (self.ids, self.wording);
+            let columns = self.columns.iter();
+            let cells = columns.map(|column| self.cells.of_process(*column, one, told));
+            show(&cells.collect::<Vec<Cell>>())?;
+        }
+        after.iter().try_for_each(|one| show_session(one, show))
     }
-    Ok(rows)
 }
 
 fn say_nothing_is_there(
