@@ -305,7 +305,7 @@ impl<'a> Place<'a> {
         sketch.started_at_ms = Some(sidecar.started_at_ms);
         sketch.endpoint = told_by_sidecar::endpoint(sidecar);
         sketch.published = told_by_sidecar::phase(sidecar);
-        sketch.client = self.client(sidecar, path);
+        sketch.client = self.client(sidecar, path).map(Box::new);
         // An adapter knows these better, and reads no file that others name.
         if !self.has_adapter {
             sketch.last_record_at_ms = Some(sidecar.started_at_ms);

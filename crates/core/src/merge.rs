@@ -158,7 +158,7 @@ fn attributed(drafts: &BTreeMap<SessionKey, Draft>) -> HashSet<ProcessKey> {
     let owners = drafts
         .values()
         .flat_map(Draft::live_claims)
-        .filter_map(|claim| claim.process.as_ref());
+        .filter_map(|claim| claim.process.as_deref());
     let clients = drafts.values().filter_map(|draft| draft.client.as_ref());
     owners.chain(clients).map(process_key).collect()
 }

@@ -44,7 +44,7 @@ pub struct JudgedClaim {
     /// The verdict.
     pub verdict: Verdict,
     /// The process, as it was looked at for the verdict; `None` if there is none.
-    pub process: Option<Process>,
+    pub process: Option<Box<Process>>,
     /// What was said of the process, for explanations.
     pub recognition: Option<Recognition>,
 }
@@ -55,7 +55,7 @@ impl JudgedClaim {
             claim,
             verdict,
             recognition: seen.as_ref().map(|seen| seen.recognition),
-            process: seen.map(|seen| seen.process),
+            process: seen.map(|seen| Box::new(seen.process)),
         }
     }
 }

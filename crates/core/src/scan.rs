@@ -1,5 +1,6 @@
 //! One pass along the line: processes, homes, claims, verdicts, sessions, panes.
 
+mod batches;
 mod finish;
 mod settling;
 

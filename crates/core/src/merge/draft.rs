@@ -198,7 +198,10 @@ impl Draft {
         let Some(client) = self.sketch.client.take() else {
             return;
         };
-        let owner = self.claims.first().and_then(|claim| claim.process.as_ref());
+        let owner = self
+            .claims
+            .first()
+            .and_then(|claim| claim.process.as_deref());
         let is_owner = owner.map(process_key) == Some(process_key(&client.process));
         if !is_live(verdict) || client.process.is_exited || is_owner {
             return;
@@ -216,7 +219,7 @@ impl Draft {
     /// When it was said that `process` serves this session.
     pub(super) fn dated_for(&self, process: &ProcessKey) -> Option<i64> {
         self.live_claims()
-            .filter(|claim| claim.process.as_ref().map(process_key).as_ref() == Some(process))
+            .filter(|claim| claim.process.as_deref().map(process_key).as_ref() == Some(process))
             .map(|claim| claim.claim.dated_at_ms.or(self.sketch.born_at_ms))
             .max()
             .flatten()
@@ -225,7 +228,7 @@ impl Draft {
     /// `process` has left it for another session.
     pub(super) fn supersede_by(&mut self, current: &SessionId, process: &ProcessKey) {
         for claim in &mut self.claims {
-            if claim.process.as_ref().map(process_key).as_ref() == Some(process) {
+            if claim.process.as_deref().map(process_key).as_ref() == Some(process) {
                 claim.verdict = SUPERSEDED;
             }
         }
@@ -279,7 +282,9 @@ impl Draft {
             None => return,
         };
         self.add_evidence(EvidenceKind::Parent, says, verdict, None);
-        let owner = self.live_claims().find_map(|claim| claim.process.clone());
+        let owner = self
+            .live_claims()
+            .find_map(|claim| claim.process.as_deref().cloned());
         self.find_out(verdict, owner);
     }
 
@@ -294,7 +299,7 @@ impl Draft {
         let best = self.claims.first();
         let owner = match &self.found_out {
             Some(found_out) => found_out.owner.clone(),
-            None if is_live(verdict) => best.and_then(|claim| claim.process.clone()),
+            None if is_live(verdict) => best.and_then(|claim| claim.process.as_deref().cloned()),
             None => None,
         };
         let owner_pid = owner.as_ref().map(|owner| owner.pid);

@@ -277,7 +277,7 @@ fn without_directory<'a>(drafts: &BTreeMap<SessionKey, Draft>, parts: &'a Parts)
         let mut claims = drafts.values().flat_map(Draft::live_claims);
         claims.any(|claim| {
             claim.verdict.confidence() > Some(Confidence::Inferred)
-                && claim.process.as_ref().map(process_key) == Some(process_key(&process.process))
+                && claim.process.as_deref().map(process_key) == Some(process_key(&process.process))
         })
     };
     let processes = parts.processes.iter();

@@ -57,7 +57,7 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
             },
         },
         verdict,
-        process: verdict.confidence().map(|_| process(pid)),
+        process: verdict.confidence().map(|_| Box::new(process(pid))),
         recognition: None,
     }
 }
@@ -320,7 +320,7 @@ fn a_shared_hosts_session_gets_the_client_that_fits_or_says_that_several_do() {
 fn a_session_in_a_terminal_of_its_own_gets_no_client() {
     let mut owned = claim("a", 1, 1, LIVE);
     let recorded = RecordedProcess::new(1, 1_000, T).tty(136, 3);
-    owned.process = Some(recorded.process);
+    owned.process = Some(Box::new(recorded.process));
     let mut parts = parts(vec![owned]);
     let mut born = sketch("a");
     born.pairing = PairingRule::Client;
@@ -336,14 +336,14 @@ fn a_session_in_a_terminal_of_its_own_gets_no_client() {
 fn shown_by_parent(verdict: Verdict, client: RecordedProcess) -> Parts {
     let mut parts = parts(vec![claim("a", 8, 1, verdict)]);
     let mut shown = sketch("a");
-    shown.client = Some(KnownClient {
+    shown.client = Some(Box::new(KnownClient {
         process: client.process,
         evidence: Evidence {
             kind: EvidenceKind::Lock,
             path: None,
             says: "client: process 7 started it".to_owned(),
         },
-    });
+    }));
     parts.sketches = vec![shown];
     parts.processes = vec![agent_process(7, Role::Client), agent_process(8, Role::Host)];
     parts

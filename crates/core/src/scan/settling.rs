@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use whosup_process::Absent;
 use whosup_sidecar::AgentId;
 
+use super::batches::Batches;
 use super::may_be_in_a_pane;
 use crate::agents::{self, Adapter, AgentProcess, AgentScan, Home, Sketch};
 use crate::claim::Placement;
@@ -77,13 +78,19 @@ impl<'a> Settling<'a> {
         found: AgentScan,
         settled: &mut dyn FnMut(Session),
     ) -> AgentScan {
-        let AgentScan { claims, sketches } = found;
         if self.around.has_process_of(agent) {
-            self.find_real_paths(&sketches);
+            self.find_real_paths(&found.sketches);
         }
-        let claims = judge_all(self.machine, claims, &mut self.probes);
-        let (sketches, claims) = settle(sketches, claims, self.around, &self.real_paths, settled);
-        AgentScan { claims, sketches }
+        let mut rest = AgentScan::default();
+        for batch in Batches::of(found) {
+            let claims = judge_all(self.machine, batch.claims, &mut self.probes);
+            let real_paths = &self.real_paths;
+            let (sketches, claims) =
+                settle(batch.sketches, claims, self.around, real_paths, settled);
+            rest.sketches.extend(sketches);
+            rest.claims.extend(claims);
+        }
+        rest
     }
 
     /// Judges and merges the rest of all sources.

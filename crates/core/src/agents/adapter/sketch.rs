@@ -47,7 +47,7 @@ pub struct Sketch {
     pub terminal_title: Option<String>,
     /// The process that shows it, where that is known for certain (it started
     /// the one that serves it).
-    pub client: Option<KnownClient>,
+    pub client: Option<Box<KnownClient>>,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
@@ -75,7 +75,7 @@ pub struct Sketch {
     pub cpu_at_least_ms: Option<u64>,
     /// What describing it would tell, where the scan came to know that on the
     /// way: one read of a database tells of every session in it.
-    pub described: Option<Description>,
+    pub described: Option<Box<Description>>,
     /// How it is resumed, as the claim's file says. Counts only for an agent
     /// without an adapter, and is shown, never run: anybody may have written it.
     pub resume: Option<Invocation>,

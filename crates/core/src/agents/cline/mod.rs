@@ -106,7 +106,7 @@ impl Adapter for Cline {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        Found::clean(sketch.described.clone().unwrap_or_default())
+        Found::clean(sketch.described.as_deref().cloned().unwrap_or_default())
     }
 
     fn messages(

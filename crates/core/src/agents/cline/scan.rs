@@ -345,7 +345,7 @@ impl<'a> Scanning<'a> {
                 .filter(|_| !described.is_title_a_prompt),
             started_at_ms: row.started_at_ms,
             ended_at_ms: row.ended_at_ms,
-            described: Some(described),
+            described: Some(Box::new(described)),
             ..Sketch::new(self.key(&row.id))
         }
     }
@@ -366,14 +366,14 @@ impl<'a> Scanning<'a> {
             started_at_ms: born_at_ms,
             is_resumable: false,
             is_provisional: self.rows_facts.is_some(),
-            described: Some(Description {
+            described: Some(Box::new(Description {
                 model: said.and_then(|said| said.model.clone()),
                 agent_version: said.and_then(|said| said.version.clone()),
                 work_dir,
                 started_at_ms: born_at_ms,
                 phase: Some(crate::phase::Phase::Idle),
                 ..Description::default()
-            }),
+            })),
             ..Sketch::new(self.key(id))
         }
     }

@@ -152,7 +152,7 @@ impl<'a> Scanning<'a> {
             terminal_title: row.terminal_title(),
             agent_version: row.version.clone(),
             started_at_ms: row.created_at_ms,
-            described: Some(described),
+            described: Some(Box::new(described)),
             ..Sketch::new(self.key(&row.id))
         }
     }

@@ -105,7 +105,7 @@ impl<'a> Scanning<'a> {
             && let (Some(chain), Some(interface)) = (chain, interface)
             && interface.role == Role::Client
         {
-            sketch.client = Some(client(lease, chain.server, interface));
+            sketch.client = Some(Box::new(client(lease, chain.server, interface)));
         }
         let claims = self.claims_of(lease, &sketch);
         self.found.claims.extend(claims);
