@@ -58,6 +58,9 @@ pub struct Scanned<'a> {
     pub snapshot: Snapshot,
 }
 
+/// Takes a session of which all is known, and what reads its files.
+pub type Take<'a> = dyn FnMut(Session, Describer<'_>) + 'a;
+
 /// Reads what the files of sessions tell of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Describer<'a>(Look<'a>);
@@ -99,18 +102,14 @@ pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
 ///
 /// So a machine with very many dead sessions on disk is looked at without all of them
 /// being held at once.
-pub fn scan_each<'a>(
-    machine: &'a Machine,
-    scope: &Scope,
-    settled: &mut dyn FnMut(Session, Describer<'_>),
-) -> Scanned<'a> {
+pub fn scan_each<'a>(machine: &'a Machine, scope: &Scope, settled: &mut Take<'_>) -> Scanned<'a> {
     look(machine, scope, Some(settled))
 }
 
 fn look<'a>(
     machine: &'a Machine,
     scope: &Scope,
-    mut settled: Option<&mut dyn FnMut(Session, Describer<'_>)>,
+    mut settled: Option<&mut Take<'_>>,
 ) -> Scanned<'a> {
     let mut problems = Vec::new();
     let adapters: Vec<&'static dyn Adapter> = AGENTS

@@ -163,7 +163,7 @@ pub(super) fn write_list(
         wording: Wording::Full,
     };
     let is_empty =
-        chosen.shown.is_empty() && !(table.has_processes && !chosen.rest.unattributed.is_empty());
+        chosen.shown.is_empty() && (!table.has_processes || chosen.rest.unattributed.is_empty());
     if is_empty {
         say_nothing_is_there(app, arguments, reach)?;
     } else {
