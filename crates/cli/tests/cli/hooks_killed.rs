@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::chance::Chance;
 use super::hooks_input::hook_of;
-use super::shell_agent::{event, file_of, log_of, record_of};
+use super::shell_agent::{event, file_of, record_of};
 use super::world::{World, said};
 
 /// How many hooks are killed while they work; `WHOSUP_KILLS` says otherwise.
@@ -49,6 +49,21 @@ fn usual_time(world: &World) -> Duration {
         .collect();
     times.sort_unstable();
     times[times.len() - 2]
+}
+
+/// How many lines of a session's log are whole, and how many are torn: SIGKILL may cut
+/// a write where it goes over the border of a page. What it cut off is the beginning
+/// of an event, and stands in a line of its own.
+fn lines_of(world: &World, session: &str) -> (usize, usize) {
+    let text = std::fs::read_to_string(file_of(world, session, "jsonl")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let is_whole = |line: &&str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+    let (whole, torn): (Vec<&str>, Vec<&str>) = lines.partition(is_whole);
+    for line in &torn {
+        let error = serde_json::from_str::<serde_json::Value>(line).unwrap_err();
+        assert!(line.starts_with('{') && error.is_eof(), "{error}: {line}");
+    }
+    (whole.len(), torn.len())
 }
 
 #[test]
@@ -93,13 +108,14 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
     let problems: Vec<_> = problems.into_iter().filter(is_ours).collect();
     assert_eq!(problems, [json!(null); 0]);
     let listed = answer.sessions();
-    let (mut lines, mut behind) = (0, 0);
+    let (mut lines, mut torn, mut behind) = (0, 0, 0);
     for number in 0..SESSIONS.min(killed + done) {
         let session = session(number);
         let log = file_of(&world, &session, "jsonl");
         if log.exists() {
-            let told = log_of(&world, &session).len();
+            let (told, cut) = lines_of(&world, &session);
             lines += told;
+            torn += cut;
             let record = std::fs::read(file_of(&world, &session, "json")).ok();
             let record = record.and_then(|text| serde_json::from_slice(&text).ok());
             let turns = record.map_or(json!(0), |record: serde_json::Value| {
@@ -114,16 +130,17 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
         let mut last = world.whosup();
         let answer = said(last.args(["hook", "claude-code"]).write_stdin(told));
         assert_eq!((answer.status, answer.err.as_str()), (0, ""));
-        let told = log_of(&world, &session);
+        let (told, _) = lines_of(&world, &session);
         let record = record_of(&world, &session);
-        assert_eq!(record["turns"], told.len() - 1, "{session}");
+        assert_eq!(record["turns"], told - 1, "{session}");
         assert_eq!(record["phase"], "idle");
         let size = std::fs::metadata(&log).unwrap().len();
         assert_eq!(record["log_bytes"], size);
     }
     eprintln!(
-        "{killed} killed, {done} done before, in {took:?}; {lines} lines, {behind} records behind"
+        "{killed} killed, {done} done before, in {took:?}; {lines} lines, {torn} torn, {behind} records behind"
     );
     let started = usize::try_from(killed + done).unwrap();
-    assert!(lines <= started && lines >= usize::try_from(done).unwrap());
+    assert!(torn <= usize::try_from(killed).unwrap());
+    assert!(lines + torn <= started && lines >= usize::try_from(done).unwrap());
 }
