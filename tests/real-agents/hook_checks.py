@@ -111,8 +111,7 @@ def told(stage):
     stage.agent.allow(run.pane)
     wait.until("the question gone", lambda: not stage.agent.asks_permission(run.pane), STEP_SECONDS,
                wait.SLOW_STEP_SECONDS)
-    if stage.agent.tells_answers:
-        shows(stage, "tool runs", run, ("working",))
+    shows(stage, "tool runs", run, ("working",))
     wait.until("ready after the turn", lambda: stage.agent.is_ready(run.pane)
                and not stage.agent.asks_permission(run.pane), STEP_SECONDS, wait.SLOW_STEP_SECONDS)
     shows(stage, "answered", run, ("idle",))

@@ -83,8 +83,6 @@ class Agent:
     # How long a person takes to prompt a new conversation, where a prompt that
     # comes at once looks like one of the command line.
     reads_seconds = 0
-    # Whether anything tells that leave was given while the tool still runs.
-    tells_answers = True
     # Whether its process goes with its pane.
     ends_with_pane = True
 
