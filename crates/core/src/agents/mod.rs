@@ -19,6 +19,7 @@ mod kimi_wire;
 mod last_messages;
 mod launch;
 pub mod opencode;
+mod package_path;
 pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;

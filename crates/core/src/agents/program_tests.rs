@@ -1,7 +1,30 @@
-//! Programs that tests run under an agent's name.
+//! Programs that tests run under an agent's name, and recorded ones.
 
 use std::path::Path;
 use std::process::Command;
+
+use whosup_process::RecordedProcess;
+
+use super::{Program, Role};
+
+/// A recorded process as adapters are shown it.
+pub(crate) const fn program_of(process: &RecordedProcess) -> Program<'_> {
+    Program {
+        process: &process.process,
+        details: &process.details,
+    }
+}
+
+/// Fails unless an adapter takes a process for what it is.
+#[track_caller]
+pub(crate) fn check_recognized(
+    recognize: fn(&Program<'_>) -> Option<Role>,
+    process: &RecordedProcess,
+    right: Option<Role>,
+) {
+    let argv = &process.details.argv;
+    assert_eq!(recognize(&program_of(process)), right, "{argv:?}");
+}
 
 /// Copies a program by a process of its own.
 ///

@@ -3,6 +3,7 @@
 use whosup_process::{Absent, RecordedProcess};
 
 use super::*;
+use crate::agents::program_tests::{check_recognized, program_of};
 
 const NATIVE: &str = "/home/dev/lib/node_modules/@github/copilot-linux-x64/copilot";
 
@@ -23,11 +24,7 @@ fn node(argv: &[&str]) -> RecordedProcess {
 
 #[track_caller]
 fn check_role(process: &RecordedProcess, right: Option<Role>) {
-    let program = Program {
-        process: &process.process,
-        details: &process.details,
-    };
-    assert_eq!(recognize(&program), right, "{:?}", process.details.argv);
+    check_recognized(recognize, process, right);
 }
 
 #[test]
@@ -117,10 +114,7 @@ fn an_unreadable_executable_leaves_the_arguments_to_go_by() {
 fn only_ids_in_the_arguments_name_a_session() {
     let check = |argv: &[&str], right: Option<&str>| {
         let process = native(argv);
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
+        let program = program_of(&process);
         assert_eq!(session_named_by(&program), right, "{argv:?}");
     };
     const ID: &str = "aad07f38-3e3e-4ead-962e-2a290c169afe";

@@ -13,8 +13,9 @@
 //! arguments or titles. Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path};
+use std::path::Path;
 
+use crate::agents::package_path::path_in_package;
 use crate::agents::{Program, Role};
 
 /// What the process that serves a session has set, and its launcher has not.
@@ -209,18 +210,7 @@ fn is_gemini_script(script: &Path) -> bool {
     if is_in_bin && script.file_name() == Some(OsStr::new("gemini")) {
         return true;
     }
-    let names: Vec<&str> = script
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-        .collect();
-    let package = names.iter().rposition(|name| *name == "gemini-cli");
-    package.is_some_and(|at| {
-        let below = names.get(at + 1..).unwrap_or_default().join("/");
-        SCRIPTS.contains(&below.as_str())
-    })
+    path_in_package(script, "gemini-cli").is_some_and(|below| SCRIPTS.contains(&below.as_str()))
 }
 
 #[cfg(test)]
@@ -228,6 +218,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     fn node(argv: &[&str]) -> RecordedProcess {
         RecordedProcess::new(7, 1, 0)
@@ -246,30 +237,20 @@ mod tests {
 
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
-        assert_eq!(recognize(&program), right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[track_caller]
     fn check(tell: fn(&Program<'_>) -> bool, argv: &[&str], right: bool) {
         let process = gemini(argv);
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
+        let program = program_of(&process);
         assert_eq!(tell(&program), right, "{argv:?}");
     }
 
     #[track_caller]
     fn check_named(argv: &[&str], right: Option<&str>) {
         let process = gemini(argv);
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
+        let program = program_of(&process);
         assert_eq!(session_named_by(&program), right, "{argv:?}");
     }
 

@@ -95,6 +95,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     fn node(argv: &[&str]) -> RecordedProcess {
         RecordedProcess::new(7, 1, 0)
@@ -104,11 +105,7 @@ mod tests {
 
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
-        assert_eq!(recognize(&program), right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -157,10 +154,7 @@ mod tests {
     fn its_arguments_name_a_session_and_a_path_is_none() {
         let check = |argv: &[&str], right: Option<&str>| {
             let process = node(argv);
-            let program = Program {
-                process: &process.process,
-                details: &process.details,
-            };
+            let program = program_of(&process);
             assert_eq!(session_named_by(&program), right, "{argv:?}");
         };
         check(&["node", "/usr/bin/pi", "--session", "01a2"], Some("01a2"));

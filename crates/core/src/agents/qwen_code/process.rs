@@ -7,8 +7,9 @@
 //! Seen in qwen-code 0.24.4 on Node 20 and 24, 2026-11.
 
 use std::ffi::OsString;
-use std::path::{Component, Path};
+use std::path::Path;
 
+use crate::agents::package_path::path_in_package;
 use crate::agents::{Program, Role};
 
 /// The runtimes that qwen-code runs on.
@@ -140,18 +141,7 @@ fn is_qwen_script(script: &Path) -> bool {
     if script.file_name().is_some_and(|name| name == "qwen") {
         return true;
     }
-    let names: Vec<&str> = script
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-        .collect();
-    let package = names.iter().rposition(|name| *name == "qwen-code");
-    package.is_some_and(|at| {
-        let below = names.get(at + 1..).unwrap_or_default().join("/");
-        SCRIPTS.contains(&below.as_str())
-    })
+    path_in_package(script, "qwen-code").is_some_and(|below| SCRIPTS.contains(&below.as_str()))
 }
 
 #[cfg(test)]
@@ -159,6 +149,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     fn node(argv: &[&str]) -> RecordedProcess {
         RecordedProcess::new(7, 1, 0)
@@ -168,11 +159,7 @@ mod tests {
 
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let program = Program {
-            process: &process.process,
-            details: &process.details,
-        };
-        assert_eq!(recognize(&program), right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -256,10 +243,7 @@ mod tests {
     fn only_a_plain_prompt_is_looked_for_in_transcripts() {
         let check = |argv: &[&str], right: Option<&str>| {
             let process = node(argv);
-            let program = Program {
-                process: &process.process,
-                details: &process.details,
-            };
+            let program = program_of(&process);
             assert_eq!(plain_prompt(&program), right, "{argv:?}");
         };
         check(
@@ -280,10 +264,7 @@ mod tests {
     fn arguments_name_a_session_unless_it_is_forked() {
         let check = |argv: &[&str], right: Option<&str>| {
             let process = node(argv);
-            let program = Program {
-                process: &process.process,
-                details: &process.details,
-            };
+            let program = program_of(&process);
             assert_eq!(session_named_by(&program), right, "{argv:?}");
         };
         check(&["node", "/usr/bin/qwen", "--resume", "s-1"], Some("s-1"));
