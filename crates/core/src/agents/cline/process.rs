@@ -169,6 +169,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     const EXE: &str = "/usr/lib/node_modules/@cline/cli-linux-x64/bin/cline";
 
@@ -182,17 +183,9 @@ mod tests {
         made
     }
 
-    fn program(process: &RecordedProcess) -> Program<'_> {
-        Program {
-            process: &process.process,
-            details: &process.details,
-        }
-    }
-
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let found = recognize(&program(process));
-        assert_eq!(found, right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -214,9 +207,9 @@ mod tests {
             "25463",
         ];
         check_role(&cline(&hub), Some(Role::Host));
-        assert!(is_hub(&program(&cline(&hub))));
+        assert!(is_hub(&program_of(&cline(&hub))));
         check_role(&cline(&["--acp"]), Some(Role::Host));
-        assert!(!is_hub(&program(&cline(&["--acp"]))));
+        assert!(!is_hub(&program_of(&cline(&["--acp"]))));
         for args in [&["auth"][..], &["-v", "hub", "stop"], &["h"]] {
             check_role(&cline(args), Some(Role::Auxiliary));
         }
@@ -247,11 +240,11 @@ mod tests {
 
     #[test]
     fn arguments_name_a_session_and_a_directory() {
-        let named = |args: &[&str]| session_named_by(&program(&cline(args))).map(str::to_owned);
+        let named = |args: &[&str]| session_named_by(&program_of(&cline(args))).map(str::to_owned);
         assert_eq!(named(&["--id", "17_a"]).as_deref(), Some("17_a"));
         assert_eq!(named(&["--id=17_a"]).as_deref(), Some("17_a"));
         assert_eq!(named(&["--id"]), None);
-        let work_dir = |args: &[&str]| work_dir(&program(&cline(args)));
+        let work_dir = |args: &[&str]| work_dir(&program_of(&cline(args)));
         assert_eq!(work_dir(&["-c", "/w/lib"]), Some(PathBuf::from("/w/lib")));
         assert_eq!(
             work_dir(&["--cwd=lib/"]),
@@ -272,7 +265,7 @@ mod tests {
         };
         let none = environment(&[]);
         let home =
-            |args: &[&str], environment: &Environment| home(&program(&cline(args)), environment);
+            |args: &[&str], environment: &Environment| home(&program_of(&cline(args)), environment);
         assert_eq!(home(&[], &none), None);
         let moved = environment(&[("CLINE_DATA_DIR", "/data")]);
         assert_eq!(home(&["--data-dir", "/d/"], &moved), Some("/d".into()));

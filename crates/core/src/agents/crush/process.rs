@@ -107,6 +107,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     fn crush(arguments: &[&str]) -> RecordedProcess {
         let argv: Vec<&str> = ["crush"]
@@ -120,17 +121,9 @@ mod tests {
             .cwd("/w/app")
     }
 
-    fn program(process: &RecordedProcess) -> Program<'_> {
-        Program {
-            process: &process.process,
-            details: &process.details,
-        }
-    }
-
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let found = recognize(&program(process));
-        assert_eq!(found, right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -145,8 +138,8 @@ mod tests {
         );
         check_role(&crush(&["logs", "--follow"]), Some(Role::Auxiliary));
         check_role(&crush(&["--version"]), Some(Role::Auxiliary));
-        assert!(is_headless(&program(&crush(&["-D", "x", "r", "hello"]))));
-        assert!(!is_headless(&program(&crush(&["-D", "run"]))));
+        assert!(is_headless(&program_of(&crush(&["-D", "x", "r", "hello"]))));
+        assert!(!is_headless(&program_of(&crush(&["-D", "run"]))));
     }
 
     #[test]
@@ -180,9 +173,9 @@ mod tests {
     fn the_arguments_name_a_session_and_a_directory_for_data() {
         let check = |arguments: &[&str], session: Option<&str>, data: Option<&str>| {
             let process = crush(arguments);
-            assert_eq!(named(&program(&process)), session, "{arguments:?}");
+            assert_eq!(named(&program_of(&process)), session, "{arguments:?}");
             let data = data.map(PathBuf::from);
-            assert_eq!(named_data_dir(&program(&process)), data, "{arguments:?}");
+            assert_eq!(named_data_dir(&program_of(&process)), data, "{arguments:?}");
         };
         check(&["-s", "9f430e0"], Some("9f430e0"), None);
         check(&["run", "--session=x", "hello"], Some("x"), None);

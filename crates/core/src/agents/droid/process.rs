@@ -121,6 +121,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     fn droid(arguments: &[&str]) -> RecordedProcess {
         let argv: Vec<&str> = ["droid"]
@@ -134,17 +135,9 @@ mod tests {
             .cwd("/w/app")
     }
 
-    fn program(process: &RecordedProcess) -> Program<'_> {
-        Program {
-            process: &process.process,
-            details: &process.details,
-        }
-    }
-
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let found = recognize(&program(process));
-        assert_eq!(found, right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -201,7 +194,7 @@ mod tests {
     fn the_arguments_name_a_session() {
         let check = |arguments: &[&str], right: Option<&str>| {
             let process = droid(arguments);
-            assert_eq!(named(&program(&process)), right, "{arguments:?}");
+            assert_eq!(named(&program_of(&process)), right, "{arguments:?}");
         };
         check(&["-r", "0a02"], Some("0a02"));
         check(&["--resume=0a02", "go on"], Some("0a02"));
@@ -217,13 +210,13 @@ mod tests {
 
     #[test]
     fn the_arguments_tell_a_run_without_a_person_and_the_directory() {
-        let headless = |arguments: &[&str]| is_headless(&program(&droid(arguments)));
+        let headless = |arguments: &[&str]| is_headless(&program_of(&droid(arguments)));
         assert!(headless(&["exec", "fix it"]));
         assert!(headless(&["exec", "-o", "json", "fix it"]));
         assert!(!headless(&["exec", "--output-format", "acp"]));
         assert!(!headless(&["exec", "--input-format=stream-jsonrpc"]));
         assert!(!headless(&["exec it now"]));
-        let work_dir = |arguments: &[&str]| named_work_dir(&program(&droid(arguments)));
+        let work_dir = |arguments: &[&str]| named_work_dir(&program_of(&droid(arguments)));
         assert_eq!(
             work_dir(&["--cwd", "/w/lib/"]),
             Some(PathBuf::from("/w/lib"))

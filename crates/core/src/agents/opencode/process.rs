@@ -199,6 +199,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     const EXE: &str = "/usr/lib/node_modules/opencode-ai/bin/opencode.exe";
 
@@ -212,17 +213,9 @@ mod tests {
             .argv(&argv)
     }
 
-    fn program(process: &RecordedProcess) -> Program<'_> {
-        Program {
-            process: &process.process,
-            details: &process.details,
-        }
-    }
-
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let found = recognize(&program(process));
-        assert_eq!(found, right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -277,7 +270,7 @@ mod tests {
     #[track_caller]
     fn check_named(args: &[&str], right: Option<&str>) {
         let process = opencode(args);
-        assert_eq!(session_named_by(&program(&process)), right, "{args:?}");
+        assert_eq!(session_named_by(&program_of(&process)), right, "{args:?}");
     }
 
     #[test]
@@ -287,14 +280,14 @@ mod tests {
         check_named(&["--session", "ses_1", "--fork"], None);
         check_named(&["-s", "--continue"], None);
         check_named(&["-c"], None);
-        let continues = |args: &[&str]| continues_last(&program(&opencode(args)));
+        let continues = |args: &[&str]| continues_last(&program_of(&opencode(args)));
         assert!(continues(&["-c"]) && continues(&["run", "--continue", "hello"]));
         assert!(!continues(&["-c", "--fork"]) && !continues(&["run", "go on"]));
     }
 
     #[test]
     fn run_has_no_person_at_a_terminal() {
-        let is_headless = |args: &[&str]| is_headless(&program(&opencode(args)));
+        let is_headless = |args: &[&str]| is_headless(&program_of(&opencode(args)));
         assert!(is_headless(&["run", "hello"]));
         assert!(is_headless(&["--print-logs", "run", "hello"]));
         assert!(!is_headless(&["run", "-i", "hello"]));
@@ -306,13 +299,13 @@ mod tests {
     fn a_port_tells_servers_and_their_clients_apart() {
         let serve = opencode(&["serve", "--port", "4321"]);
         assert_eq!(
-            endpoint(&program(&serve)).as_deref(),
+            endpoint(&program_of(&serve)).as_deref(),
             Some("http://127.0.0.1:4321")
         );
         let any = opencode(&["serve", "--hostname", "0.0.0.0", "--port", "0"]);
-        assert_eq!(endpoint(&program(&any)), None);
+        assert_eq!(endpoint(&program_of(&any)), None);
         let may_be = |server: &RecordedProcess, args: &[&str]| {
-            may_be_server_of(&program(server), &program(&opencode(args)))
+            may_be_server_of(&program_of(server), &program_of(&opencode(args)))
         };
         assert!(may_be(&serve, &["attach", "http://127.0.0.1:4321"]));
         assert!(may_be(
@@ -326,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_client_works_in_the_directory_of_its_server() {
-        let without = |args: &[&str]| is_client_without_directory(&program(&opencode(args)));
+        let without = |args: &[&str]| is_client_without_directory(&program_of(&opencode(args)));
         assert!(without(&["attach", "http://127.0.0.1:4321"]));
         assert!(!without(&[
             "attach",

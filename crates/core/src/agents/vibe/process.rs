@@ -149,6 +149,7 @@ mod tests {
     use whosup_process::{Absent, RecordedProcess};
 
     use super::*;
+    use crate::agents::program_tests::{check_recognized, program_of};
 
     const RS: &str = "/home/dev/.local/lib/python3.13/site-packages/vibe/_bin/vibe-rs";
 
@@ -167,17 +168,9 @@ mod tests {
             .argv(argv)
     }
 
-    fn program(process: &RecordedProcess) -> Program<'_> {
-        Program {
-            process: &process.process,
-            details: &process.details,
-        }
-    }
-
     #[track_caller]
     fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        let found = recognize(&program(process));
-        assert_eq!(found, right, "{:?}", process.details.argv);
+        check_recognized(recognize, process, right);
     }
 
     #[test]
@@ -240,8 +233,8 @@ mod tests {
     fn the_arguments_name_a_session_or_say_that_some_is_taken_up() {
         let check = |arguments: &[&str], named: Option<&str>, takes: bool| {
             let process = interface(arguments);
-            assert_eq!(resumed(&program(&process)), named, "{arguments:?}");
-            assert_eq!(takes_up(&program(&process)), takes, "{arguments:?}");
+            assert_eq!(resumed(&program_of(&process)), named, "{arguments:?}");
+            assert_eq!(takes_up(&program_of(&process)), takes, "{arguments:?}");
         };
         check(&["--resume", "f49b6460"], Some("f49b6460"), true);
         check(&["--resume=f49b6460", "--trust"], Some("f49b6460"), true);
@@ -249,6 +242,6 @@ mod tests {
         check(&["-c"], None, true);
         check(&["--trust"], None, false);
         let server = python(&["python3", "/venv/bin/vibe-app-server", "--resume", "x"]);
-        assert_eq!(resumed(&program(&server)), None);
+        assert_eq!(resumed(&program_of(&server)), None);
     }
 }
