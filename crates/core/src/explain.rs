@@ -142,7 +142,9 @@ const fn live(because: LiveBecause) -> &'static str {
 
 const fn exited(because: ExitedBecause) -> &'static str {
     match because {
-        ExitedBecause::Released => "the agent itself said that it let it go",
+        ExitedBecause::Released => {
+            "it is on record that its process let it go, or that it has ended"
+        }
         ExitedBecause::Rebooted => "this host has booted since the claim was made",
         ExitedBecause::NamespaceGone => "the PID namespace that it names has no process any more",
         ExitedBecause::NoSuchProcess => "no process has that PID",
