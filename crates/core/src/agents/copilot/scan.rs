@@ -29,6 +29,8 @@ pub(super) struct Scanning<'a> {
     pub(super) home: &'a Home,
     pub(super) open: BTreeMap<SessionId, OpenSession>,
     pub(super) open_path: PathBuf,
+    /// The list of the sessions that are open was there and could be read as a whole.
+    is_open_known: bool,
     pub(super) open_facts: Option<whosup_sidecar::file::FileFacts>,
     /// What the processes of this home say in their logs.
     pub(super) logs: BTreeMap<Pid, (PathBuf, ProcessLog)>,
@@ -66,6 +68,7 @@ impl<'a> Scanning<'a> {
                 .map(|one| (one.id.clone(), one))
                 .collect(),
             open_path: open_path.clone(),
+            is_open_known: facts.is_some() && problems.is_empty(),
             open_facts: facts,
             logs: BTreeMap::new(),
             sessions: BTreeMap::new(),
@@ -199,12 +202,13 @@ impl<'a> Scanning<'a> {
 
     /// A process that nothing so far connects with a session (one without a
     /// terminal, whose log tells nothing) has its PID in the name of a lock: one
-    /// wider search for that.
+    /// wider search for that. So has one that may hold other sessions than are known,
+    /// for the list of the open ones can't be read.
     fn search_for_silent_processes(&mut self) {
         let silent: Vec<Pid> = self
             .servers()
             .map(|server| server.process.pid)
-            .filter(|pid| !self.is_connected(*pid))
+            .filter(|pid| !self.is_connected(*pid) || !self.is_open_known)
             .collect();
         if silent.is_empty() || *self.look.depth == Depth::All {
             return;
