@@ -6,7 +6,23 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+
+// A package that installs this folder brings none of what it is built with.
+function compiler() {
+  const find = () => createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  try {
+    return find();
+  } catch {
+    const npm = process.env.npm_execpath;
+    if (npm === undefined) throw new Error("there is no TypeScript here: run `npm install` in this folder");
+    const { npm_config_local_prefix: _, ...env } = process.env;
+    const options = ["--prefix", here, "--include=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+    execFileSync(process.execPath, [npm, "install", ...options], { cwd: here, env, stdio: "inherit" });
+    return find();
+  }
+}
+
+const tsc = compiler();
 rmSync(join(here, "dist"), { recursive: true, force: true });
 for (const [directory, type, module] of [
   ["esm", "module", "NodeNext"],
@@ -19,3 +35,5 @@ for (const [directory, type, module] of [
   const options = type === "module" ? ["--module", module] : ["--module", "CommonJS", "--moduleResolution", "Node10"];
   execFileSync(process.execPath, [tsc, "-p", here, "--outDir", out, ...options], { stdio: "inherit" });
 }
+// A checkout that is installed for reading as well.
+if (process.env.WHOSUP_NATIVE === "1") await import("./native/build.mjs");

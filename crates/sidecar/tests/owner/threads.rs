@@ -1,11 +1,17 @@
 //! Many threads on one handle, with a reader that sees everything.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use whosup_sidecar::{Phase, WriteError, parse_sidecar};
 
 use super::world::World;
+
+/// How often each thread updates a file at least, and at most.
+const UPDATES: usize = 3_000;
+const UPDATES_MAX: usize = 3_000_000;
+/// How often somebody has looked meanwhile.
+const LOOKS: usize = 100;
 
 /// What was seen of one directory.
 #[cfg(target_os = "linux")]
@@ -116,13 +122,18 @@ fn a_file_that_is_updated_is_whole_and_there_at_every_moment() {
     let owner = world.establish("s1");
     let path = owner.path().unwrap();
     let is_done = AtomicBool::new(false);
-    let mut looks = 0;
+    let looks = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let writers: Vec<_> = [Phase::Working, Phase::Idle]
             .into_iter()
             .map(|phase| {
-                let owner = &owner;
-                scope.spawn(move || (0..3_000).for_each(|_| owner.update(phase).unwrap()))
+                let (owner, looks) = (&owner, &looks);
+                // On a busy machine the reader may be late to begin.
+                let is_enough = move |at| at >= UPDATES && looks.load(Ordering::Acquire) >= LOOKS;
+                scope.spawn(move || {
+                    let mut updates = (0..UPDATES_MAX).take_while(|at| !is_enough(*at));
+                    updates.try_for_each(|_| owner.update(phase)).unwrap();
+                })
             })
             .collect();
         scope.spawn(|| {
@@ -134,10 +145,11 @@ fn a_file_that_is_updated_is_whole_and_there_at_every_moment() {
         while !is_done.load(Ordering::Acquire) {
             let bytes = std::fs::read(&path).unwrap();
             assert_eq!(parse_sidecar(&bytes).unwrap().session_id.as_str(), "s1");
-            looks += 1;
+            looks.fetch_add(1, Ordering::AcqRel);
         }
     });
-    assert!(looks > 10, "only {looks} looks");
+    let looks = looks.into_inner();
+    assert!(looks >= LOOKS, "only {looks} looks");
     assert_eq!(world.names(), ["s1.runtime.json"]);
 }
 
