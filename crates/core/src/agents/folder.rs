@@ -45,6 +45,26 @@ pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names
     Ok(found)
 }
 
+/// The same; tells what keeps it from listing everything.
+pub(crate) fn list_or_tell(
+    directory: &Path,
+    entries_max: usize,
+    mut tell: impl FnMut(String),
+) -> Names {
+    match names_in(directory, entries_max) {
+        Ok(names) => {
+            if names.is_cut {
+                tell(format!("it has more than {entries_max} entries"));
+            }
+            names
+        }
+        Err(error) => {
+            tell(error.to_string());
+            Names::default()
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {

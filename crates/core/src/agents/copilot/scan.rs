@@ -12,7 +12,7 @@ use super::open_sessions::{self, OpenSession, OpenSessions};
 use super::process_log::{self, ProcessLog};
 use super::session::SessionDir;
 use super::{AGENT, Copilot, process};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::held::{Held, which_write, who_holds};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::problem::{Found, Problem};
@@ -255,18 +255,6 @@ impl<'a> Scanning<'a> {
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 }

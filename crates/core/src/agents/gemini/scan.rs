@@ -11,7 +11,7 @@ use super::lineage::{self, Fate, Server};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::terminal_use::{shown_until_ms, typed_until_ms};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{Claim, SessionKey};
@@ -209,19 +209,7 @@ impl<'a> Scanning<'a> {
     }
 
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 }
 

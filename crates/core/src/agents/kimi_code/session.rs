@@ -14,7 +14,7 @@ use whosup_sidecar::file::ReadFileError;
 use super::state::{self, State};
 use super::wire::{self, Dates};
 use super::{AGENT, process};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, SessionKey};
@@ -236,19 +236,7 @@ impl<'a> Reading<'a> {
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 
     fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {

@@ -11,7 +11,7 @@ use whosup_sidecar::file::ReadFileError;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::launch::{Newborn, match_launches};
 use crate::agents::terminal_use::{
     is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere, was_typed_elsewhere,
@@ -138,19 +138,7 @@ impl<'a> Reading<'a> {
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 
     fn read_folder(&mut self, folder: &Path) {

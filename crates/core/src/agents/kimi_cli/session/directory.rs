@@ -9,7 +9,7 @@ use whosup_sidecar::file::{Directory, Links, ReadFileError};
 use super::super::untouched::Untouched;
 use super::super::wire;
 use super::{Reading, WIRE};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Names, list_or_tell};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
 /// How many sessions of one folder are looked at.
@@ -42,19 +42,7 @@ impl Dates {
 
 impl Reading<'_> {
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
-                    let message = format!("it has more than {entries_max} entries");
-                    self.problem(directory, message);
-                }
-                names
-            }
-            Err(error) => {
-                self.problem(directory, error);
-                Names::default()
-            }
-        }
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 
     pub(super) fn sessions_in(
