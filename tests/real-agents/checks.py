@@ -229,6 +229,43 @@ def resume_command(stage):
     expect.live(stage, again.truth())
 
 
+def moved_home(stage):
+    """In a home that the agent's process alone knows of: found there, and brought back there by the given command."""
+    if not stage.agent.moves:
+        raise expect.Skipped("no variable moves its home")
+    for move in stage.agent.moves:
+        _moved_by(stage, move)
+
+
+def _moved_by(stage, move):
+    agent, world = stage.agent, stage.world
+    root = world.move(move)
+    agent.configure(world, [world.project(name) for name in PROJECTS])
+    run = stage.prompted()
+    expect.live(stage, run.truth())
+    home = None if move.home is None else os.path.normpath(os.path.join(root, move.home))
+    look = stage.look()
+    if look.live(run.session).get("home") != home:
+        raise expect.Failed(f"its home is {home} | {expect.shown(look, run.session)}")
+    wait.until("the turn on disk", lambda: agent.is_written(world, run.session), HELD_SECONDS)
+    if agent.lingers_seconds or not agent.resumes_alike():
+        return
+    run.kill()
+    # No process leads there any more.
+    stage.whosup.variables[move.variable] = root
+    look = stage.look("--all")
+    row = next(iter(look.rows(run.session)), None)
+    command = (row and row.get("resume")) or {}
+    if command.get("env") != {move.variable: root}:
+        raise expect.Failed(f"resume is {command} | {expect.shown(look, run.session)}")
+    del stage.whosup.variables[move.variable]
+    argv = ["env", *(f"{name}={value}" for name, value in command["env"].items()), *command["argv"]]
+    world.unset_variables()
+    again = agent.open_by(argv, world, command["cwd"], run.session)
+    again.say(stage.model)
+    expect.live(stage, again.truth())
+
+
 def two_in_one_directory(stage):
     """Two in one directory are never swapped: launched, prompted, and after one's `/clear`."""
     one, two = stage.open(), stage.open()
@@ -416,6 +453,7 @@ CHECKS = (
     ("continued", continued),
     ("headless", headless),
     ("resume-command", resume_command),
+    ("moved-home", moved_home),
     ("two-never-swapped", two_in_one_directory),
     ("two-launched", two_launched),
     ("two-prompted", two_prompted),

@@ -32,6 +32,10 @@ class World:
         self.keep = keep
         self.root = os.path.realpath(tempfile.mkdtemp(prefix=PREFIX))
         self.mark = uuid.uuid4().hex
+        # What a variable of the agent's own has moved: from below the home to where.
+        self._moved = {}
+        # That variable, for agents that are started.
+        self.moving_variables = {}
         self.home = self._folder("home")
         # Functions that return paths outside the root which an agent made and which go with it.
         self.outside = []
@@ -80,8 +84,23 @@ class World:
         return path
 
     def in_home(self, *parts):
-        """Returns a path below the home."""
-        return os.path.join(self.home, *parts)
+        """Returns where that is which lies below the home if nothing moves it."""
+        path = os.path.join(*parts)
+        for below, to in self._moved.items():
+            if path == below or path.startswith(below + os.sep):
+                return os.path.normpath(os.path.join(to, os.path.relpath(path, below)))
+        return os.path.join(self.home, path)
+
+    def move(self, move):
+        """Lets a variable move files, in the environment of agents alone; returns the directory."""
+        root = self._folder(move.variable.lower())
+        self._moved = {below: os.path.join(root, to) for below, to in move.moved.items()}
+        self.moving_variables = {move.variable: root}
+        return root
+
+    def unset_variables(self):
+        """Starts agents without the variable that has moved their files, which stay there."""
+        self.moving_variables = {}
 
     def start(self, argv, directory, variables, output):
         """Starts a program without a terminal; what it prints goes to the file `output` in the root."""

@@ -40,6 +40,17 @@ class Truth:
     left: Optional[str] = None
 
 
+@dataclass(frozen=True)
+class Move:
+    """A variable that moves an agent's files to the directory that it names."""
+
+    variable: str
+    # What lies below the home otherwise, and where it lies then below the directory.
+    moved: dict
+    # What whosup calls the home then, below the directory; None if the home stays.
+    home: Optional[str] = ""
+
+
 class Agent:
     """One column of the table: an agent, in one way of running it."""
 
@@ -83,6 +94,8 @@ class Agent:
     # How long a person takes to prompt a new conversation, where a prompt that
     # comes at once looks like one of the command line.
     reads_seconds = 0
+    # The ways in which a variable moves its files.
+    moves = ()
     # Whether its process goes with its pane.
     ends_with_pane = True
 
@@ -214,7 +227,8 @@ class Agent:
 
     def start(self, argv, world, directory):
         """Starts the agent in a new pane and returns the run at once: no process, no session yet."""
-        pane = world.tmux.open_pane(directory, {"PATH": self.search_path(), **self.variables(world)})
+        variables = {"PATH": self.search_path(), **self.variables(world), **world.moving_variables}
+        pane = world.tmux.open_pane(directory, variables)
         pane.command(argv)
         return Run(self, world, pane, directory)
 

@@ -6,7 +6,7 @@ import os
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 API_KEY = "sk-ant-api03-mock-model-of-whosup-0123456789-AAAA"
@@ -18,6 +18,7 @@ class ClaudeCode(Agent):
     name = "claude-code"
     id = "claude-code"
     packages = (install.Package("@anthropic-ai/claude-code", "2.1.197"),)
+    moves = (Move("CLAUDE_CONFIG_DIR", {".claude": "", ".claude.json": ".claude.json"}),)
     confidences = ("proven",)
 
     def install(self):

@@ -10,7 +10,7 @@ import os
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
 OFFERS = ("cline-cli-cline-pass-intro", "cline-cli-desktop-launch", "cline-cli-zen")
@@ -24,6 +24,7 @@ class Cline(Agent):
     id = "cline"
     has_hooks = False
     packages = (install.Package("cline", "3.0.65"),)
+    moves = (Move("CLINE_DATA_DIR", {".cline/data": ""}),)
     confidences = ("proven", "consistent", "inferred")
     # It publishes no state: the transcript shows the prompt without its answer.
     phases_working = ("working", None)

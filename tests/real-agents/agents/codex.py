@@ -9,7 +9,7 @@ import os
 import install
 import processes
 import wait
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 CONFIGURATION = """\
 model = "gpt-5-codex"
@@ -57,6 +57,7 @@ class Codex(Agent):
     name = "codex-daemon"
     id = "codex"
     packages = (install.Package("@openai/codex", "0.171.0"),)
+    moves = (Move("CODEX_HOME", {".codex": ""}),)
     lingers_seconds = LINGERS_SECONDS
     tells_directory_at_launch = False
     switches = ()

@@ -11,7 +11,7 @@ import re
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 EXE = "/copilot-linux-"
 FOREGROUND = re.compile(rb"(R|Unr)egistering foreground session: ([0-9a-f-]{36})")
@@ -24,6 +24,7 @@ class Copilot(Agent):
     name = "copilot"
     id = "copilot"
     packages = (install.Package("@github/copilot", "1.0.102"),)
+    moves = (Move("COPILOT_HOME", {".copilot": ""}),)
     # The one that `/clear` has left is held a second longer.
     holds_several = True
 

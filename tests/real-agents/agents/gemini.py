@@ -12,7 +12,7 @@ import os
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 SCRIPT = "/gemini"
 SHORT_LENGTH = 8
@@ -25,6 +25,7 @@ class Gemini(Agent):
     name = "gemini"
     id = "gemini"
     packages = (install.Package("@google/gemini-cli", "0.61.0"),)
+    moves = (Move("GEMINI_CLI_HOME", {".gemini": ".gemini"}, home=".gemini"),)
     quit_command = "/quit"
     loses_early_typing = True
     confidences = ("inferred",)

@@ -10,7 +10,7 @@ import os
 import install
 import install_python
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 COMM = "Kimi Code"
 INPUT = "── input"
@@ -38,6 +38,7 @@ class KimiCli(Agent):
     id = "kimi-cli"
     hooks_tell_questions = False
     packages = (install.Package("kimi-cli", "1.50.0"),)
+    moves = (Move("KIMI_SHARE_DIR", {".kimi": ""}),)
     confidences = ("consistent", "inferred")
     # It publishes no state: the transcript shows the prompt without its answer.
     phases_working = ("working", None)

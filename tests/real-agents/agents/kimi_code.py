@@ -10,7 +10,7 @@ import os
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 COMM = "kimi-code"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
@@ -22,6 +22,7 @@ class KimiCode(Agent):
     name = "kimi-code"
     id = "kimi-code"
     packages = (install.Package("@moonshot-ai/kimi-code", "2.1.0"),)
+    moves = (Move("KIMI_CODE_HOME", {".kimi-code": ""}),)
     clear_command = "/new"
     confidences = ("consistent", "inferred")
     # It publishes no state: the transcript shows the prompt without its answer.

@@ -12,7 +12,7 @@ from contextlib import closing
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 BUSY_SECONDS = 2
 CONFIGURATION = {
@@ -32,6 +32,7 @@ class OpenCode(Agent):
     id = "opencode"
     # What it fetches for plugins at its start, and waits for; here it can't.
     packages = (install.Package("opencode-ai", "1.18.33"), install.Package("@opencode-ai/plugin", "1.18.33"))
+    moves = (Move("XDG_DATA_HOME", {".local/share": ""}, home="opencode"),)
     clear_command = "/new"
     confidences = ("inferred",)
     has_session_at_launch = False
@@ -62,7 +63,9 @@ class OpenCode(Agent):
             json.dump(dict(CONFIGURATION, provider={"mock": provider}), file)
         for name in ("package.json", "package-lock.json"):
             shutil.copy(os.path.join(self.plugins, name), folder)
-        shutil.copytree(os.path.join(self.plugins, "node_modules"), os.path.join(folder, "node_modules"), symlinks=True)
+        modules = os.path.join(folder, "node_modules")
+        if not os.path.isdir(modules):
+            shutil.copytree(os.path.join(self.plugins, "node_modules"), modules, symlinks=True)
 
     def variables(self, world):
         return {

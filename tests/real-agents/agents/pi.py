@@ -10,7 +10,7 @@ import os
 import expect
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 COMM = "pi"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
@@ -23,6 +23,7 @@ class Pi(Agent):
     id = "pi"
     has_hooks = False
     packages = (install.Package("@mariozechner/pi-coding-agent", "0.73.1"),)
+    moves = (Move("PI_CODING_AGENT_DIR", {".pi/agent": ""}),)
     quit_command = "/quit"
     clear_command = "/new"
     confidences = ("consistent", "inferred")

@@ -10,7 +10,7 @@ import os
 
 import install
 import processes
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 SCRIPT = "/@qwen-code/qwen-code/cli.js"
 TRANSCRIPT_BYTES_MAX = 4 * 1024 * 1024
@@ -22,6 +22,7 @@ class QwenCode(Agent):
     name = "qwen-code"
     id = "qwen-code"
     packages = (install.Package("@qwen-code/qwen-code", "0.24.4"),)
+    moves = (Move("QWEN_HOME", {".qwen": ""}),)
     quit_command = "/quit"
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.

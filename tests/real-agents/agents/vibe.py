@@ -10,7 +10,7 @@ import install
 import install_python
 import processes
 import wait
-from agents.agent import Agent
+from agents.agent import Agent, Move
 
 INTERFACE, SERVER = "vibe-rs", "vibe-app-server"
 ID_LENGTH = 36
@@ -43,6 +43,7 @@ class Vibe(Agent):
     id = "vibe"
     hooks_tell_questions = False
     packages = (install.Package("mistral-vibe", "3.0.2"),)
+    moves = (Move("VIBE_HOME", {".vibe": ""}),)
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.
     phases_working = ("working", None)
