@@ -190,7 +190,8 @@ def headless_run(stage):
     mark = new_mark()
     prompt = f"now hold-turn{{{mark}}}"
     agent = stage.agent
-    started = stage.world.start(agent.headless_argv(prompt), stage.app, agent.variables(stage.world), "headless")
+    variables = {**agent.variables(stage.world), **stage.world.moving_variables}
+    started = stage.world.start(agent.headless_argv(prompt), stage.app, variables, "headless")
     wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
     process = agent.headless_owner_below(started.pid)
     def heard():
@@ -241,6 +242,7 @@ def _moved_by(stage, move):
     agent, world = stage.agent, stage.world
     root = world.move(move)
     agent.configure(world, [world.project(name) for name in PROJECTS])
+    headless_run(stage)
     run = stage.prompted()
     expect.live(stage, run.truth())
     home = None if move.home is None else os.path.normpath(os.path.join(root, move.home))

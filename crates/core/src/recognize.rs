@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::AgentId;
+use whosup_sidecar::file::{Links, facts};
 
 use crate::agents::{self, Adapter, AgentProcess, Home, Program, Role};
 use crate::machine::Machine;
@@ -107,15 +108,39 @@ pub fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> boo
         || adapters.iter().any(|adapter| adapter.may_be_called(comm))
 }
 
-/// The homes that a process uses by its own arguments and environment; empty
-/// if that can't be read.
+/// The homes that a process uses by its own arguments and environment, or, where
+/// that can't be read, by the files that it has open; empty if neither tells.
 fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Vec<PathBuf> {
     let names = adapter.profile().home_variables;
     machine
         .environment_of(program.process, names)
         .filter(|environment| environment.home().is_some())
-        .map(|environment| adapter.homes_named_by(program, &environment))
-        .unwrap_or_default()
+        .map_or_else(
+            || homes_held_open(machine, adapter, program.process),
+            |environment| adapter.homes_named_by(program, &environment),
+        )
+}
+
+/// The homes in which a process has a file open that its agent keeps there.
+///
+/// The path must lead us to that very file: a process of a container names
+/// paths that are others here.
+fn homes_held_open(machine: &Machine, adapter: &dyn Adapter, process: &Process) -> Vec<PathBuf> {
+    let Ok(open) = machine.table().open_files(process) else {
+        return Vec::new();
+    };
+    let mut homes: Vec<PathBuf> = open
+        .iter()
+        .filter_map(|open| Some((open, adapter.home_of_open_file(&open.path)?)))
+        .filter(|(open, _)| {
+            facts(&open.path, Links::Refuse)
+                .is_ok_and(|its| (its.device, its.inode) == (open.file.device, open.file.inode))
+        })
+        .map(|(_, home)| home)
+        .collect();
+    homes.sort();
+    homes.dedup();
+    homes
 }
 
 /// Tells by its environment whether a launcher has started a process or it is one

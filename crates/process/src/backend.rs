@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::{
-    Absent, Among, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Pid, PidScope, Process,
-    StartStamp, Still, View,
+    Absent, Among, Details, ExitStatus, ExitWatch, Field, FileId, Holders, OpenFile, Pid, PidScope,
+    Process, StartStamp, Still, View,
 };
 
 /// Why the process table could not be looked at.
@@ -108,6 +108,16 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`Absent::PermissionDenied`], [`Absent::Vanished`],
     /// [`Absent::Overwritten`] if the process blanked it, …
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>>;
+
+    /// Reads which files a process has open, those that have a path.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent::PermissionDenied`], [`Absent::Vanished`],
+    /// [`Absent::Unsupported`] where nothing tells it, …
+    fn open_files(&self, _process: &Process) -> Field<Vec<OpenFile>> {
+        Err(Absent::Unsupported)
+    }
 
     /// Finds who has `files` open, in one walk. Processes that the table does
     /// not show are asked only by name; [`View::is_everything_shown`] tells

@@ -1,5 +1,7 @@
 //! Who holds which files and locks.
 
+use std::path::PathBuf;
+
 use crate::{Absent, Pid};
 
 /// A file by device and inode, as `stat(2)` of an open descriptor gives them.
@@ -12,6 +14,19 @@ pub struct FileId {
     pub device: u64,
     /// Inode number (`st_ino`).
     pub inode: u64,
+}
+
+/// A file that a process has open, and what the link of its descriptor says.
+///
+/// The path is text: the file may have been renamed over or removed since
+/// (` (deleted)` may be part of a name), or lie where only that process sees it.
+/// Whoever goes by it asks whether that path leads to `file` still.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Where it was, for that process.
+    pub path: PathBuf,
+    /// The file.
+    pub file: FileId,
 }
 
 /// How a descriptor was opened (`flags:` in `/proc/PID/fdinfo/N`).

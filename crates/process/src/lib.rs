@@ -64,7 +64,7 @@ pub use backend::{Backend, Listing, ProbeError};
 pub use exit_status::ExitStatus;
 pub use exit_watch::ExitWatch;
 pub use field::{Absent, Field};
-pub use holder::{Access, Among, FileId, Holder, Holders, LockKind};
+pub use holder::{Access, Among, FileId, Holder, Holders, LockKind, OpenFile};
 pub use identity::{ParseStampError, Platform, ProcessIdentity, StampKind, StartStamp, Still};
 pub use named::{NamedProcess, Presence};
 pub use pid::{Pid, PidError};

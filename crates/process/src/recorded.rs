@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use crate::{
     Absent, Among, Backend, BootId, Details, ExitWatch, Field, FileId, HidePid, Holders, HostName,
-    Listing, Pid, PidNamespace, PidScope, ProbeError, Process, RecordedProcess, StartStamp, Still,
-    View,
+    Listing, OpenFile, Pid, PidNamespace, PidScope, ProbeError, Process, RecordedProcess,
+    StartStamp, Still, View,
 };
 
 /// The boot id of [`Recorded::initial`].
@@ -236,6 +236,10 @@ impl Backend for Recorded {
         Ok(wanted
             .filter(|(name, _)| names.contains(&name.as_str()))
             .collect())
+    }
+
+    fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
+        self.same(process)?.open_paths.clone()
     }
 
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {

@@ -1,11 +1,11 @@
 //! One process of a recorded table.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
-    Absent, Access, Details, Field, FileId, Holder, LockKind, Pid, PidNamespace, Process, RunState,
-    StartStamp, TerminalUse, Tty,
+    Absent, Access, Details, Field, FileId, Holder, LockKind, OpenFile, Pid, PidNamespace, Process,
+    RunState, StartStamp, TerminalUse, Tty,
 };
 
 /// The memory that a [`RecordedProcess`] has unless it is told otherwise.
@@ -24,6 +24,8 @@ pub struct RecordedProcess {
     pub environment: Field<Vec<(String, OsString)>>,
     /// Its open files.
     pub open_files: Field<Vec<Holder>>,
+    /// The paths of those that have one.
+    pub open_paths: Field<Vec<OpenFile>>,
 }
 
 impl RecordedProcess {
@@ -65,6 +67,7 @@ impl RecordedProcess {
             details,
             environment: Ok(Vec::new()),
             open_files: Ok(Vec::new()),
+            open_paths: Ok(Vec::new()),
         }
     }
 
@@ -209,6 +212,7 @@ impl RecordedProcess {
         self.details.cwd = Err(Absent::Exited);
         self.environment = Err(Absent::Exited);
         self.open_files = Ok(Vec::new());
+        self.open_paths = Err(Absent::Exited);
         self
     }
 
@@ -232,6 +236,7 @@ impl RecordedProcess {
         self.details.exe = Err(Absent::KernelThread);
         self.details.cwd = Err(Absent::KernelThread);
         self.environment = Err(Absent::KernelThread);
+        self.open_paths = Err(Absent::KernelThread);
         self
     }
 
@@ -243,6 +248,7 @@ impl RecordedProcess {
         self.details.pid_namespace = Err(Absent::PermissionDenied);
         self.environment = Err(Absent::PermissionDenied);
         self.open_files = Err(Absent::PermissionDenied);
+        self.open_paths = Err(Absent::PermissionDenied);
         self
     }
 
@@ -260,5 +266,18 @@ impl RecordedProcess {
         });
         self.open_files = Ok(open);
         self
+    }
+
+    /// Lets it hold a file that has a path.
+    #[must_use]
+    pub fn holds_at(self, path: &Path, file: FileId, access: Access, locks: Vec<LockKind>) -> Self {
+        let mut process = self.holds(file, access, locks);
+        let mut open = process.open_paths.unwrap_or_default();
+        open.push(OpenFile {
+            path: path.to_owned(),
+            file,
+        });
+        process.open_paths = Ok(open);
+        process
     }
 }

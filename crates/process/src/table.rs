@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{
-    Absent, Among, Backend, Details, Field, FileId, Holders, Pid, PidScope, ProbeError, Process,
-    StartStamp, View,
+    Absent, Among, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope, ProbeError,
+    Process, StartStamp, View,
 };
 
 /// How many parents [`ProcessTable::ancestors`] follows at most.
@@ -139,6 +139,15 @@ impl ProcessTable {
     /// [`Absent`] if the environment could not be read.
     pub fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
         self.backend.environment(process, names)
+    }
+
+    /// The files that a process has open, those that have a path.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if they could not be read.
+    pub fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
+        self.backend.open_files(process)
     }
 
     /// The parents of a process, nearest first, as this look saw them.

@@ -7,7 +7,7 @@ mod world;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use whosup_process::linux::Proc;
@@ -69,6 +69,27 @@ fn readers_and_writers_of_a_file_are_told_apart() {
     assert!(found.iter().all(|holder| holder.locks.is_empty()));
     let writers: Vec<_> = ours.iter().map(|(_, access)| access.is_writer()).collect();
     assert_eq!(writers, [false, true, true]);
+}
+
+#[test]
+fn the_open_files_of_a_process_have_their_paths_and_are_those_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let [kept, renamed, closed] = ["kept", "renamed", "closed"].map(|name| folder.join(name));
+    let _open = [&kept, &renamed].map(|path| File::create(path).unwrap());
+    std::fs::write(&closed, "").unwrap();
+    let elsewhere = folder.join("elsewhere");
+    std::fs::rename(&renamed, &elsewhere).unwrap();
+    let table = Proc::system();
+    let own = table.probe(Pid::own()).unwrap().unwrap();
+    let found = table.open_files(&own).unwrap();
+    for path in [&kept, &elsewhere] {
+        let its = found.iter().find(|its| its.path == *path);
+        assert_eq!(its.map(|its| its.file), Some(file_id(path)), "{found:?}");
+    }
+    let has = |path: &PathBuf| found.iter().any(|its| its.path == *path);
+    assert!(!has(&renamed) && !has(&closed), "{found:?}");
+    assert!(found.iter().all(|its| its.path.is_absolute()), "{found:?}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use whosup_process::{
     Absent, Access, Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, LockKind,
-    Pid, PidNamespace, PidScope, ProbeError, Process, ProcessTable, Recorded, RecordedProcess,
-    RunState, StartStamp, Still, Tty, View,
+    OpenFile, Pid, PidNamespace, PidScope, ProbeError, Process, ProcessTable, Recorded,
+    RecordedProcess, RunState, StartStamp, Still, Tty, View,
 };
 
 const BEGAN_AT_MS: i64 = 1_790_000_081_230;
@@ -203,6 +203,28 @@ fn recorded_holders_are_found_and_those_who_cannot_be_asked_are_named() {
     let some = world.holders(&[file, other], Among::These(&asked)).unwrap();
     assert_eq!(some.found.len(), 2);
     assert_eq!(some.unreadable, [refused(15)]);
+}
+
+#[test]
+fn open_files_of_a_record_have_the_paths_that_were_told() {
+    let file = FileId {
+        device: 1,
+        inode: 2,
+    };
+    let path = std::path::Path::new("/w/logs/log");
+    let process = node(10).holds_at(path, file, Access::Write, Vec::new());
+    let table = Recorded::initial().with(process.clone());
+    let open = OpenFile {
+        path: path.to_owned(),
+        file,
+    };
+    assert_eq!(table.open_files(&process.process), Ok(vec![open]));
+    let holders = table.holders(&[file], Among::All).unwrap();
+    assert_eq!(holders.found.len(), 1);
+    let foreign = node(11).foreign();
+    let table = Recorded::initial().with(foreign.clone());
+    let told = table.open_files(&foreign.process);
+    assert_eq!(told, Err(Absent::PermissionDenied));
 }
 
 #[test]

@@ -63,6 +63,14 @@ pub trait Adapter: Send + Sync {
         self.homes(environment)
     }
 
+    /// The home that a process of this agent uses which has the file `path` open,
+    /// where every one keeps such a file open. For processes that have blanked
+    /// their environment.
+    fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
+        let _ = path;
+        None
+    }
+
     /// Tells whether one of its processes may have this name in the process
     /// table, so that the process is worth a closer look: it is among
     /// [`Profile::comms`], cut as the kernel cuts it.

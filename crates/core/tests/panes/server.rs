@@ -15,8 +15,8 @@ use whosup_core::command::{CommandError, CommandOutput, Commands, SystemCommands
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::mounts::Mounts;
 use whosup_process::{
-    Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope, ProbeError,
-    Process, ProcessTable, StartStamp, Still, View, system_backend,
+    Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, OpenFile, Pid, PidScope,
+    ProbeError, Process, ProcessTable, StartStamp, Still, View, system_backend,
 };
 
 /// How long a condition is waited for.
@@ -361,6 +361,10 @@ impl Backend for Below {
 
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
         self.all.environment(process, names)
+    }
+
+    fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
+        self.all.open_files(process)
     }
 
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {

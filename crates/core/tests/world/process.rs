@@ -171,11 +171,16 @@ impl ProcessFile {
     fn put_open_files(&self, process: &mut RecordedProcess, home: &Path) {
         match &self.holds {
             Given::Missing => {}
-            Given::Unreadable => process.open_files = Err(Absent::PermissionDenied),
+            Given::Unreadable => {
+                process.open_files = Err(Absent::PermissionDenied);
+                process.open_paths = Err(Absent::PermissionDenied);
+            }
             Given::Value(files) => {
                 for file in files {
-                    *process = process.clone().holds(
-                        file_id(&PathBuf::from(expand(&file.path, home))),
+                    let path = PathBuf::from(expand(&file.path, home));
+                    *process = process.clone().holds_at(
+                        &path,
+                        file_id(&path),
                         access(&file.access),
                         file.locks.iter().map(|name| lock(name)).collect(),
                     );

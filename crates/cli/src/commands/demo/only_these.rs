@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use whosup_core::process::{
-    Absent, Among, Backend, Details, ExitWatch, Field, FileId, HidePid, Holders, Listing, Pid,
-    PidScope, ProbeError, Process, StartStamp, Still, View,
+    Absent, Among, Backend, Details, ExitWatch, Field, FileId, HidePid, Holders, Listing, OpenFile,
+    Pid, PidScope, ProbeError, Process, StartStamp, Still, View,
 };
 
 /// A [`Backend`] that shows some processes of another one, as if there were no
@@ -71,6 +71,14 @@ impl Backend for OnlyThese {
             self.inner.details(process)
         } else {
             Details::absent(Absent::Vanished)
+        }
+    }
+
+    fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
+        if self.has(process.pid) {
+            self.inner.open_files(process)
+        } else {
+            Err(Absent::Vanished)
         }
     }
 

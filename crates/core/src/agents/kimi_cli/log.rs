@@ -6,7 +6,7 @@
 //! session: ID`). It names no process and gives its times by the local clock,
 //! without a zone. Seen in kimi-cli 1.50.0, 2026-11.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -20,6 +20,22 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 };
 /// The function that writes these lines, with its module.
 const PLACE: &str = "kimi_cli.cli:_run:";
+
+/// Where the log is, below the share directory.
+pub(super) const FOLDER: &str = "logs";
+
+/// The share directory of a process that has the log `path` open, as every one
+/// has. Each morning at six the log is renamed (`kimi.2026-11-27_06-00-00.log`),
+/// and who has it open keeps it until it has something to write.
+pub(super) fn home_of(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    let folder = path.parent()?;
+    let is_log = name.starts_with("kimi.") && name.ends_with(".log");
+    let home = folder
+        .parent()
+        .filter(|_| is_log && folder.ends_with(FOLDER));
+    home.map(Path::to_owned)
+}
 
 /// What happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +123,21 @@ pub(super) fn time_of(
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_lies_in_a_share_directory() {
+        for (path, home) in [
+            ("/w/kimi/logs/kimi.log", Some("/w/kimi")),
+            ("/w/logs/kimi.2026-11-27_06-00-00_1.log", Some("/w")),
+            ("/logs/kimi.log", Some("/")),
+            ("/w/kimi.log", None),
+            ("/w/logs/kimi-code.log", None),
+            ("/w/logs/kimi.log (deleted)", None),
+            ("/", None),
+        ] {
+            assert_eq!(home_of(Path::new(path)), home.map(PathBuf::from), "{path}");
+        }
+    }
 
     const LOG: &str = "\
 2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:583 |  - Created new session: s-1

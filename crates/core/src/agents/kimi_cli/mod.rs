@@ -77,6 +77,10 @@ impl Adapter for KimiCli {
         Some(&hooks::HOOKS)
     }
 
+    fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
+        log::home_of(path)
+    }
+
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
     }

@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
     /// What the log says, if there is one that can be read.
     fn events(&mut self) -> Option<Vec<Event>> {
         if self.events.is_none() {
-            let path = self.home.root.join("logs").join("kimi.log");
+            let path = self.home.root.join(log::FOLDER).join("kimi.log");
             let read = log::read(&path).unwrap_or_else(|error| {
                 self.problem(&path, error.reason());
                 None

@@ -14,7 +14,7 @@ use super::open::Opened;
 use super::raw::{Listed, absent, for_each_number, open_listing, read_file};
 
 /// Descriptors that are looked at per process.
-const DESCRIPTORS_MAX: usize = 65_536;
+pub(super) const DESCRIPTORS_MAX: usize = 65_536;
 /// The longest `fdinfo` that is read; a line per lock.
 const FDINFO_BYTES_MAX: usize = 1024 * 1024;
 
@@ -132,7 +132,7 @@ fn walk(
 
 /// Reads what an open descriptor leads to, from what the kernel holds already:
 /// a file on a network that does not answer must not hold us up.
-fn read_file_id(descriptors: &OwnedFd, name: &CStr) -> Result<FileId, Errno> {
+pub(super) fn read_file_id(descriptors: &OwnedFd, name: &CStr) -> Result<FileId, Errno> {
     match statx(descriptors, name, AtFlags::STATX_DONT_SYNC, StatxFlags::INO) {
         Ok(file) => Ok(FileId {
             device: makedev(file.stx_dev_major, file.stx_dev_minor),

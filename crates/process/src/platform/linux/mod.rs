@@ -15,6 +15,7 @@ mod holders;
 mod look;
 mod mount;
 mod open;
+mod open_files;
 mod raw;
 mod stat;
 mod status;
@@ -28,8 +29,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use look::Look;
 
 use crate::{
-    Among, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing, Pid, PidScope,
-    ProbeError, Process, StartStamp, Still, View,
+    Among, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing, OpenFile, Pid,
+    PidScope, ProbeError, Process, StartStamp, Still, View,
 };
 
 /// Where Linux mounts its process table.
@@ -137,6 +138,10 @@ impl Backend for Proc {
 
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
         environment::read_environment(self, process, names)
+    }
+
+    fn open_files(&self, process: &Process) -> Field<Vec<OpenFile>> {
+        open_files::read_open_files(self, process)
     }
 
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
