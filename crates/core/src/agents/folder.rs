@@ -21,7 +21,8 @@ impl Names {
 }
 
 /// Lists the names in `directory`, at most `entries_max` of them. A directory
-/// that is not there has none.
+/// that is not there has none; nor is one there whose name is longer than any
+/// on its file system, as agents make up from a long working directory (pi#9836).
 ///
 /// # Errors
 ///
@@ -29,7 +30,7 @@ impl Names {
 pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Names::default()),
+        Err(error) if can_not_be_there(&error) => return Ok(Names::default()),
         Err(error) => return Err(error),
     };
     let mut found = Names::default();
@@ -43,6 +44,13 @@ pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names
     }
     found.names.sort_unstable();
     Ok(found)
+}
+
+fn can_not_be_there(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename
+    )
 }
 
 /// The same; tells what keeps it from listing everything.
@@ -74,6 +82,8 @@ mod tests {
     fn a_directory_that_is_not_there_has_no_names() -> std::io::Result<()> {
         let directory = tempfile::tempdir()?;
         let names = names_in(&directory.path().join("none"), 10)?;
+        assert!(names.names.is_empty() && !names.is_cut);
+        let names = names_in(&directory.path().join("n".repeat(300)), 10)?;
         assert!(names.names.is_empty() && !names.is_cut);
         Ok(())
     }

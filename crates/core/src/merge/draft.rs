@@ -94,6 +94,7 @@ impl Draft {
             (mine, others) => mine.or(others),
         };
         mine.doubtful_owners.extend(other.doubtful_owners);
+        mine.unread_owners.extend(other.unread_owners);
         mine.client = mine.client.take().or(other.client);
         mine.is_first_of_a_process |= other.is_first_of_a_process;
         mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);

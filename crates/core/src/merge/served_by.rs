@@ -288,6 +288,23 @@ fn without_directory<'a>(drafts: &BTreeMap<SessionKey, Draft>, parts: &'a Parts)
         .collect()
 }
 
+/// Processes that no session was found for, those among them that rarely have one.
+fn without_session(
+    drafts: &BTreeMap<SessionKey, Draft>,
+    parts: &Parts,
+    unattributed: &[Unattributed],
+) -> Vec<Pid> {
+    let taken = attributed(drafts);
+    let besides = parts.processes.iter().filter(|process| {
+        process.role == Role::Auxiliary
+            && !process.process.is_exited
+            && !taken.contains(&process_key(&process.process))
+    });
+    let left_over = unattributed.iter().map(|one| &one.process);
+    let all = left_over.chain(besides);
+    all.map(|process| process.process.pid).collect()
+}
+
 /// Decides about sessions that no process was found for.
 ///
 /// A stale claim that is not exclusive, or no claim at all, leaves the session
@@ -300,16 +317,20 @@ pub(super) fn question_the_dead(
     unattributed: &[Unattributed],
 ) {
     let blind = without_directory(drafts, parts);
+    let left_over = without_session(drafts, parts, unattributed);
     for (key, draft) in drafts.iter_mut() {
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
         let may_be_hidden = parts.unseen.contains_key(&key.home)
             && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
+        let mut left_over = left_over.iter();
+        let unread = left_over.find(|pid| draft.sketch.unread_owners.contains(pid));
+        let unread = unread.copied();
         let is_open = if draft.has_claims() {
             draft.verdict().liveness() == Liveness::Exited
                 && draft.verdict() != super::SUPERSEDED
-                && (may_be_hidden || !draft.is_dead_for_good())
+                && (may_be_hidden || unread.is_some() || !draft.is_dead_for_good())
         } else {
             true
         };
@@ -332,6 +353,7 @@ pub(super) fn question_the_dead(
         });
         let may_serve = may_serve.map(|one| one.process.process.pid);
         let may_serve = may_serve
+            .or(unread)
             .or_else(|| parts.unseen.get(&key.home).copied())
             .or_else(|| blind.iter().find(|its| its.may_serve(key)).map(Blind::pid));
         match may_serve {

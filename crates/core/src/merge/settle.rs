@@ -81,7 +81,8 @@ impl<'a> Surroundings<'a> {
         let sketch = &draft.sketch;
         let is_tied = sketch.named_by.is_some()
             || sketch.possible_owners.is_some()
-            || !sketch.doubtful_owners.is_empty();
+            || !sketch.doubtful_owners.is_empty()
+            || !sketch.unread_owners.is_empty();
         if is_tied {
             return true;
         }

@@ -10,10 +10,12 @@
     reason = "a test makes its own world, and fails where that fails"
 )]
 
+mod homes;
 mod hosts;
 mod links;
 mod newcomers;
 mod processes;
+mod state_files;
 mod transcripts;
 #[path = "../world/mod.rs"]
 mod world;
@@ -128,7 +130,7 @@ fn cases() -> Vec<(String, PathBuf)> {
 
 /// Changes every process of a world.
 fn each_process(world: &mut Value, change: impl Fn(&mut Value)) {
-    let processes = world["processes"].as_array_mut();
+    let processes = world.get_mut("processes").and_then(Value::as_array_mut);
     processes.into_iter().flatten().for_each(change);
 }
 

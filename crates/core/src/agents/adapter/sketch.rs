@@ -40,6 +40,10 @@ pub struct Sketch {
     /// Processes that may be its owner, where one that has ended may have been as
     /// well: neither they nor the session are paired for want of another.
     pub doubtful_owners: BTreeSet<Pid>,
+    /// Processes that may be its owner, since what says which session they serve is
+    /// there and can't be read: as long as they have no other session, this one has
+    /// not exited for want of a process.
+    pub unread_owners: BTreeSet<Pid>,
     /// A process came into being with it: nobody went over to it from another
     /// session. Of several such sessions one at most is a process's.
     pub is_first_of_a_process: bool,
@@ -97,6 +101,7 @@ impl Sketch {
             named_by: None,
             possible_owners: None,
             doubtful_owners: BTreeSet::new(),
+            unread_owners: BTreeSet::new(),
             is_first_of_a_process: false,
             terminal_title: None,
             client: None,

@@ -60,7 +60,11 @@ impl<'a> Sessions<'a> {
     }
 
     /// Hands out what was found.
-    pub(super) fn finish(self) -> Found<AgentScan> {
+    pub(super) fn finish(mut self) -> Found<AgentScan> {
+        let unread = self.with_unread_records();
+        for sketch in self.sketches.values_mut() {
+            sketch.unread_owners.clone_from(&unread);
+        }
         Found {
             found: AgentScan {
                 claims: self.claims,
@@ -194,6 +198,24 @@ impl<'a> Sessions<'a> {
                 self.add_beside(process);
             }
         }
+    }
+
+    /// The processes whose own record can't be read, for which it is told: each may
+    /// be in any session.
+    fn with_unread_records(&self) -> BTreeSet<Pid> {
+        let folder = registry::folder(self.home);
+        let is_unread = |process: &&AgentProcess| {
+            let record = folder.join(format!("{}.json", own_pid(process)));
+            let mut paths = self.problems.iter().filter_map(|one| one.path.as_ref());
+            paths.any(|path| *path == record || *path == folder)
+        };
+        let look = self.look;
+        look.processes_of(self.home)
+            .filter(|process| matches!(process.role, Role::Session | Role::Auxiliary))
+            .filter(|process| !self.is_registered(process))
+            .filter(is_unread)
+            .map(|process| process.process.pid)
+            .collect()
     }
 
     /// A record is about this process: it has its PID, and no other start.

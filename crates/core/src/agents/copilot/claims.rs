@@ -274,6 +274,17 @@ impl Scanning<'_> {
                         };
                         let says = format!("process {pid} has opened it{beside}");
                         claims.push(claim(Some(opened_at_ms), serving, says));
+                    } else if !self.is_open_known && log.opened.contains(&session.id) {
+                        let says = format!(
+                            "process {pid} has opened it, and the list of what is still open can't be read"
+                        );
+                        let subject = Subject::LockFree {
+                            is_everyone_asked: false,
+                        };
+                        claims.push(Claim {
+                            subject,
+                            ..claim(None, Serving::Many, says)
+                        });
                     }
                 }
             }
@@ -296,7 +307,13 @@ impl Scanning<'_> {
     fn claim_of_open(&self, session: &SessionDir) -> Option<Claim> {
         self.open.get(&session.id)?;
         let facts = self.open_facts.as_ref()?;
-        let is_everyone_asked = self.look.machine.table().processes().is_ok();
+        // A terminal may have opened it without a lock, beside another one.
+        let tells = |server: &AgentProcess| {
+            let log = self.logs.get(&server.process.pid);
+            log.is_none_or(|(_, log)| log.is_telling())
+        };
+        let is_everyone_asked =
+            self.look.machine.table().processes().is_ok() && self.servers().all(tells);
         let subject = Subject::LockFree { is_everyone_asked };
         let says = "it was open and not closed, and nobody has a lock of it".to_owned();
         let kind = EvidenceKind::LockFile;

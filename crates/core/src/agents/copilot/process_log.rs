@@ -54,6 +54,11 @@ enum Event {
 }
 
 impl ProcessLog {
+    /// It says something: every log begins with the version.
+    pub(super) fn is_telling(&self) -> bool {
+        self.version.is_some() || self.foreground.is_some() || !self.opened.is_empty()
+    }
+
     /// Reads head and tail. Where the two do not meet and the tail says
     /// nothing of a change, the foreground is not known: it may have changed in
     /// between.

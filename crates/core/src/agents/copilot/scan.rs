@@ -30,7 +30,7 @@ pub(super) struct Scanning<'a> {
     pub(super) open: BTreeMap<SessionId, OpenSession>,
     pub(super) open_path: PathBuf,
     /// The list of the sessions that are open was there and could be read as a whole.
-    is_open_known: bool,
+    pub(super) is_open_known: bool,
     pub(super) open_facts: Option<whosup_sidecar::file::FileFacts>,
     /// What the processes of this home say in their logs.
     pub(super) logs: BTreeMap<Pid, (PathBuf, ProcessLog)>,

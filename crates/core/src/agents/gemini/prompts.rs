@@ -96,9 +96,13 @@ impl Prompts {
         } else {
             text
         };
-        // It is made empty and written anew: a reader may come in between.
+        // It is made empty and written anew: a reader may come in between, and
+        // knows nothing then of what was typed.
         if text.trim().is_empty() {
-            return Ok(Self::default());
+            return Ok(Self {
+                typed: Vec::new(),
+                is_cut: true,
+            });
         }
         let entries: Vec<Value> =
             serde_json::from_str(text).map_err(|error| format!("it is not valid JSON: {error}"))?;
@@ -151,7 +155,8 @@ mod tests {
         assert_eq!(prompts.typed[0].first_session, "a");
         assert_eq!(prompts.typed[0].at_ms, 1_795_813_201_000);
         assert!(prompts.reaches_back_to(0));
-        assert_eq!(Prompts::parse("", false), Ok(Prompts::default()));
+        let nothing = Prompts::parse("", false);
+        assert!(!nothing.is_ok_and(|nothing| nothing.reaches_back_to(i64::MAX)));
         assert!(Prompts::parse("{}", false).is_err());
         assert!(Prompts::parse("[{\"sessionId\":", false).is_err());
         assert_eq!(Prompts::parse("[7, {}]", false), Ok(Prompts::default()));

@@ -199,7 +199,8 @@ impl<'a> Scanning<'a> {
                 PairingRule::Never
             },
             possible_owners: owners,
-            is_first_of_a_process: fate.is_some_and(|fate| fate.is_first),
+            // Where nothing tells that `/clear` made it, a process may have at its start.
+            is_first_of_a_process: fate.is_none_or(|fate| fate.is_first),
             is_headless: is_headless.then_some(true),
             is_resumable: chat.has_conversation && !chat.was_removed(),
             started_at_ms: chat.born_at_ms(),

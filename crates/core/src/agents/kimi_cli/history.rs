@@ -158,6 +158,18 @@ impl History {
         })
     }
 
+    /// The log does not tell how a session came to be, and may not reach back to
+    /// that: it is begun anew now and then.
+    pub(super) fn is_untold(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        let mut events = self.events.iter();
+        let is_told = events.any(|(event, _)| event.session == session.as_str());
+        let first = self.events.iter().filter_map(|(_, at)| *at).min();
+        let reaches_back = first
+            .zip(born_at_ms)
+            .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS));
+        !is_told && !reaches_back
+    }
+
     /// A session was made soon after a process began; or, as on a slow machine,
     /// not so soon, but as the first thing that happened after.
     fn is_soon_after(&self, began_at_ms: i64, session: &str, born_at_ms: i64) -> bool {

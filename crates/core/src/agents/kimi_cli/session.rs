@@ -43,6 +43,8 @@ pub(super) struct Reading<'a> {
     work_dirs: HashMap<String, PathBuf>,
     claims: Vec<Claim>,
     sketches: BTreeMap<SessionId, Sketch>,
+    /// Sessions whose sidecar is there and can't be read.
+    unread: BTreeSet<SessionId>,
     /// What the log says, once it was looked for.
     events: Option<Option<Vec<Event>>>,
     problems: Vec<Problem>,
@@ -63,6 +65,7 @@ impl<'a> Reading<'a> {
             work_dirs: HashMap::new(),
             claims: Vec::new(),
             sketches: BTreeMap::new(),
+            unread: BTreeSet::new(),
             events: None,
             problems: Vec::new(),
         };
@@ -186,8 +189,13 @@ impl<'a> Reading<'a> {
                 })
                 .collect();
             if is_all || claimed.is_some() || !fitting.is_empty() {
+                // Then nothing says that `/clear` made it, and no other process.
+                let is_untold = history.is_untold(&session.id, dates.born_at_ms);
                 self.sketch(folder, session, dates);
                 self.tell_apart(&session.id, makers, &fitting);
+                if let Some(sketch) = self.sketches.get_mut(&session.id) {
+                    sketch.is_first_of_a_process |= is_untold;
+                }
             }
         }
         let ours = self.look.machine.table().scope();
@@ -287,6 +295,15 @@ impl<'a> Reading<'a> {
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
         }
+        let mut processes = self.look.processes_of(self.home);
+        // Whoever is there may be named, also one that an older sidecar names.
+        if self.unread.contains(&session.id) && processes.any(|its| its.role == Role::Session) {
+            let path = session.path.join(SIDECAR);
+            let placement = self.look.machine.mounts().placement_of(&path);
+            let key = self.key(&session.id);
+            self.claims
+                .push(sidecar::unread_claim(key, path, placement));
+        }
     }
 
     fn key(&self, session: &SessionId) -> SessionKey {
@@ -306,6 +323,13 @@ impl<'a> Reading<'a> {
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,
             Err(error) => {
                 self.problem(&path, error.reason());
+                // No kimi-cli wrote what is no regular file.
+                if !matches!(
+                    error,
+                    ReadSidecarError::File(ReadFileError::NotRegular { .. })
+                ) {
+                    self.unread.insert(session.id.clone());
+                }
                 return None;
             }
         };

@@ -17,6 +17,31 @@ pub(super) struct Source {
     pub(super) placement: Placement,
 }
 
+/// The claim of a sidecar that can't be read: it may name any process.
+pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement) -> Claim {
+    Claim {
+        key,
+        subject: Subject::LockFree {
+            is_everyone_asked: false,
+        },
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: None,
+        modified_at_ms: None,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        trust: Trust::Trusted,
+        placement,
+        evidence: Evidence {
+            kind: EvidenceKind::Sidecar,
+            path: Some(path),
+            says: "it can't be read".to_owned(),
+        },
+    }
+}
+
 /// The claim of a sidecar.
 ///
 /// Not an exclusive one: a headless run of the same session overwrites the

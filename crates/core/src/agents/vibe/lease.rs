@@ -50,6 +50,8 @@ pub(super) struct Lease {
     pub(super) facts: FileFacts,
     /// What is written beside it.
     pub(super) told: Option<Told>,
+    /// That is there and can't be read: who took it and when is not known.
+    pub(super) is_told_unread: bool,
     /// Who holds the lock.
     pub(super) held: Held,
 }
@@ -70,8 +72,17 @@ pub(super) struct Leases {
     pub(super) leases: Vec<Lease>,
     /// What could not be looked at: the lease of one session, or all of them.
     pub(super) unreadable: Vec<(Option<SessionId>, PathBuf)>,
-    /// Who tidies up, and since when.
-    pub(super) cleanup: Option<Told>,
+    /// Who tidies up.
+    pub(super) cleanup: Option<Cleanup>,
+}
+
+/// A server that tidies up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cleanup {
+    /// The server.
+    pub(super) pid: Pid,
+    /// Since when, if that can be read.
+    pub(super) since_ms: Option<i64>,
 }
 
 /// The directory of the leases.
@@ -160,8 +171,10 @@ pub(super) fn is_session(id: &str) -> bool {
 fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lease, ReadFileError> {
     let facts = facts(path, Links::Refuse)?;
     let beside = path.with_extension("lock.json");
+    let mut is_told_unread = false;
     let told = read_told(&beside, id.as_str()).unwrap_or_else(|message| {
         problems.push(Problem::at(&AGENT, &beside, message));
+        is_told_unread = true;
         None
     });
     Ok(Lease {
@@ -169,6 +182,7 @@ fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lea
         path: path.to_owned(),
         facts,
         told,
+        is_told_unread,
         held: Held::default(),
     })
 }
@@ -258,7 +272,7 @@ fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Proble
 }
 
 /// Which of Vibe's own processes tidies up now.
-fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Told> {
+fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
     let path = directory.join(format!("{CLEANUP}.lock"));
     let file = file_of(&facts(&path, Links::Refuse).ok()?);
     let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
@@ -270,9 +284,9 @@ fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Told> {
         .pid;
     let beside = path.with_extension("lock.json");
     let told = read_told(&beside, CLEANUP).ok().flatten();
-    Some(Told {
+    Some(Cleanup {
         pid: by,
-        acquired_at_ms: told.map_or(i64::MIN, |told| told.acquired_at_ms),
+        since_ms: told.map(|told| told.acquired_at_ms),
     })
 }
 

@@ -1,6 +1,6 @@
 //! One home of Vibe: its leases and sessions, and what they claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use whosup_process::{Pid, Process};
@@ -38,6 +38,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         home,
         found: AgentScan::default(),
         sketches: BTreeMap::new(),
+        unclear: BTreeSet::new(),
     };
     for storage in roots(&home.root, &mut problems) {
         let leases = read_leases(look, &storage, &mut problems);
@@ -69,6 +70,8 @@ struct Scanning<'a> {
     home: &'a Home,
     found: AgentScan,
     sketches: BTreeMap<SessionId, Sketch>,
+    /// Sessions of which can't be read whether they run below another one.
+    unclear: BTreeSet<SessionId>,
 }
 
 /// The server that holds a lease, and the interface that started it.
@@ -106,6 +109,12 @@ impl<'a> Scanning<'a> {
             && interface.role == Role::Client
         {
             sketch.client = Some(Box::new(client(lease, chain.server, interface)));
+        }
+        let is_perhaps_to_tidy_up = leases.cleanup.is_some_and(|cleanup| {
+            cleanup.since_ms.is_none() && lease.held.by.contains(&cleanup.pid)
+        });
+        if is_perhaps_to_tidy_up || lease.is_told_unread {
+            self.unclear.insert(lease.id.clone());
         }
         let claims = self.claims_of(lease, &sketch);
         self.found.claims.extend(claims);
@@ -164,7 +173,7 @@ impl<'a> Scanning<'a> {
     }
 
     fn sketch(
-        &self,
+        &mut self,
         id: &SessionId,
         directory: Option<&PathBuf>,
         problems: &mut Vec<Problem>,
@@ -181,14 +190,20 @@ impl<'a> Scanning<'a> {
             Ok(meta) => meta.unwrap_or_default(),
             Err((path, message)) => {
                 problems.push(Problem::at(&AGENT, &path, message));
+                self.unclear.insert(id.clone());
                 Meta::default()
             }
         };
-        sketch.parent = meta
-            .parent
-            .as_deref()
-            .filter(|parent| *parent != id.as_str() && is_sub_agent(directory, problems))
-            .and_then(|parent| SessionId::parse(parent).ok());
+        let parent = meta.parent.filter(|parent| parent != id.as_str());
+        if let Some(parent) = parent {
+            match is_sub_agent(directory, problems) {
+                Some(true) => sketch.parent = SessionId::parse(&parent).ok(),
+                Some(false) => {}
+                None => {
+                    self.unclear.insert(id.clone());
+                }
+            }
+        }
         sketch.work_dir = meta.work_dir;
         sketch.born_at_ms = meta.started_at_ms;
         sketch.started_at_ms = meta.started_at_ms;
@@ -226,7 +241,9 @@ impl<'a> Scanning<'a> {
             let has_interface = self
                 .chain_of(*pid)
                 .is_some_and(|chain| chain.interface.is_some());
-            let serving = if has_interface && sketch.parent.is_none() {
+            // What may run below another one, or be no session, has replaced none.
+            let is_clear = sketch.parent.is_none() && !self.unclear.contains(&lease.id);
+            let serving = if has_interface && is_clear {
                 Serving::One
             } else {
                 Serving::Many
@@ -333,10 +350,13 @@ fn is_taken_to_tidy_up(leases: &Leases, lease: &Lease) -> bool {
     let Some(cleanup) = leases.cleanup else {
         return false;
     };
+    let Some(since_ms) = cleanup.since_ms else {
+        return false;
+    };
     let is_before = |lease: &Lease| {
         lease
             .acquired_at_ms()
-            .is_none_or(|acquired| acquired < cleanup.acquired_at_ms)
+            .is_none_or(|acquired| acquired < since_ms)
     };
     let is_its = |lease: &Lease| lease.held.by.contains(&cleanup.pid);
     let has_another = leases
@@ -360,13 +380,14 @@ fn client(lease: &Lease, server: &Process, interface: &AgentProcess) -> KnownCli
     }
 }
 
-/// Tells whether a session that has a parent runs below it. A fork has one too.
-fn is_sub_agent(directory: &Path, problems: &mut Vec<Problem>) -> bool {
+/// Tells whether a session that has a parent runs below it, if that can be read.
+/// A fork has one too.
+fn is_sub_agent(directory: &Path, problems: &mut Vec<Problem>) -> Option<bool> {
     match of_newest(directory, super::store::Generation::kind) {
-        Ok(kind) => kind.flatten().as_deref() == Some("subagent"),
+        Ok(kind) => Some(kind.flatten().as_deref() == Some("subagent")),
         Err((path, message)) => {
             problems.push(Problem::at(&AGENT, &path, message));
-            false
+            None
         }
     }
 }
