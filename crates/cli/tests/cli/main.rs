@@ -12,6 +12,7 @@ mod dead_pane;
 mod doctor;
 mod doctor_findings;
 mod help;
+mod homes;
 mod hook_panes;
 mod hooks;
 mod hooks_input;
