@@ -13,7 +13,7 @@ use super::Proc;
 use super::argv::{CommandLine, parse_command_line};
 use super::look::Look;
 use super::open::Opened;
-use super::raw::{absent, read_file, read_link};
+use super::raw::{absent, read_file, read_link, read_record};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::terminal;
 
@@ -50,7 +50,7 @@ pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
 pub(super) fn read_inner_pids(table: &Proc, process: &Process) -> Field<Vec<Pid>> {
     let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
     let opened = Opened::open_same(&mut look, process)?;
-    let read = read_file(opened.dir(), "status", STATUS_BYTES_MAX, &mut look.buffer)
+    let read = read_record(opened.dir(), "status", STATUS_BYTES_MAX, &mut look.buffer)
         .and_then(|()| Status(&look.buffer).inner_pids())
         .map_err(|reason| opened.explain(reason, &mut look.buffer))?;
     if !opened.is_same(&mut look) {
@@ -119,7 +119,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
         Err(reason) => (Err(reason.clone()), Err(reason)),
     };
     let cwd = bodily.and_then(|()| read_path(opened, "cwd"));
-    let status = read_file(opened.dir(), "status", STATUS_BYTES_MAX, buffer);
+    let status = read_record(opened.dir(), "status", STATUS_BYTES_MAX, buffer);
     let uid = status.clone().and_then(|()| Status(buffer).effective_uid());
     let inner_pids = status.and_then(|()| Status(buffer).inner_pids());
     let mut explain = |reason| opened.explain(reason, buffer);

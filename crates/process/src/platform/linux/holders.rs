@@ -11,7 +11,7 @@ use crate::{Absent, Access, Among, Field, FileId, Holder, Holders, LockKind, Pid
 
 use super::look::Look;
 use super::open::Opened;
-use super::raw::{Listed, absent, for_each_number, open_listing, read_file};
+use super::raw::{Listed, absent, for_each_number, open_listing, read_record};
 
 /// Descriptors that are looked at per process.
 pub(super) const DESCRIPTORS_MAX: usize = 65_536;
@@ -157,7 +157,7 @@ fn read_holder(
     buffer: &mut Vec<u8>,
 ) -> Field<Option<Holder>> {
     let path = format!("{}fdinfo/{descriptor}", place.prefix);
-    read_file(place.directory, path, FDINFO_BYTES_MAX, buffer)?;
+    read_record(place.directory, path, FDINFO_BYTES_MAX, buffer)?;
     let (access, locks) = parse_fdinfo(buffer)?;
     if read_file_id(descriptors, name).map_err(absent)? != file {
         return Ok(None);

@@ -10,7 +10,9 @@ use crate::{Absent, Field, Listing, Pid, ProbeError, Process};
 
 use super::clock::{Clock, parse_booted_at_ms};
 use super::exit_watch::has_exited;
-use super::raw::{Listed, absent, for_each_number, open_listing, open_root, read_file};
+use super::raw::{
+    Listed, absent, for_each_number, open_listing, open_root, read_file, read_record,
+};
 use super::stat::{STAT_BYTES_MAX, Stat, parse_stat};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::{Proc, SYSTEM_ROOT};
@@ -136,8 +138,6 @@ impl<'a> Look<'a> {
     }
 
     /// Tells whether anything has this id, a thread other than a leader included.
-    ///
-    /// `ESRCH` alone is no; a refusal comes after the process was found.
     pub(super) fn exists(&self, pid: Pid) -> Result<bool, ProbeError> {
         if !self.is_system() {
             return match statat(&self.root, pid.to_string(), AtFlags::empty()) {
@@ -149,17 +149,7 @@ impl<'a> Look<'a> {
                 }),
             };
         }
-        let Some(raw) = rustix::process::Pid::from_raw(pid.get()) else {
-            return Ok(false);
-        };
-        match test_kill_process(raw) {
-            Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(true),
-            Err(Errno::SRCH) => Ok(false),
-            Err(errno) => Err(ProbeError::Process {
-                pid,
-                reason: absent(errno),
-            }),
-        }
+        exists_in_kernel(pid)
     }
 
     /// What to say of a process that exists and that the table does not show.
@@ -176,7 +166,7 @@ impl<'a> Look<'a> {
     /// Reads the `stat` of whatever has this id now.
     pub(super) fn read_stat(&mut self, pid: Pid) -> Field<Stat> {
         let path = format!("{pid}/stat");
-        read_file(&self.root, path, STAT_BYTES_MAX, &mut self.buffer)?;
+        read_record(&self.root, path, STAT_BYTES_MAX, &mut self.buffer)?;
         let stat = parse_stat(&self.buffer)?;
         if stat.pid != pid {
             let found = stat.pid;
@@ -196,7 +186,7 @@ impl<'a> Look<'a> {
     /// Reads which process an id belongs to.
     fn read_process_id(&mut self, pid: Pid) -> Field<Pid> {
         let path = format!("{pid}/status");
-        read_file(&self.root, path, STATUS_BYTES_MAX, &mut self.buffer)?;
+        read_record(&self.root, path, STATUS_BYTES_MAX, &mut self.buffer)?;
         Status(&self.buffer).process_id()
     }
 
@@ -212,5 +202,21 @@ impl<'a> Look<'a> {
             }
         };
         self.clock.insert(clock)
+    }
+}
+
+/// Asks the running kernel whether anything has this id. `ESRCH` alone is no; a
+/// refusal comes after the process was found (kill(2)).
+pub(super) fn exists_in_kernel(pid: Pid) -> Result<bool, ProbeError> {
+    let Some(raw) = rustix::process::Pid::from_raw(pid.get()) else {
+        return Ok(false);
+    };
+    match test_kill_process(raw) {
+        Ok(()) | Err(Errno::PERM | Errno::ACCESS) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(errno) => Err(ProbeError::Process {
+            pid,
+            reason: absent(errno),
+        }),
     }
 }

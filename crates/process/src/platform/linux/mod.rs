@@ -96,10 +96,20 @@ impl Proc {
     /// Opens the table; that it is ours is checked once, for one look at a
     /// missing PID costs less than that check.
     fn look(&self) -> Result<Look<'_>, ProbeError> {
-        if self.seen_ours_by.load(Ordering::Relaxed) == Pid::own().get() {
+        if self.was_seen_ours() {
             return Look::open(self);
         }
         self.look_anew()
+    }
+
+    fn was_seen_ours(&self) -> bool {
+        self.seen_ours_by.load(Ordering::Relaxed) == Pid::own().get()
+    }
+
+    /// Nothing has this PID, as the kernel says without the table being opened: most
+    /// of the PIDs that files name are those of the dead.
+    fn is_missing(&self, pid: Pid) -> Result<bool, ProbeError> {
+        Ok(self.is_system() && self.was_seen_ours() && !look::exists_in_kernel(pid)?)
     }
 }
 
@@ -117,10 +127,16 @@ impl Backend for Proc {
     }
 
     fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError> {
+        if self.is_missing(pid)? {
+            return Ok(None);
+        }
         self.look()?.probe(pid)
     }
 
     fn is_thread(&self, pid: Pid) -> Result<bool, ProbeError> {
+        if self.is_missing(pid)? {
+            return Ok(false);
+        }
         self.look()?.is_thread(pid)
     }
 

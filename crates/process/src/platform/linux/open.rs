@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::{Absent, Field, Pid, Process};
 
 use super::look::Look;
-use super::raw::{absent, for_each_number, open_dir, open_listing, read_file};
+use super::raw::{absent, for_each_number, open_dir, open_listing, read_record};
 use super::stat::{STAT_BYTES_MAX, Stat, parse_stat};
 
 /// Threads of a zombie leader that are tried at most until one runs.
@@ -145,6 +145,6 @@ impl Opened {
 }
 
 fn read_stat(dir: impl AsFd, buffer: &mut Vec<u8>) -> Field<Stat> {
-    read_file(dir, "stat", STAT_BYTES_MAX, buffer)?;
+    read_record(dir, "stat", STAT_BYTES_MAX, buffer)?;
     parse_stat(buffer)
 }

@@ -67,13 +67,41 @@ pub(super) fn read_file(
     bytes_max: usize,
     buffer: &mut Vec<u8>,
 ) -> Field<()> {
-    // O_NONBLOCK: a FIFO in a copy of a table must not block.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = openat(dir, name, flags, Mode::empty()).map_err(absent)?;
-    read_open(&file, bytes_max, buffer)
+    let file = open_file(dir, name)?;
+    read_open(&file, bytes_max, buffer, EndsBy::AnEmptyRead)
 }
 
-fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>) -> Field<()> {
+/// The same for a file that the kernel writes as one record (`single_open` of its
+/// seq_file): it gives all that there is room for, so that one which leaves room has
+/// ended, and need not be asked once more.
+///
+/// # Errors
+///
+/// As in [`read_file`].
+pub(super) fn read_record(
+    dir: impl AsFd,
+    name: impl Arg,
+    bytes_max: usize,
+    buffer: &mut Vec<u8>,
+) -> Field<()> {
+    let file = open_file(dir, name)?;
+    read_open(&file, bytes_max, buffer, EndsBy::AShortRead)
+}
+
+fn open_file(dir: impl AsFd, name: impl Arg) -> Field<OwnedFd> {
+    // O_NONBLOCK: a FIFO in a copy of a table must not block.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    openat(dir, name, flags, Mode::empty()).map_err(absent)
+}
+
+/// How a file's end shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EndsBy {
+    AnEmptyRead,
+    AShortRead,
+}
+
+fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>, ends_by: EndsBy) -> Field<()> {
     // One byte more than the bound tells that it is exceeded.
     let limit = bytes_max.saturating_add(1);
     buffer.clear();
@@ -83,9 +111,16 @@ fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>) -> Field<()
         let Some(free) = buffer.get_mut(filled..) else {
             break;
         };
+        let room = free.len();
         match read(file, free) {
             Ok(0) => break,
-            Ok(count) => filled = filled.saturating_add(count),
+            Ok(count) => {
+                let is_short = count < room;
+                filled = filled.saturating_add(count);
+                if is_short && ends_by == EndsBy::AShortRead {
+                    break;
+                }
+            }
             Err(Errno::INTR) => continue,
             Err(errno) => {
                 buffer.clear();
@@ -93,12 +128,15 @@ fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>) -> Field<()
             }
         }
         if filled > bytes_max {
-            buffer.clear();
-            return Err(Absent::TooLarge { bytes_max });
+            break;
         }
         if filled == buffer.len() {
             buffer.resize(filled.saturating_mul(2).min(limit), 0);
         }
+    }
+    if filled > bytes_max {
+        buffer.clear();
+        return Err(Absent::TooLarge { bytes_max });
     }
     buffer.truncate(filled);
     Ok(())

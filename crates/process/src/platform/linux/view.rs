@@ -13,7 +13,7 @@ use crate::{
 use super::details::parse_namespace;
 use super::look::Look;
 use super::mount::{MountName, ProcMount, parse_proc_mount};
-use super::raw::{absent, read_file, read_link};
+use super::raw::{absent, read_file, read_link, read_record};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::{Proc, SYSTEM_ROOT};
 
@@ -108,7 +108,7 @@ pub(super) fn read_is_proc_ours(look: &Look<'_>) -> Field<bool> {
         return Ok(false);
     }
     let mut buffer = Vec::new();
-    read_file(look.root(), "self/status", STATUS_BYTES_MAX, &mut buffer)?;
+    read_record(look.root(), "self/status", STATUS_BYTES_MAX, &mut buffer)?;
     match Status(&buffer).inner_pids() {
         Ok(pids) => Ok(pids.len() == 1),
         // A kernel that does not list them leaves the number to compare.
@@ -201,7 +201,7 @@ fn read_is_everything_shown(look: &mut Look<'_>, mount: ProcMount) -> Field<bool
         return Ok(true);
     }
     let mut buffer = std::mem::take(&mut look.buffer);
-    let read = read_file(look.root(), "self/status", STATUS_BYTES_MAX, &mut buffer);
+    let read = read_record(look.root(), "self/status", STATUS_BYTES_MAX, &mut buffer);
     let capabilities = read.and_then(|()| Status(&buffer).effective_capabilities());
     look.buffer = buffer;
     Ok(capabilities? & CAN_TRACE != 0)
