@@ -22,11 +22,12 @@ mod platform;
 #[path = "file/unix.rs"]
 mod platform;
 
-use std::fs::{File, Metadata};
+use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use directory::Place;
 pub use directory::{Directory, EntryFacts};
 pub use error::{FileKind, ReadFileError};
 
@@ -58,6 +59,9 @@ pub struct FileFacts {
     /// When it was created, in milliseconds since 1970; absent where the file
     /// system does not remember that.
     pub born_ms: Option<i64>,
+    /// The mount that it lies on, as `/proc/self/mountinfo` numbers them; absent where
+    /// the kernel does not tell (statx(2), Linux 5.8).
+    pub mount: Option<u64>,
 }
 
 /// A regular file that was read as a whole.
@@ -91,10 +95,18 @@ pub fn read_regular(
     bytes_max: u64,
     links: Links,
 ) -> Result<RegularFile, ReadFileError> {
-    let (open, metadata) = OpenFile::open_and_look(path, links)?;
-    let facts = FileFacts::of(&metadata);
+    read_at_place(&Place::of(path), bytes_max, links)
+}
+
+fn read_at_place(
+    place: &Place<'_>,
+    bytes_max: u64,
+    links: Links,
+) -> Result<RegularFile, ReadFileError> {
+    let (file, facts) = open_and_look(place, links)?;
+    let failed = |error| ReadFileError::from_io(&place.path(), error);
     let too_large = |len| ReadFileError::TooLarge {
-        path: path.to_owned(),
+        path: place.path(),
         len,
         bytes_max,
     };
@@ -102,16 +114,13 @@ pub fn read_regular(
         return Err(too_large(facts.len));
     }
     let mut bytes = vec![0; usize::try_from(facts.len).unwrap_or(0).saturating_add(1)];
-    let filled = fill(&open.file, &mut bytes, facts.len)
-        .map_err(|error| ReadFileError::from_io(path, error))?;
+    let filled = fill(&file, &mut bytes, facts.len).map_err(failed)?;
     bytes.truncate(filled);
     if filled as u64 > facts.len {
         // It has grown since.
         let rest = bytes_max.saturating_add(1).saturating_sub(filled as u64);
-        (&open.file)
-            .take(rest)
-            .read_to_end(&mut bytes)
-            .map_err(|error| ReadFileError::from_io(path, error))?;
+        let grown = (&file).take(rest).read_to_end(&mut bytes);
+        grown.map_err(failed)?;
     }
     if bytes.len() as u64 > bytes_max {
         return Err(too_large(bytes.len() as u64));
@@ -144,8 +153,11 @@ fn fill(mut file: &File, buffer: &mut [u8], len: u64) -> io::Result<usize> {
 ///
 /// [`ReadFileError`] if it is not there, is no regular file or can't be looked at.
 pub fn facts(path: &Path, links: Links) -> Result<FileFacts, ReadFileError> {
-    let metadata = regular_metadata(path, links)?;
-    Ok(FileFacts::of(&metadata))
+    let place = Place::of(path);
+    let looked = platform::look_at(&place, links);
+    let (kind, facts) = looked.map_err(|error| ReadFileError::from_io(path, error))?;
+    kind.refuse_others(&place)?;
+    Ok(facts)
 }
 
 /// The user who owns whatever lies at `path`, also a directory; links are
@@ -163,22 +175,9 @@ impl OpenFile {
     ///
     /// [`ReadFileError`] if it is not there, is no regular file or can't be opened.
     pub fn open(path: &Path, links: Links) -> Result<Self, ReadFileError> {
-        Ok(Self::open_and_look(path, links)?.0)
-    }
-
-    fn open_and_look(path: &Path, links: Links) -> Result<(Self, Metadata), ReadFileError> {
-        // Looked at before it is opened: opening alone wakes a FIFO's writer,
-        // and does things to some devices.
-        regular_metadata(path, links)?;
-        let file = platform::open(path, links).map_err(|error| platform::refused(path, error))?;
-        let open = Self {
-            file,
-            path: path.to_owned(),
-        };
-        // Looked at once more: the path may lead to something else by now.
-        let metadata = open.metadata()?;
-        FileKind::refuse(path, metadata.file_type())?;
-        Ok((open, metadata))
+        let (file, _) = open_and_look(&Place::of(path), links)?;
+        let path = path.to_owned();
+        Ok(Self { file, path })
     }
 
     /// The path that it was opened by.
@@ -193,7 +192,9 @@ impl OpenFile {
     ///
     /// [`ReadFileError::Io`] if it does not tell them.
     pub fn facts(&self) -> Result<FileFacts, ReadFileError> {
-        Ok(FileFacts::of(&self.metadata()?))
+        let looked = platform::look_at_open(&self.file);
+        let (_, facts) = looked.map_err(|error| ReadFileError::from_io(&self.path, error))?;
+        Ok(facts)
     }
 
     /// Reads at most `buffer.len()` bytes from `offset` on and returns how
@@ -217,12 +218,21 @@ impl OpenFile {
         }
         Ok(filled)
     }
+}
 
-    fn metadata(&self) -> Result<Metadata, ReadFileError> {
-        self.file
-            .metadata()
-            .map_err(|error| ReadFileError::from_io(&self.path, error))
-    }
+/// Opens a regular file, and tells what it was then.
+fn open_and_look(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), ReadFileError> {
+    // Looked at before it is opened: opening alone wakes a FIFO's writer,
+    // and does things to some devices.
+    let failed = |error| ReadFileError::from_io(&place.path(), error);
+    let (kind, _) = platform::look_at(place, links).map_err(failed)?;
+    kind.refuse_others(place)?;
+    let refused = |error| platform::refused(&place.path(), error);
+    let file = platform::open(place, links).map_err(refused)?;
+    // Looked at once more: the path may lead to something else by now.
+    let (kind, facts) = platform::look_at_open(&file).map_err(failed)?;
+    kind.refuse_others(place)?;
+    Ok((file, facts))
 }
 
 impl FileFacts {
@@ -236,6 +246,7 @@ impl FileFacts {
             len: metadata.len(),
             modified_ms: metadata.modified().ok().and_then(milliseconds),
             born_ms: metadata.created().ok().and_then(milliseconds),
+            mount: None,
         }
     }
 }
@@ -248,14 +259,22 @@ struct Numbers {
     inode: u64,
 }
 
-fn regular_metadata(path: &Path, links: Links) -> Result<Metadata, ReadFileError> {
-    let metadata = match links {
-        Links::Refuse => std::fs::symlink_metadata(path),
-        Links::Follow => std::fs::metadata(path),
-    };
-    let metadata = metadata.map_err(|error| ReadFileError::from_io(path, error))?;
-    FileKind::refuse(path, metadata.file_type())?;
-    Ok(metadata)
+/// What lies at a place: a regular file, or what else.
+#[derive(Debug, Clone, Copy)]
+struct Kind(Result<(), FileKind>);
+
+impl Kind {
+    fn of(file_type: FileType) -> Self {
+        Self(FileKind::unless_regular(file_type))
+    }
+
+    /// Refuses whatever is no regular file.
+    fn refuse_others(self, place: &Place<'_>) -> Result<(), ReadFileError> {
+        self.0.map_err(|kind| ReadFileError::NotRegular {
+            path: place.path(),
+            kind,
+        })
+    }
 }
 
 /// Milliseconds since 1970, rounded towards the past.

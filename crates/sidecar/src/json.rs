@@ -1,10 +1,11 @@
 //! From bytes to one JSON object, or the reason why they are none.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 /// Why bytes are no JSON object. What is wrong *in* an object is a
 /// [`FieldError`](crate::FieldError).
@@ -46,15 +47,16 @@ pub enum JsonError {
     },
 }
 
-/// An object, and the keys that it has more than once.
+/// An object: its fields in the order of their keys, of each key the last, and the keys
+/// that it has more than once.
 #[derive(Debug)]
-pub(crate) struct ParsedObject {
-    pub(crate) fields: Map<String, Value>,
+pub(crate) struct ParsedObject<'a> {
+    pub(crate) fields: Vec<(Cow<'a, str>, Value)>,
     pub(crate) repeated: BTreeSet<String>,
 }
 
 /// Parses bytes that must be one JSON object and nothing else but space.
-pub(crate) fn parse_object(bytes: &[u8]) -> Result<ParsedObject, JsonError> {
+pub(crate) fn parse_object(bytes: &[u8]) -> Result<ParsedObject<'_>, JsonError> {
     let text = checked_text(bytes)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let parsed = Top.deserialize(&mut deserializer).map_err(json_error)?;
@@ -69,7 +71,9 @@ fn checked_text(bytes: &[u8]) -> Result<&str, JsonError> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(JsonError::ByteOrderMark);
     }
-    if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
+    // `contains` looks at many bytes at a time.
+    if bytes.contains(&0) {
+        let offset = bytes.iter().position(|byte| *byte == 0).unwrap_or(0);
         return Err(JsonError::NulByte { offset });
     }
     std::str::from_utf8(bytes).map_err(|error| JsonError::NotUtf8 {
@@ -99,67 +103,104 @@ fn json_error(error: serde_json::Error) -> JsonError {
     }
 }
 
+/// How many fields there is room for at first.
+const FIELDS_USUAL: usize = 16;
+
+/// A key, as it stands in the text where it has no escapes.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
 /// Reads the outermost value: the fields of an object, or else what it is.
 ///
 /// A [`Value`] alone would not do, since it keeps the last of repeated keys
 /// and does not say so.
 struct Top;
 
-type TopValue = Result<ParsedObject, &'static str>;
+type TopValue<'de> = Result<ParsedObject<'de>, &'static str>;
 
 impl<'de> DeserializeSeed<'de> for Top {
-    type Value = TopValue;
+    type Value = TopValue<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<TopValue, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<TopValue<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Top {
-    type Value = TopValue;
+    type Value = TopValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TopValue, A::Error> {
-        let mut fields = Map::new();
-        let mut repeated = BTreeSet::new();
-        while let Some((key, value)) = map.next_entry::<String, Value>()? {
-            if fields.contains_key(&key) {
-                repeated.insert(key.clone());
-            }
-            fields.insert(key, value);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TopValue<'de>, A::Error> {
+        let mut fields: Vec<(Cow<'de, str>, Value)> = Vec::with_capacity(FIELDS_USUAL);
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Value>()? {
+            fields.push((key, value));
         }
+        // Stable: of one key the last one stays the last.
+        fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut repeated = BTreeSet::new();
+        fields.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                repeated.insert(kept.0.clone().into_owned());
+                kept.1 = next.1.take();
+            }
+            is_same
+        });
         Ok(Ok(ParsedObject { fields, repeated }))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<TopValue, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<TopValue<'de>, A::Error> {
         while sequence.next_element::<Value>()?.is_some() {}
         Ok(Err("an array"))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<TopValue, E> {
+    fn visit_bool<E>(self, _: bool) -> Result<TopValue<'de>, E> {
         Ok(Err("a bool"))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<TopValue, E> {
+    fn visit_i64<E>(self, _: i64) -> Result<TopValue<'de>, E> {
         Ok(Err("a number"))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<TopValue, E> {
+    fn visit_u64<E>(self, _: u64) -> Result<TopValue<'de>, E> {
         Ok(Err("a number"))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<TopValue, E> {
+    fn visit_f64<E>(self, _: f64) -> Result<TopValue<'de>, E> {
         Ok(Err("a number"))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<TopValue, E> {
+    fn visit_str<E>(self, _: &str) -> Result<TopValue<'de>, E> {
         Ok(Err("a string"))
     }
 
-    fn visit_unit<E>(self) -> Result<TopValue, E> {
+    fn visit_unit<E>(self) -> Result<TopValue<'de>, E> {
         Ok(Err("null"))
     }
 }
@@ -231,6 +272,11 @@ mod tests {
     fn repeated_keys_are_remembered() {
         let parsed = parse_object(br#"{"a":1,"b":2,"a":3,"\u0061":4}"#).unwrap();
         assert_eq!(parsed.repeated.into_iter().collect::<Vec<_>>(), ["a"]);
-        assert_eq!(parsed.fields["b"], 2);
+        let fields: Vec<(&str, i64)> = parsed
+            .fields
+            .iter()
+            .map(|(key, value)| (&**key, value.as_i64().unwrap()))
+            .collect();
+        assert_eq!(fields, [("a", 4), ("b", 2)]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::file::{FileFacts, Links, ReadFileError, read_regular};
+use crate::file::{Directory, FileFacts, Links, ReadFileError, RegularFile, read_regular};
 use crate::{SIDECAR_BYTES_MAX, Sidecar, SidecarError, parse_sidecar};
 
 /// Why a sidecar could not be read from its file.
@@ -58,10 +58,31 @@ impl ReadSidecarError {
 /// ```
 pub fn read_sidecar(path: &Path) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
     let file = read_regular(path, SIDECAR_BYTES_MAX, Links::Refuse)?;
+    parse(&file, || path.to_owned())
+}
+
+/// Reads the sidecar at `name`, a path below an open directory: the same, and for many
+/// files in one directory faster.
+///
+/// # Errors
+///
+/// [`ReadSidecarError`] names the whole path and the reason.
+pub fn read_sidecar_in(
+    directory: &Directory,
+    name: &Path,
+) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
+    let file = directory.read_regular(name, SIDECAR_BYTES_MAX, Links::Refuse)?;
+    parse(&file, || directory.path().join(name))
+}
+
+fn parse(
+    file: &RegularFile,
+    path: impl FnOnce() -> PathBuf,
+) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
     match parse_sidecar(&file.bytes) {
         Ok(sidecar) => Ok((sidecar, file.facts)),
         Err(reason) => Err(ReadSidecarError::Invalid {
-            path: path.to_owned(),
+            path: path(),
             reason,
         }),
     }

@@ -11,6 +11,9 @@ use crate::invisible::is_invisible;
 /// bytes, on eCryptfs.
 pub const SESSION_ID_BYTES_MAX: usize = 128;
 
+/// How long the name of a device is at most, in bytes: `CONOUT$`.
+const DEVICE_NAME_BYTES_MAX: usize = 7;
+
 /// The id that an agent gave to one of its sessions, safe as part of a file
 /// name on every platform.
 ///
@@ -81,15 +84,10 @@ impl SessionId {
         if text.len() > SESSION_ID_BYTES_MAX {
             return Err(SessionIdError::TooLong { bytes: text.len() });
         }
-        text.chars().try_for_each(check_character)?;
-        if text.bytes().all(|byte| byte == b'.') {
-            return Err(SessionIdError::DotsAlone(text.to_owned()));
-        }
-        if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
-            return Err(SessionIdError::OuterSpace(text.to_owned()));
-        }
-        if text.ends_with('.') {
-            return Err(SessionIdError::FinalDot(text.to_owned()));
+        // Most ids are made of these alone, which need no closer look.
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if !text.bytes().all(is_plain) {
+            check_characters(text)?;
         }
         if is_device_name(text) {
             return Err(SessionIdError::DeviceName(text.to_owned()));
@@ -102,6 +100,20 @@ impl SessionId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn check_characters(text: &str) -> Result<(), SessionIdError> {
+    text.chars().try_for_each(check_character)?;
+    if text.bytes().all(|byte| byte == b'.') {
+        return Err(SessionIdError::DotsAlone(text.to_owned()));
+    }
+    if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
+        return Err(SessionIdError::OuterSpace(text.to_owned()));
+    }
+    if text.ends_with('.') {
+        return Err(SessionIdError::FinalDot(text.to_owned()));
+    }
+    Ok(())
 }
 
 fn check_character(character: char) -> Result<(), SessionIdError> {
@@ -121,6 +133,9 @@ fn check_character(character: char) -> Result<(), SessionIdError> {
 /// which also lists the superscript digits 1 to 3.
 fn is_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).trim_end();
+    if stem.len() > DEVICE_NAME_BYTES_MAX {
+        return false;
+    }
     let stem = stem.to_ascii_uppercase();
     let is_port = |prefix: &str| {
         let number = stem.strip_prefix(prefix).unwrap_or("");

@@ -154,8 +154,11 @@ fn owned(text: Option<&str>) -> Option<String> {
 /// Finds the one key `NAME_version` and its value: a string or null.
 fn parse_agent(object: &StrictObject<'_>) -> Result<(Option<String>, Option<String>), FieldError> {
     let mut named = object.keys().filter_map(|key| {
-        let name = key.strip_suffix("_version")?.replace('_', "-");
-        let is_agent = key != "schema_version" && AgentId::parse(&name).is_ok();
+        let name = key
+            .strip_suffix("_version")
+            .filter(|name| *name != "schema")?;
+        let name = name.replace('_', "-");
+        let is_agent = AgentId::parse(&name).is_ok();
         is_agent.then_some((key, name))
     });
     match (named.next(), named.next()) {

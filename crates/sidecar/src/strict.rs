@@ -33,10 +33,21 @@ use crate::shown::shown;
 /// ```
 #[derive(Debug, Clone)]
 pub struct StrictObject<'a> {
-    fields: Cow<'a, Map<String, Value>>,
+    fields: Fields<'a>,
     repeated: BTreeSet<String>,
     /// The keys that lead here from the outermost object, each with a dot after it.
     prefix: String,
+}
+
+/// How many fields are few.
+const FEW_FIELDS: usize = 32;
+
+#[derive(Debug, Clone)]
+enum Fields<'a> {
+    /// In the order of their keys.
+    Parsed(Vec<(Cow<'a, str>, Value)>),
+    /// Of a value that was parsed already.
+    Map(&'a Map<String, Value>),
 }
 
 /// A process id in a file, where 0 may say that there is no process any more.
@@ -48,23 +59,21 @@ pub enum SidecarPid {
     Process(Pid),
 }
 
-impl StrictObject<'static> {
+impl<'a> StrictObject<'a> {
     /// Parses bytes that must be one JSON object. Whoever calls bounds their number.
     ///
     /// # Errors
     ///
     /// [`JsonError`] if they are no JSON object.
-    pub fn parse(bytes: &[u8]) -> Result<Self, JsonError> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, JsonError> {
         let parsed = parse_object(bytes)?;
         Ok(Self {
-            fields: Cow::Owned(parsed.fields),
+            fields: Fields::Parsed(parsed.fields),
             repeated: parsed.repeated,
             prefix: String::new(),
         })
     }
-}
 
-impl<'a> StrictObject<'a> {
     /// Reads a JSON value that was parsed already.
     ///
     /// # Errors
@@ -80,7 +89,7 @@ impl<'a> StrictObject<'a> {
 
     fn nested(fields: &'a Map<String, Value>, prefix: String) -> Self {
         Self {
-            fields: Cow::Borrowed(fields),
+            fields: Fields::Map(fields),
             repeated: BTreeSet::new(),
             prefix,
         }
@@ -88,7 +97,15 @@ impl<'a> StrictObject<'a> {
 
     /// The keys of the object.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.fields.keys().map(String::as_str)
+        let (parsed, map) = match &self.fields {
+            Fields::Parsed(fields) => (Some(fields), None),
+            Fields::Map(fields) => (None, Some(*fields)),
+        };
+        let parsed = parsed.into_iter().flatten().map(|(key, _)| &**key);
+        parsed.chain(
+            map.into_iter()
+                .flat_map(|map| map.keys().map(String::as_str)),
+        )
     }
 
     /// The value of a field, whatever its type; `None` if the object has no
@@ -103,11 +120,26 @@ impl<'a> StrictObject<'a> {
     }
 
     fn any_value(&self, key: &str) -> Result<Option<&Value>, FieldError> {
-        if self.repeated.contains(key) {
+        if !self.repeated.is_empty() && self.repeated.contains(key) {
             let key = self.path_of(key);
             return Err(FieldError::Repeated { key });
         }
-        Ok(self.fields.get(key))
+        Ok(match &self.fields {
+            // Few are compared faster one by one: most differ in length.
+            Fields::Parsed(fields) if fields.len() <= FEW_FIELDS => {
+                let mut fields = fields.iter();
+                fields
+                    .find(|(its, _)| **its == *key)
+                    .map(|(_, value)| value)
+            }
+            Fields::Parsed(fields) => {
+                let at = fields.binary_search_by(|(its, _)| (**its).cmp(key));
+                at.ok()
+                    .and_then(|at| fields.get(at))
+                    .map(|(_, value)| value)
+            }
+            Fields::Map(fields) => fields.get(key),
+        })
     }
 
     fn path_of(&self, key: &str) -> String {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Links;
+use super::{FileFacts, Kind, Links, ReadFileError, RegularFile, read_at_place};
 
 /// A directory that is open.
 ///
@@ -14,6 +14,49 @@ pub struct Directory {
     path: PathBuf,
     #[cfg(target_os = "linux")]
     handle: std::os::fd::OwnedFd,
+}
+
+/// Where a file is: at a path, or at a path below an open directory.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    directory: Option<&'a Directory>,
+    name: &'a Path,
+}
+
+impl<'a> Place<'a> {
+    pub(super) const fn of(path: &'a Path) -> Self {
+        Self {
+            directory: None,
+            name: path,
+        }
+    }
+
+    /// The whole path.
+    pub(super) fn path(&self) -> PathBuf {
+        match self.directory {
+            Some(directory) => directory.path.join(self.name),
+            None => self.name.to_owned(),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) const fn name(&self) -> &'a Path {
+        self.name
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn handle(&self) -> Option<&'a std::os::fd::OwnedFd> {
+        self.directory.map(|directory| &directory.handle)
+    }
+
+    /// What lies there, as the standard library tells by the whole path.
+    pub(super) fn look_by_path(&self, links: Links) -> io::Result<(Kind, FileFacts)> {
+        let metadata = match links {
+            Links::Refuse => std::fs::symlink_metadata(self.path()),
+            Links::Follow => std::fs::metadata(self.path()),
+        }?;
+        Ok((Kind::of(metadata.file_type()), FileFacts::of(&metadata)))
+    }
 }
 
 /// What something in a directory is, and when it came and changed.
@@ -60,6 +103,25 @@ impl Directory {
         &self.path
     }
 
+    /// Reads a whole regular file of at most `bytes_max` bytes at `name`, a path below
+    /// this directory, as [`read_regular`](super::read_regular) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`], which names the whole path.
+    pub fn read_regular(
+        &self,
+        name: &Path,
+        bytes_max: u64,
+        links: Links,
+    ) -> Result<RegularFile, ReadFileError> {
+        let place = Place {
+            directory: Some(self),
+            name,
+        };
+        read_at_place(&place, bytes_max, links)
+    }
+
     /// Asks for the facts of what lies at `name`, a path below this directory,
     /// without opening it.
     ///
@@ -97,11 +159,8 @@ impl Directory {
         };
         let asked = StatxFlags::TYPE | StatxFlags::MTIME | StatxFlags::CTIME | StatxFlags::BTIME;
         let told = statx(&self.handle, name, flags, asked)?;
-        let at = |flag: StatxFlags, at: rustix::fs::StatxTimestamp| {
-            let milliseconds = at.tv_sec.checked_mul(1000)?;
-            let milliseconds = milliseconds.checked_add(i64::from(at.tv_nsec / 1_000_000))?;
-            (told.stx_mask & flag.bits() != 0).then_some(milliseconds)
-        };
+        let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
+        let at = |flag, at| has(flag).then(|| timestamp_ms(at)).flatten();
         let kind = FileType::from_raw_mode(told.stx_mode.into());
         Ok(EntryFacts {
             is_directory: kind == FileType::Directory,
@@ -113,12 +172,19 @@ impl Directory {
     }
 }
 
+/// Milliseconds since 1970, rounded towards the past.
+#[cfg(target_os = "linux")]
+pub(super) fn timestamp_ms(at: rustix::fs::StatxTimestamp) -> Option<i64> {
+    let milliseconds = at.tv_sec.checked_mul(1000)?;
+    milliseconds.checked_add(i64::from(at.tv_nsec / 1_000_000))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::{Directory, Links};
-    use crate::file::facts;
+    use crate::file::{FileKind, ReadFileError, facts, read_regular};
 
     #[test]
     fn facts_by_name_are_those_by_path() {
@@ -137,6 +203,32 @@ mod tests {
         assert!(deep.is_directory && !deep.is_file);
         let error = directory.facts("none".as_ref(), Links::Refuse).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_read_by_name_as_by_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        fs::write(&path, "{}").unwrap();
+        let directory = Directory::open(folder.path()).unwrap();
+        let by_name = directory.read_regular("a.json".as_ref(), 10, Links::Refuse);
+        let by_path = read_regular(&path, 10, Links::Refuse).unwrap();
+        assert_eq!(by_name.unwrap(), by_path);
+        let error = |name: &str| {
+            let read = directory.read_regular(name.as_ref(), 1, Links::Refuse);
+            read.unwrap_err().to_string()
+        };
+        let at = folder.path().display();
+        assert_eq!(error("b"), format!("cannot read `{at}/b`: no such file"));
+        assert!(error("a.json").contains(&format!("{at}/a.json")));
+        let refused = directory.read_regular("../".as_ref(), 1, Links::Refuse);
+        assert!(matches!(
+            refused,
+            Err(ReadFileError::NotRegular {
+                kind: FileKind::Directory,
+                ..
+            })
+        ));
     }
 
     #[test]

@@ -26,20 +26,17 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// Refuses whatever is no regular file.
-    pub(super) fn refuse(path: &Path, file_type: FileType) -> Result<(), ReadFileError> {
+    /// Names what is no regular file.
+    pub(super) fn unless_regular(file_type: FileType) -> Result<(), Self> {
         if file_type.is_file() {
-            return Ok(());
-        }
-        let kind = if file_type.is_symlink() {
-            Self::Symlink
+            Ok(())
+        } else if file_type.is_symlink() {
+            Err(Self::Symlink)
         } else if file_type.is_dir() {
-            Self::Directory
+            Err(Self::Directory)
         } else {
-            super::platform::special_kind(file_type)
-        };
-        let path = path.to_owned();
-        Err(ReadFileError::NotRegular { path, kind })
+            Err(super::platform::special_kind(file_type))
+        }
     }
 }
 

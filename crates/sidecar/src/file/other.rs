@@ -4,14 +4,25 @@ use std::fs::{File, FileType, Metadata};
 use std::io;
 use std::path::Path;
 
-use super::{FileKind, Links, Numbers, ReadFileError};
+use super::{FileFacts, FileKind, Kind, Links, Numbers, Place, ReadFileError};
 
-pub(super) fn open(path: &Path, links: Links) -> io::Result<File> {
+pub(super) fn open(place: &Place<'_>, links: Links) -> io::Result<File> {
     match links {
         // What lies there was looked at a moment ago and is no link. A link
         // that took its place since is followed: there is no flag against it.
-        Links::Refuse | Links::Follow => File::open(path),
+        Links::Refuse | Links::Follow => File::open(place.path()),
     }
+}
+
+/// What lies at a place.
+pub(super) fn look_at(place: &Place<'_>, links: Links) -> io::Result<(Kind, FileFacts)> {
+    place.look_by_path(links)
+}
+
+/// What is open.
+pub(super) fn look_at_open(file: &File) -> io::Result<(Kind, FileFacts)> {
+    let metadata = file.metadata()?;
+    Ok((Kind::of(metadata.file_type()), FileFacts::of(&metadata)))
 }
 
 /// Names what made an open fail.

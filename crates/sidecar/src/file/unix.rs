@@ -1,27 +1,123 @@
 //! Opening files on Unix.
 
-use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::fs::{File, FileType, Metadata};
 use std::io;
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::{FileKind, Links, Numbers, ReadFileError};
+use super::{FileFacts, FileKind, Kind, Links, Numbers, Place, ReadFileError};
 
-pub(super) fn open(path: &Path, links: Links) -> io::Result<File> {
+pub(super) fn open(place: &Place<'_>, links: Links) -> io::Result<File> {
     // O_NONBLOCK: what became a FIFO a moment ago must not make us wait.
-    // O_NOCTTY: what became a terminal must not become ours. O_CLOEXEC is set
-    // by the standard library.
-    let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    // O_NOCTTY: what became a terminal must not become ours.
+    let mut flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     if links == Links::Refuse {
         flags |= OFlags::NOFOLLOW;
     }
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)
+    loop {
+        #[cfg(target_os = "linux")]
+        let opened = match place.handle() {
+            Some(directory) => openat(directory, place.name(), flags, Mode::empty()),
+            None => openat(CWD, place.name(), flags, Mode::empty()),
+        };
+        #[cfg(not(target_os = "linux"))]
+        let opened = openat(CWD, place.path(), flags, Mode::empty());
+        match opened {
+            // open(2): a signal may interrupt it on a slow file system.
+            Err(Errno::INTR) => {}
+            opened => return Ok(opened?.into()),
+        }
+    }
+}
+
+/// What lies at a place.
+pub(super) fn look_at(place: &Place<'_>, links: Links) -> io::Result<(Kind, FileFacts)> {
+    #[cfg(target_os = "linux")]
+    if let Some(told) = statx::look_at(place, links) {
+        return Ok(told?);
+    }
+    place.look_by_path(links)
+}
+
+/// What is open.
+pub(super) fn look_at_open(file: &File) -> io::Result<(Kind, FileFacts)> {
+    #[cfg(target_os = "linux")]
+    if let Some(told) = statx::look_at_open(file) {
+        return Ok(told?);
+    }
+    let metadata = file.metadata()?;
+    Ok((Kind::of(metadata.file_type()), FileFacts::of(&metadata)))
+}
+
+/// What Linux tells of a file in one call (statx(2)); `None` before Linux 4.11, and
+/// where a filter of system calls forbids it.
+#[cfg(target_os = "linux")]
+mod statx {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::path::Path;
+
+    use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, makedev, statx};
+    use rustix::io::Errno;
+
+    use super::super::directory::timestamp_ms;
+    use super::{FileFacts, FileKind, Kind, Links, Place};
+
+    type Looked = Result<(Kind, FileFacts), Errno>;
+
+    pub(super) fn look_at(place: &Place<'_>, links: Links) -> Option<Looked> {
+        let flags = match links {
+            Links::Refuse => AtFlags::SYMLINK_NOFOLLOW,
+            Links::Follow => AtFlags::empty(),
+        };
+        match place.handle() {
+            Some(directory) => look(directory, place.name(), flags),
+            None => look(CWD, place.name(), flags),
+        }
+    }
+
+    pub(super) fn look_at_open(file: &File) -> Option<Looked> {
+        look(file, Path::new(""), AtFlags::EMPTY_PATH)
+    }
+
+    fn look(directory: impl AsFd, name: &Path, flags: AtFlags) -> Option<Looked> {
+        let asked = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
+        match statx(directory, name, flags, asked) {
+            Err(Errno::NOSYS | Errno::PERM) => None,
+            told => Some(told.map(|told| (kind_of(&told), facts_of(&told)))),
+        }
+    }
+
+    fn kind_of(told: &Statx) -> Kind {
+        Kind(match FileType::from_raw_mode(told.stx_mode.into()) {
+            FileType::RegularFile => Ok(()),
+            FileType::Directory => Err(FileKind::Directory),
+            FileType::Symlink => Err(FileKind::Symlink),
+            FileType::Fifo => Err(FileKind::Fifo),
+            FileType::Socket => Err(FileKind::Socket),
+            FileType::CharacterDevice => Err(FileKind::CharacterDevice),
+            FileType::BlockDevice => Err(FileKind::BlockDevice),
+            FileType::Unknown => Err(FileKind::Other),
+        })
+    }
+
+    fn facts_of(told: &Statx) -> FileFacts {
+        let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
+        let at = |flag, at| has(flag).then(|| timestamp_ms(at)).flatten();
+        FileFacts {
+            uid: Some(told.stx_uid),
+            mode: Some(told.stx_mode.into()),
+            device: makedev(told.stx_dev_major, told.stx_dev_minor),
+            inode: told.stx_ino,
+            len: told.stx_size,
+            modified_ms: at(StatxFlags::MTIME, told.stx_mtime),
+            born_ms: at(StatxFlags::BTIME, told.stx_btime),
+            mount: has(StatxFlags::MNT_ID).then_some(told.stx_mnt_id),
+        }
+    }
 }
 
 /// Names what made an open fail.

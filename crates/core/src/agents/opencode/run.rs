@@ -207,6 +207,7 @@ mod tests {
                 len: 0,
                 modified_ms: None,
                 born_ms: None,
+                mount: None,
             },
             runs: runs.collect(),
             sub_agents: BTreeSet::new(),

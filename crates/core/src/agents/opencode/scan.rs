@@ -44,10 +44,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     scanning.claim_for_unknown_hosts();
     let sketches = scanning.sketches();
     Found {
-        found: AgentScan {
-            claims: scanning.claims,
-            sketches,
-        },
+        found: AgentScan::of(scanning.claims, sketches),
         problems: scanning.problems,
     }
 }
