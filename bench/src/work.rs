@@ -28,7 +28,7 @@ pub(crate) enum Work {
 
 /// Does it, and prints the result, or the times of each in milliseconds.
 pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     match work {
         Work::Table { times: None } => {
             let table = ProcessTable::look(system_backend());
@@ -82,6 +82,7 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
         }
         Work::Hook(below) => writeln!(out, "{}", crate::hook::below(below)?)?,
     }
+    out.flush()?;
     Ok(())
 }
 
