@@ -46,6 +46,10 @@ fn main() -> ExitCode {
     ExitCode::from(status.code())
 }
 
+/// How much output is held before it is written, in bytes: a pipe's usual capacity
+/// (pipe(7)).
+const OUTPUT_BYTES: usize = 64 << 10;
+
 fn run(cli: Cli) -> ExitStatus {
     let stdout = std::io::stdout();
     let is_terminal = stdout.is_terminal();
@@ -58,7 +62,7 @@ fn run(cli: Cli) -> ExitStatus {
             .flatten()
             .map(|(width, _)| usize::from(width.0)),
     };
-    let mut out = BufWriter::new(stdout.lock());
+    let mut out = BufWriter::with_capacity(OUTPUT_BYTES, stdout.lock());
     let mut err = std::io::stderr().lock();
     let mut app = App {
         world: World::here(cli.globals.config),

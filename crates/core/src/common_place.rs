@@ -242,8 +242,8 @@ impl<'a> Place<'a> {
             Ok((sidecar, facts)) => {
                 let sketch = self.sketch(&sidecar, &path);
                 let claim = self.claim(&sketch.key, &sidecar, &path, &facts);
-                scan.claims.push(claim);
-                scan.sketches.push(sketch);
+                scan.claim(claim);
+                scan.sketch(sketch);
             }
             // Its session was left since the directory was listed.
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}

@@ -25,7 +25,7 @@ pub struct Parts {
     /// Every claim with its verdict.
     pub claims: Vec<JudgedClaim>,
     /// What adapters told of sessions besides.
-    pub sketches: Vec<Sketch>,
+    pub sketches: Vec<Box<Sketch>>,
     /// Every recognized agent process.
     pub processes: Vec<AgentProcess>,
     /// What the terminals of these processes show as their title.
@@ -131,23 +131,30 @@ fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
 /// A sub-agent lives as its parent does, unless a claim of its own says that
 /// it has ended before.
 fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
-    let verdicts: HashMap<SessionKey, Verdict> = drafts
-        .iter()
-        .filter(|(_, draft)| draft.sketch.parent.is_none())
-        .map(|(key, draft)| (key.clone(), draft.verdict()))
+    let parent_of = |key: &SessionKey, draft: &Draft| {
+        Some(SessionKey {
+            session: draft.sketch.parent.clone()?,
+            ..key.clone()
+        })
+    };
+    let parents = drafts.iter();
+    let parents = parents.filter_map(|(key, draft)| parent_of(key, draft));
+    let verdicts: HashMap<SessionKey, Verdict> = parents
+        .filter_map(|parent| {
+            let draft = drafts.get(&parent)?;
+            let is_top = draft.sketch.parent.is_none();
+            is_top.then(|| (parent, draft.verdict()))
+        })
         .collect();
+    if verdicts.is_empty() {
+        return;
+    }
     for (key, draft) in drafts.iter_mut() {
         if draft.is_dead_for_good() {
             continue;
         }
-        let Some(parent) = draft.sketch.parent.clone() else {
-            continue;
-        };
-        let parent_key = SessionKey {
-            session: parent,
-            ..key.clone()
-        };
-        if let Some(verdict) = verdicts.get(&parent_key) {
+        let verdict = parent_of(key, draft).and_then(|parent| verdicts.get(&parent));
+        if let Some(verdict) = verdict {
             draft.follow_parent(*verdict);
         }
     }
@@ -159,7 +166,7 @@ fn attributed(drafts: &BTreeMap<SessionKey, Draft>) -> HashSet<ProcessKey> {
         .values()
         .flat_map(Draft::live_claims)
         .filter_map(|claim| claim.process.as_deref());
-    let clients = drafts.values().filter_map(|draft| draft.client.as_ref());
+    let clients = drafts.values().filter_map(|draft| draft.client.as_deref());
     owners.chain(clients).map(process_key).collect()
 }
 

@@ -1,8 +1,11 @@
 //! What is mounted where, and so whom a file may come from.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use whosup_sidecar::file::FileFacts;
 
 use crate::claim::Placement;
 
@@ -54,8 +57,12 @@ pub struct Mounts {
     /// In the order of mounting; `None` if the table could not be read.
     mounts: Option<Table>,
     /// Where directories really are, looked up once each.
-    real: Mutex<HashMap<PathBuf, RealDirectory>>,
+    real: Mutex<KnownDirectories>,
 }
+
+/// Directories by their paths. Names of the same in other words (`a//b`) stand apart: to
+/// compare paths part by part takes long.
+type KnownDirectories = HashMap<OsString, Arc<RealDirectory>>;
 
 /// What is mounted, in the order of mounting.
 #[derive(Debug)]
@@ -66,7 +73,7 @@ struct Table {
 }
 
 /// Where a directory really is.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct RealDirectory {
     path: PathBuf,
     /// The mount that it lies on, by its place in the table.
@@ -77,6 +84,8 @@ struct RealDirectory {
 
 #[derive(Debug, Clone)]
 struct Mount {
+    /// Its number.
+    id: u64,
     /// The directory of the file system that is mounted.
     root: PathBuf,
     /// Where.
@@ -112,18 +121,18 @@ impl Mounts {
     /// a file is taken to be local, as it is on platforms without such a table.
     #[must_use]
     pub fn placement_of(&self, path: &Path) -> Placement {
-        let Some(mount) = self.mount_of(path) else {
-            return Placement::Local;
-        };
-        let is_fuse = mount.kind.starts_with("fuse.") || mount.kind == "fuse";
-        let is_whole = mount.root == Path::new("/");
-        if CONTAINER_TYPES.contains(&mount.kind.as_str()) && is_whole {
-            Placement::ThisContainer
-        } else if SHARED_TYPES.contains(&mount.kind.as_str()) || is_fuse {
-            Placement::SharedByMachines
-        } else {
-            Placement::Local
-        }
+        self.mount_of(path)
+            .map_or(Placement::Local, Mount::placement)
+    }
+
+    /// The same for a file that was looked at, whose mount the kernel may have named.
+    #[must_use]
+    pub fn placement_of_file(&self, path: &Path, facts: &FileFacts) -> Placement {
+        let mounts = self.mounts.as_ref().map(|table| &table.mounts);
+        let mut mounts = mounts.into_iter().flatten();
+        // What was mounted since the table was read is not in it.
+        let named = facts.mount.and_then(|id| mounts.find(|one| one.id == id));
+        named.map_or_else(|| self.placement_of(path), Mount::placement)
     }
 
     /// Tells whether owners and modes mean something where `path` lies.
@@ -151,6 +160,20 @@ impl Mounts {
     }
 }
 
+impl Mount {
+    fn placement(&self) -> Placement {
+        let is_fuse = self.kind.starts_with("fuse.") || self.kind == "fuse";
+        let is_whole = self.root == Path::new("/");
+        if CONTAINER_TYPES.contains(&self.kind.as_str()) && is_whole {
+            Placement::ThisContainer
+        } else if SHARED_TYPES.contains(&self.kind.as_str()) || is_fuse {
+            Placement::SharedByMachines
+        } else {
+            Placement::Local
+        }
+    }
+}
+
 impl Table {
     fn parse(text: &[u8]) -> Self {
         let mounts = parse_mounts(text);
@@ -167,12 +190,12 @@ impl Table {
     /// its mount.
     fn look_up(
         &self,
-        known: &mut HashMap<PathBuf, RealDirectory>,
+        known: &mut KnownDirectories,
         directory: &Path,
         depth: usize,
-    ) -> RealDirectory {
-        if let Some(known) = known.get(directory) {
-            return known.clone();
+    ) -> Arc<RealDirectory> {
+        if let Some(known) = known.get(directory.as_os_str()) {
+            return Arc::clone(known);
         }
         let above = match (directory.parent(), directory.file_name()) {
             (Some(above), Some(name)) if depth < DEPTH_MAX => Some((above, name)),
@@ -195,13 +218,13 @@ impl Table {
                 (path, mount)
             }
         };
-        let found = RealDirectory {
+        let found = Arc::new(RealDirectory {
             has_mount_points: self.directories.contains(&path),
             mount,
             path,
-        };
+        });
         if known.len() < DIRECTORIES_MAX {
-            known.insert(directory.to_owned(), found.clone());
+            known.insert(directory.as_os_str().to_owned(), Arc::clone(&found));
         }
         found
     }
@@ -236,10 +259,12 @@ fn parse_mounts(text: &[u8]) -> Vec<Mount> {
 /// Parses `36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/root rw`.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let root = unescape(fields.nth(3)?);
+    let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let root = unescape(fields.nth(2)?);
     let at = unescape(fields.next()?);
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
     Some(Mount {
+        id,
         root,
         at,
         kind: String::from_utf8_lossy(kind).into_owned(),
@@ -308,6 +333,29 @@ mod tests {
         check_placement("/nonexistent/a b/x", Placement::SharedByMachines);
         check_placement("/nonexistent/box/tmp/x", Placement::ThisContainer);
         check_placement("/nonexistent/box/home/x", Placement::Local);
+    }
+
+    #[test]
+    fn a_file_lies_on_the_mount_that_the_kernel_names() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let facts =
+            whosup_sidecar::file::facts(file.path(), whosup_sidecar::file::Links::Refuse).unwrap();
+        let mounts = Mounts::parse(TABLE);
+        let path = Path::new("/nonexistent/net/x");
+        let on = |mount| mounts.placement_of_file(path, &FileFacts { mount, ..facts });
+        assert_eq!(on(Some(27)), Placement::Local);
+        assert_eq!(on(Some(32)), Placement::ThisContainer);
+        // Mounted since, or not told: as the path says.
+        assert_eq!(on(Some(99)), Placement::SharedByMachines);
+        assert_eq!(on(None), Placement::SharedByMachines);
+        // What the kernel says of this file and what its path says is the same.
+        if facts.mount.is_some() {
+            let mounts = Mounts::of_this_machine();
+            assert_eq!(
+                mounts.placement_of_file(file.path(), &facts),
+                mounts.placement_of(file.path())
+            );
+        }
     }
 
     #[test]

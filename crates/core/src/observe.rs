@@ -40,7 +40,7 @@ pub(crate) struct Probes {
 #[derive(Debug, Clone)]
 pub struct JudgedClaim {
     /// The claim.
-    pub claim: Claim,
+    pub claim: Box<Claim>,
     /// The verdict.
     pub verdict: Verdict,
     /// The process, as it was looked at for the verdict; `None` if there is none.
@@ -50,7 +50,7 @@ pub struct JudgedClaim {
 }
 
 impl JudgedClaim {
-    fn new(claim: Claim, verdict: Verdict, seen: Option<Seen>) -> Self {
+    fn new(claim: Box<Claim>, verdict: Verdict, seen: Option<Seen>) -> Self {
         Self {
             claim,
             verdict,
@@ -60,43 +60,26 @@ impl JudgedClaim {
     }
 }
 
-/// Notes beside a claim that holds that its host had another name then
-/// (tailscale#4003). A claim may be judged more than once.
-fn note_former_name(claim: &mut Claim, verdict: Verdict, machine: &Machine) {
-    let ours = &machine.table().scope().host;
-    if let (Verdict::Live(..), Some(named), Ok(ours)) = (verdict, &claim.scope.host, ours)
-        && !ours.is_same_host(named)
-    {
-        let note = format!(", written when this host was called {named}");
-        if !claim.evidence.says.ends_with(&note) {
-            claim.evidence.says.push_str(&note);
-        }
-    }
-}
-
 /// Judges claims, which are all the claims there are to the processes they name.
 pub(crate) fn judge_all(
     machine: &Machine,
-    claims: Vec<Claim>,
+    claims: Vec<Box<Claim>>,
     probes: &mut Probes,
 ) -> Vec<JudgedClaim> {
-    let mut observer = Observer::new(machine, &claims);
+    let mut observer = Observer::new(machine, claims.iter().map(|claim| &**claim));
     observer.probes = std::mem::take(probes);
     let judged: Vec<_> = claims.iter().map(|one| observer.verdict_on(one)).collect();
     *probes = observer.probes;
     let judged = claims.into_iter().zip(judged);
     judged
-        .map(|(mut claim, (verdict, seen))| {
-            note_former_name(&mut claim, verdict, machine);
-            JudgedClaim::new(claim, verdict, seen)
-        })
+        .map(|(claim, (verdict, seen))| JudgedClaim::new(claim, verdict, seen))
         .collect()
 }
 
 impl<'a> Observer<'a> {
     /// An observer of `machine` for `claims`, which are all the claims there are.
     #[must_use]
-    pub fn new(machine: &'a Machine, claims: &'a [Claim]) -> Self {
+    pub fn new(machine: &'a Machine, claims: impl IntoIterator<Item = &'a Claim>) -> Self {
         let mut claims_of: HashMap<Pid, Vec<_>> = HashMap::new();
         for claim in claims {
             if let Some(pid) = claim.subject.pid()
@@ -121,9 +104,7 @@ impl<'a> Observer<'a> {
     /// Judges one claim.
     pub fn judge(&mut self, claim: &Claim) -> JudgedClaim {
         let (verdict, seen) = self.verdict_on(claim);
-        let mut claim = claim.clone();
-        note_former_name(&mut claim, verdict, self.machine);
-        JudgedClaim::new(claim, verdict, seen)
+        JudgedClaim::new(Box::new(claim.clone()), verdict, seen)
     }
 
     fn verdict_on(&mut self, claim: &Claim) -> (Verdict, Option<Seen>) {

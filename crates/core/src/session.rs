@@ -37,11 +37,11 @@ pub struct Session {
     /// What became of its owner.
     pub verdict: Verdict,
     /// The process that runs it, or ran it and is still there to be seen.
-    pub owner: Option<Process>,
+    pub owner: Option<Box<Process>>,
     /// The owner runs many sessions.
     pub is_owner_shared: bool,
     /// The process with the terminal, when that is another one.
-    pub client: Option<Process>,
+    pub client: Option<Box<Process>>,
     /// Several processes could be its client.
     pub is_client_ambiguous: bool,
     /// Other live processes that claim it as well.
@@ -49,7 +49,7 @@ pub struct Session {
     /// The session that its process went on to.
     pub superseded_by: Option<SessionId>,
     /// What an adapter told of it.
-    pub sketch: Sketch,
+    pub sketch: Box<Sketch>,
     /// What its own files tell; empty until somebody asks.
     pub description: Description,
     /// The pane that its client, else its owner, lives in.
@@ -262,7 +262,7 @@ impl Session {
         match &self.client {
             Some(client) => Some(client),
             None if self.is_owner_shared => None,
-            None => self.owner.as_ref(),
+            None => self.owner.as_deref(),
         }
     }
 }

@@ -28,7 +28,9 @@ fn answer(vector: &Value) -> Option<(String, Option<String>, Option<String>)> {
     let [claim] = claims.as_slice() else {
         panic!("{} claims", claims.len());
     };
-    let verdict = Observer::new(&machine, claims).judge(claim).verdict;
+    let verdict = Observer::new(&machine, claims.iter().map(|claim| &**claim))
+        .judge(claim)
+        .verdict;
     let confidence = verdict.confidence().map(|it| it.name().to_owned());
     let reason = Some(verdict.reason().to_owned());
     Some((verdict.liveness().name().to_owned(), reason, confidence))

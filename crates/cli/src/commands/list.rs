@@ -1,6 +1,6 @@
 //! `whosup list`
 
-mod packed;
+mod json_rows;
 mod view;
 
 use std::path::PathBuf;
@@ -121,7 +121,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
         } else {
             view::write_json
         };
-        write(app.out, machine, &chosen)?;
+        write(app.out, &form, &chosen)?;
         return Ok(ExitStatus::Done);
     }
     let columns = arguments.columns();

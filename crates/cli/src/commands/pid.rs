@@ -62,7 +62,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<Exit
 
 fn wanted_process(session: &Session, is_client_wanted: bool) -> Result<&Process, &'static str> {
     if !is_client_wanted {
-        let owner = session.owner.as_ref();
+        let owner = session.owner.as_deref();
         return owner.ok_or("which process runs it is not known");
     }
     if session.is_client_ambiguous {

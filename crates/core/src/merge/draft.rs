@@ -16,12 +16,12 @@ use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBe
 /// A session in the making.
 #[derive(Debug)]
 pub(super) struct Draft {
-    pub(super) sketch: Sketch,
+    pub(super) sketch: Box<Sketch>,
     /// Best first.
     claims: Vec<JudgedClaim>,
     /// What was found out about it without a claim.
     found_out: Option<FoundOut>,
-    pub(super) client: Option<Process>,
+    pub(super) client: Option<Box<Process>>,
     pub(super) is_client_ambiguous: bool,
     superseded_by: Option<SessionId>,
     /// Evidence beyond claims (pairing, parent).
@@ -31,38 +31,55 @@ pub(super) struct Draft {
 #[derive(Debug)]
 struct FoundOut {
     verdict: Verdict,
-    owner: Option<Process>,
+    owner: Option<Box<Process>>,
 }
 
 /// Groups claims and sketches by session.
 pub(super) fn group(
-    sketches: Vec<Sketch>,
+    sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
 ) -> BTreeMap<SessionKey, Draft> {
-    let mut drafts: BTreeMap<SessionKey, Draft> = BTreeMap::new();
+    // In order, they are put together as they come: of a session, what came first stays
+    // the first.
+    let mut sketches = sketches;
+    let mut claims = claims;
+    sketches.sort_by(|one, other| one.key.cmp(&other.key));
+    claims.sort_by(|one, other| one.claim.key.cmp(&other.claim.key));
+    let mut claims = claims.into_iter().peekable();
+    let mut drafts: Vec<(SessionKey, Draft)> = Vec::with_capacity(sketches.len());
     for sketch in sketches {
-        match drafts.get_mut(&sketch.key) {
-            Some(draft) => draft.add(sketch),
-            None => {
-                drafts.insert(sketch.key.clone(), Draft::new(sketch));
-            }
+        while let Some(claim) = claims.next_if(|claim| claim.claim.key < sketch.key) {
+            add_claim(&mut drafts, claim);
+        }
+        match drafts.last_mut() {
+            Some((key, draft)) if *key == sketch.key => draft.add(sketch),
+            _ => drafts.push((sketch.key.clone(), Draft::new(sketch))),
         }
     }
     for claim in claims {
-        drafts
-            .entry(claim.claim.key.clone())
-            .or_insert_with(|| Draft::new(Sketch::new(claim.claim.key.clone())))
-            .claims
-            .push(claim);
+        add_claim(&mut drafts, claim);
     }
-    for draft in drafts.values_mut() {
+    for (_, draft) in &mut drafts {
         draft.rank();
     }
-    drafts
+    drafts.into_iter().collect()
+}
+
+/// Adds the claim that comes next in the order of keys.
+fn add_claim(drafts: &mut Vec<(SessionKey, Draft)>, claim: JudgedClaim) {
+    match drafts.last_mut() {
+        Some((key, draft)) if *key == claim.claim.key => draft.claims.push(claim),
+        _ => {
+            let key = claim.claim.key.clone();
+            let mut draft = Draft::new(Box::new(Sketch::new(key.clone())));
+            draft.claims.push(claim);
+            drafts.push((key, draft));
+        }
+    }
 }
 
 impl Draft {
-    fn new(sketch: Sketch) -> Self {
+    fn new(sketch: Box<Sketch>) -> Self {
         Self {
             sketch,
             claims: Vec::new(),
@@ -76,7 +93,7 @@ impl Draft {
 
     /// Adds what a second source tells of the session: whoever knows, says; of
     /// two that know, the newer publication and the later dates stand.
-    fn add(&mut self, other: Sketch) {
+    fn add(&mut self, other: Box<Sketch>) {
         let at = |sketch: &Sketch| sketch.published.as_ref().map(|told| told.at_ms);
         let is_published_later = at(&other) > at(&self.sketch);
         let mine = &mut self.sketch;
@@ -120,6 +137,9 @@ impl Draft {
     /// newest; and for the rest by what they say, so that the order in which
     /// they came does not matter.
     fn rank(&mut self) {
+        if self.claims.len() < 2 {
+            return;
+        }
         self.claims.sort_by(|a, b| {
             let rank = |claim: &JudgedClaim| {
                 (
@@ -161,7 +181,7 @@ impl Draft {
     }
 
     /// What it was made of.
-    pub(super) fn into_parts(self) -> (Sketch, Vec<JudgedClaim>) {
+    pub(super) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
         (self.sketch, self.claims)
     }
 
@@ -214,7 +234,7 @@ impl Draft {
             pid: Some(client.process.pid),
             serving: Serving::One,
         });
-        self.client = Some(client.process);
+        self.client = Some(Box::new(client.process));
     }
 
     /// When it was said that `process` serves this session.
@@ -247,7 +267,10 @@ impl Draft {
 
     /// Something other than a claim tells what became of it.
     pub(super) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
-        self.found_out = Some(FoundOut { verdict, owner });
+        self.found_out = Some(FoundOut {
+            verdict,
+            owner: owner.map(Box::new),
+        });
     }
 
     pub(super) fn add_evidence(
@@ -300,7 +323,7 @@ impl Draft {
         let best = self.claims.first();
         let owner = match &self.found_out {
             Some(found_out) => found_out.owner.clone(),
-            None if is_live(verdict) => best.and_then(|claim| claim.process.as_deref().cloned()),
+            None if is_live(verdict) => best.and_then(|claim| claim.process.clone()),
             None => None,
         };
         let owner_pid = owner.as_ref().map(|owner| owner.pid);

@@ -20,7 +20,7 @@ use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBe
 pub(super) struct Forks(Vec<(Pid, SessionKey)>);
 
 impl Forks {
-    pub(super) fn of(sketches: &[Sketch]) -> Self {
+    pub(super) fn of(sketches: &[Box<Sketch>]) -> Self {
         let named = sketches
             .iter()
             .filter_map(|sketch| Some((sketch.named_by?, sketch.key.clone())));
@@ -234,7 +234,7 @@ fn put_together(draft: &mut Draft, process: &AgentProcess, rule: PairingRule, by
             verdict,
             Some(&process.process),
         );
-        draft.client = Some(process.process.clone());
+        draft.client = Some(Box::new(process.process.clone()));
     } else {
         draft.add_evidence(kind, how, verdict, Some(&process.process));
         draft.find_out(verdict, Some(process.process.clone()));

@@ -63,9 +63,12 @@ impl<'a> Surroundings<'a> {
         draft: &Draft,
         real_paths: &HashMap<PathBuf, PathBuf>,
     ) -> bool {
-        let name = (key.agent.clone(), key.session.clone());
-        self.unseen.contains_key(&key.home)
-            || self.told_elsewhere.contains(&name)
+        let is_told_elsewhere = || {
+            let name = (key.agent.clone(), key.session.clone());
+            self.told_elsewhere.contains(&name)
+        };
+        (!self.unseen.is_empty() && self.unseen.contains_key(&key.home))
+            || (!self.told_elsewhere.is_empty() && is_told_elsewhere())
             || !draft.is_claimed_by_nobody()
             || self.may_be_served(key, draft, real_paths)
     }
@@ -153,12 +156,12 @@ impl<'a> Neighbour<'a> {
 ///
 /// `real_paths` has where the directories of the sketches really are.
 pub(crate) fn settle(
-    sketches: Vec<Sketch>,
+    sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
     around: &Surroundings<'_>,
     real_paths: &HashMap<PathBuf, PathBuf>,
     settled: &mut dyn FnMut(Session),
-) -> (Vec<Sketch>, Vec<Claim>) {
+) -> (Vec<Box<Sketch>>, Vec<Box<Claim>>) {
     let mut drafts = draft::group(sketches, claims);
     let open = open_families(&drafts, |key, draft| {
         around.may_change(key, draft, real_paths)
@@ -174,7 +177,7 @@ pub(crate) fn settle(
         }
     }
     super::follow_parents(&mut drafts);
-    let mut rest: (Vec<Sketch>, Vec<Claim>) = Default::default();
+    let mut rest: (Vec<Box<Sketch>>, Vec<Box<Claim>>) = Default::default();
     for (key, mut draft) in drafts {
         if open.contains(&key) {
             let (sketch, claims) = draft.into_parts();

@@ -37,7 +37,7 @@ fn process(pid: i32) -> Process {
 /// A claim of process `pid` on `session`, made `at_s` after the process began.
 fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
     JudgedClaim {
-        claim: Claim {
+        claim: Box::new(Claim {
             key: key(session),
             subject: Subject::Process(Pid::new(pid.into()).unwrap()),
             scope: ClaimedScope::default(),
@@ -55,7 +55,7 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
                 path: Some(PathBuf::from(format!("/h/{session}-{pid}-{at_s}"))),
                 says: format!("pid {pid}"),
             },
-        },
+        }),
         verdict,
         process: verdict.confidence().map(|_| Box::new(process(pid))),
         recognition: None,
@@ -71,6 +71,10 @@ fn agent_process(pid: i32, role: Role) -> AgentProcess {
         role,
         homes: Vec::new(),
     }
+}
+
+fn boxed<const COUNT: usize>(sketches: [Sketch; COUNT]) -> Vec<Box<Sketch>> {
+    sketches.map(Box::new).into()
 }
 
 fn sketch(session: &str) -> Sketch {
@@ -188,7 +192,7 @@ fn a_sub_agent_lives_as_its_parent_does() {
         let mut parts = parts(vec![claim("a", 1, 1, parent), claim("kid", 1, 2, LIVE)]);
         let mut kid = sketch("kid");
         kid.parent = Some(SessionId::parse("a").unwrap());
-        parts.sketches = vec![kid];
+        parts.sketches = boxed([kid]);
         let merged = merge(parts);
         assert_eq!(
             session(&merged, "a").verdict,
@@ -205,7 +209,7 @@ fn a_provisional_id_is_no_session_once_its_process_has_exited() {
     provisional.is_provisional = true;
     for (verdict, count) in [(LIVE, 1), (GONE, 0), (OTHER, 1)] {
         let mut parts = parts(vec![claim("a", 1, 1, verdict)]);
-        parts.sketches = vec![provisional.clone()];
+        parts.sketches = boxed([provisional.clone()]);
         assert_eq!(merge(parts).sessions.len(), count, "{verdict:?}");
     }
 }
@@ -213,7 +217,7 @@ fn a_provisional_id_is_no_session_once_its_process_has_exited() {
 #[test]
 fn a_session_that_nobody_claims_has_exited_if_everybody_is_seen() {
     let mut all_seen = parts(Vec::new());
-    all_seen.sketches = vec![sketch("a")];
+    all_seen.sketches = boxed([sketch("a")]);
     let merged = merge(all_seen);
     assert_eq!(
         session(&merged, "a").verdict,
@@ -221,7 +225,7 @@ fn a_session_that_nobody_claims_has_exited_if_everybody_is_seen() {
     );
     let mut part_seen = parts(Vec::new());
     part_seen.fully_seen_homes.clear();
-    part_seen.sketches = vec![sketch("a")];
+    part_seen.sketches = boxed([sketch("a")]);
     let merged = merge(part_seen);
     assert_eq!(
         session(&merged, "a").verdict,
@@ -235,7 +239,7 @@ fn a_process_without_a_session_keeps_the_dead_of_its_directory_open() {
         let mut stale = claim("a", 9, 1, GONE);
         stale.claim.exclusivity = exclusivity;
         let mut parts = parts(vec![stale]);
-        parts.sketches = vec![sketch("a"), sketch("unclaimed")];
+        parts.sketches = boxed([sketch("a"), sketch("unclaimed")]);
         parts.processes = vec![agent_process(7, Role::Session)];
         merge(parts)
     };
@@ -251,7 +255,7 @@ fn a_process_without_a_session_keeps_the_dead_of_its_directory_open() {
 #[test]
 fn launchers_hosts_and_auxiliaries_are_no_processes_without_a_session() {
     let mut parts = parts(Vec::new());
-    parts.sketches = vec![sketch("a")];
+    parts.sketches = boxed([sketch("a")]);
     parts.processes = vec![
         agent_process(7, Role::Launcher),
         agent_process(8, Role::Host),
@@ -271,7 +275,7 @@ fn a_process_and_a_session_that_fit_only_each_other_are_live_by_inference() {
     let mut born = sketch("a");
     born.pairing = PairingRule::Owner;
     born.born_at_ms = Some(T + 1_000);
-    parts.sketches = vec![born];
+    parts.sketches = boxed([born]);
     parts.processes = vec![agent_process(7, Role::Session)];
     let merged = merge(parts);
     assert_eq!(
@@ -291,7 +295,7 @@ fn a_shared_hosts_session_gets_the_client_that_fits_or_says_that_several_do() {
         let mut born = sketch("a");
         born.pairing = PairingRule::Client;
         born.born_at_ms = Some(T + 1_000);
-        parts.sketches = vec![born];
+        parts.sketches = boxed([born]);
         parts
     };
     let mut one = held();
@@ -325,7 +329,7 @@ fn a_session_in_a_terminal_of_its_own_gets_no_client() {
     let mut born = sketch("a");
     born.pairing = PairingRule::Client;
     born.born_at_ms = Some(T + 1_000);
-    parts.sketches = vec![born];
+    parts.sketches = boxed([born]);
     parts.processes = vec![agent_process(7, Role::Session)];
     let merged = merge(parts);
     assert!(session(&merged, "a").client.is_none());
@@ -344,7 +348,7 @@ fn shown_by_parent(verdict: Verdict, client: RecordedProcess) -> Parts {
             says: "client: process 7 started it".to_owned(),
         },
     }));
-    parts.sketches = vec![shown];
+    parts.sketches = boxed([shown]);
     parts.processes = vec![agent_process(7, Role::Client), agent_process(8, Role::Host)];
     parts
 }

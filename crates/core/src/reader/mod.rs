@@ -339,6 +339,7 @@ struct OnTheWire<'a>(&'a Machine);
 
 impl Form for OnTheWire<'_> {
     type Row = WireSession;
+    const NEEDS_IDS: bool = false;
 
     fn row(&mut self, session: &Session) -> WireSession {
         wire::session(self.0, session)

@@ -4,7 +4,7 @@
 //! so that no more than that is held until the list is whole and can be put in order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use whosup_sidecar::{AgentId, SessionId};
@@ -84,6 +84,8 @@ impl ListQuery {
 pub trait Form {
     /// That.
     type Row;
+    /// It asks for [`Chosen::ids`].
+    const NEEDS_IDS: bool;
 
     /// Turns a session into it.
     fn row(&mut self, session: &Session) -> Self::Row;
@@ -95,7 +97,7 @@ pub struct Chosen<R> {
     pub shown: Vec<Shown<R>>,
     /// The look without them.
     pub rest: Snapshot,
-    /// The ids of everything that was found.
+    /// The ids of everything that was found, if the form needs them.
     pub ids: Vec<Box<str>>,
 }
 
@@ -151,7 +153,7 @@ pub(super) fn choose<F: Form>(
         shown: Vec::new(),
         waiting: Vec::new(),
         sub_agents: Vec::new(),
-        names: HashMap::new(),
+        homes: Vec::new(),
         problems: Vec::new(),
     };
     let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
@@ -188,13 +190,16 @@ struct Selection<'a, F: Form> {
     waiting: Vec<(Place, SessionKey, Waiting)>,
     /// Sub-agents that are shown if the session above them is.
     sub_agents: Vec<Waiting>,
-    names: HashMap<(AgentId, PathBuf), (Rc<AgentId>, Rc<Path>)>,
+    /// The homes so far, each with its agent.
+    homes: Vec<(Rc<AgentId>, Rc<Path>)>,
     problems: Vec<Problem>,
 }
 
 impl<F: Form> Selection<'_, F> {
     fn take(&mut self, session: Session, describer: Describer<'_>) {
-        self.ids.push(session.key.session.as_str().into());
+        if F::NEEDS_IDS {
+            self.ids.push(session.key.session.as_str().into());
+        }
         let order = self.query.order;
         let is_limited = self.query.limit.is_some();
         let mut waiting = Waiting {
@@ -254,11 +259,7 @@ impl<F: Form> Selection<'_, F> {
     fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
         self.describe(&mut waiting, describer);
         let session = waiting.session;
-        let SessionKey { agent, home, .. } = &session.key;
-        let shared = self.names.entry((agent.clone(), home.clone()));
-        let (agent, home) = shared
-            .or_insert_with(|| (Rc::new(agent.clone()), home.as_path().into()))
-            .clone();
+        let (agent, home) = self.home_of(&session.key);
         self.shown.push(Shown {
             place: self.query.order.place(&session),
             depth: 0,
@@ -272,6 +273,19 @@ impl<F: Form> Selection<'_, F> {
                 home,
             },
         });
+    }
+
+    fn home_of(&mut self, key: &SessionKey) -> (Rc<AgentId>, Rc<Path>) {
+        // Few, and mostly the last one again.
+        let mut known = self.homes.iter().rev();
+        let known = known
+            .find(|(agent, home)| **agent == key.agent && home.as_os_str() == key.home.as_os_str());
+        if let Some(known) = known {
+            return known.clone();
+        }
+        let new = (Rc::new(key.agent.clone()), Rc::from(key.home.as_path()));
+        self.homes.push(new.clone());
+        new
     }
 
     /// The sessions that are shown, in order, the ids of all, and what could not be
@@ -307,7 +321,10 @@ impl<F: Form> Selection<'_, F> {
             }
         }
         let mut shown = self.shown;
-        shown.sort_by(|one, other| (&one.place, &one.name).cmp(&(&other.place, &other.name)));
+        // No two have the same name, and a stable order would take room.
+        shown.sort_unstable_by(|one, other| {
+            (&one.place, &one.name).cmp(&(&other.place, &other.name))
+        });
         put_below_parents(&mut shown);
         (shown, self.ids, self.problems)
     }

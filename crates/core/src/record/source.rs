@@ -287,9 +287,9 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
             .map(|cause| format!(" ({})", cause.name()));
         let says = format!("the session has ended{}", how.unwrap_or_default());
         let trust = trust_of(&stored.facts, home, machine);
-        found.claims.push(stored.claim(trust, says, machine));
+        found.claim(stored.claim(trust, says, machine));
     } else if record.owner.as_ref().is_some_and(|owner| !owner.is_shared) {
-        found.claims.extend(stored.claim_of_owner(machine));
+        found.claim_all(stored.claim_of_owner(machine));
     }
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
@@ -309,5 +309,5 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
         word: record.phase.name().to_owned(),
         at_ms: Some(record.last_event_at_ms),
     });
-    found.sketches.push(sketch);
+    found.sketch(sketch);
 }

@@ -15,8 +15,8 @@ const DEPTH_MAX: usize = 64;
 /// Portions of what one home told. All that was told of a session, of its sub-agents
 /// and of its parent is in the same one.
 pub(super) struct Batches {
-    sketches: Vec<Sketch>,
-    claims: Vec<Claim>,
+    sketches: Vec<Box<Sketch>>,
+    claims: Vec<Box<Claim>>,
     parents: HashMap<SessionId, SessionId>,
 }
 
@@ -101,15 +101,15 @@ mod tests {
     use crate::agents::{AgentScan, Sketch};
     use crate::claim::SessionKey;
 
-    fn sketch(session: &str, parent: Option<&str>) -> Sketch {
-        Sketch {
+    fn sketch(session: &str, parent: Option<&str>) -> Box<Sketch> {
+        Box::new(Sketch {
             parent: parent.map(|parent| parent.parse().unwrap()),
             ..Sketch::new(SessionKey {
                 agent: "codex".parse().unwrap(),
                 session: session.parse().unwrap(),
                 home: "/home/dev/.codex".into(),
             })
-        }
+        })
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
                     .map(str::to_owned)
             };
             let tops = batch.sketches.iter().filter(|one| one.parent.is_none());
-            let tops: Vec<_> = tops.map(number).collect();
+            let tops: Vec<_> = tops.map(|top| number(top)).collect();
             assert_eq!(batch.sketches.len(), 3 * tops.len());
             assert!(batch.sketches.iter().all(|one| tops.contains(&number(one))));
             seen += batch.sketches.len();

@@ -135,7 +135,7 @@ impl<'a> Settling<'a> {
         })
     }
 
-    fn find_real_paths(&mut self, sketches: &[Sketch]) {
+    fn find_real_paths(&mut self, sketches: &[Box<Sketch>]) {
         for directory in sketches
             .iter()
             .filter_map(|sketch| sketch.work_dir.as_ref())

@@ -13,12 +13,12 @@ use whosup_core::session::Session;
 use whosup_core::wire;
 
 use super::ListArgs;
-use super::packed::{Packed, Packer};
+use super::json_rows::{JsonRows, RowId};
 use crate::app::{App, World, say};
 use crate::column::{Cells, Column, SessionCells};
 use crate::commands::agents::place;
 use crate::condition::{Condition, Wording};
-use crate::json::{Line, write_line};
+use crate::json::{self, Line, write_line};
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Rows, Shape, natural_width, write_table};
 use crate::text;
@@ -35,7 +35,9 @@ pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::R
 pub(super) struct Json<'a> {
     machine: &'a Machine,
     is_line: bool,
-    packer: Packer,
+    rows: JsonRows,
+    /// The row that is being written.
+    text: Vec<u8>,
 }
 
 impl<'a> Json<'a> {
@@ -44,30 +46,35 @@ impl<'a> Json<'a> {
         Self {
             machine,
             is_line,
-            packer: Packer::default(),
+            rows: JsonRows::default(),
+            text: Vec::new(),
+        }
+    }
+}
+
+impl Json<'_> {
+    /// What was kept of a session.
+    fn text(&self, row: &serde_json::Result<RowId>) -> anyhow::Result<Cow<'_, [u8]>> {
+        match row {
+            Ok(row) => self.rows.row(row),
+            Err(error) => bail!("cannot write a session as JSON: {error}"),
         }
     }
 }
 
 impl Form for Json<'_> {
-    type Row = serde_json::Result<Packed>;
+    type Row = serde_json::Result<RowId>;
+    const NEEDS_IDS: bool = false;
 
     fn row(&mut self, session: &Session) -> Self::Row {
         let wire = wire::session(self.machine, session);
-        let text = if self.is_line {
-            serde_json::to_string(&Line::Session(&wire))?
+        self.text.clear();
+        if self.is_line {
+            serde_json::to_writer(&mut self.text, &Line::Session(&wire))?;
         } else {
-            serde_json::to_string_pretty(&wire)?
-        };
-        Ok(self.packer.pack(session.agent(), text))
-    }
-}
-
-/// The text of a row.
-fn text_of(row: &serde_json::Result<Packed>) -> anyhow::Result<Cow<'_, str>> {
-    match row {
-        Ok(packed) => packed.text(),
-        Err(error) => bail!("cannot write a session as JSON: {error}"),
+            json::write_session(&mut self.text, &wire)?;
+        }
+        Ok(self.rows.add(session.agent(), &self.text))
     }
 }
 
@@ -77,10 +84,10 @@ const NO_SESSIONS: &str = "\"sessions\": []";
 /// Prints one document.
 pub(super) fn write_json(
     out: &mut dyn Write,
-    machine: &Machine,
-    chosen: &Chosen<serde_json::Result<Packed>>,
+    form: &Json<'_>,
+    chosen: &Chosen<serde_json::Result<RowId>>,
 ) -> anyhow::Result<()> {
-    let document = serde_json::to_string_pretty(&wire::snapshot(machine, &chosen.rest))?;
+    let document = serde_json::to_string_pretty(&wire::snapshot(form.machine, &chosen.rest))?;
     // No text of a document has a bare quotation mark in it.
     let place = document
         .find(NO_SESSIONS)
@@ -93,11 +100,9 @@ pub(super) fn write_json(
     out.write_all(before.as_bytes())?;
     let mut gap = "";
     for shown in &chosen.shown {
-        write!(
-            out,
-            "{gap}\n    {}",
-            text_of(&shown.row)?.replace('\n', "\n    ")
-        )?;
+        out.write_all(gap.as_bytes())?;
+        out.write_all(b"\n    ")?;
+        out.write_all(&form.text(&shown.row)?)?;
         gap = ",";
     }
     writeln!(out, "\n  {after}")?;
@@ -107,10 +112,10 @@ pub(super) fn write_json(
 /// Prints one object a line.
 pub(super) fn write_ndjson(
     out: &mut dyn Write,
-    machine: &Machine,
-    chosen: &Chosen<serde_json::Result<Packed>>,
+    form: &Json<'_>,
+    chosen: &Chosen<serde_json::Result<RowId>>,
 ) -> anyhow::Result<()> {
-    let rest = wire::snapshot(machine, &chosen.rest);
+    let rest = wire::snapshot(form.machine, &chosen.rest);
     let head = Line::Snapshot {
         schema_version: rest.schema_version,
         taken_at: &rest.taken_at,
@@ -118,7 +123,8 @@ pub(super) fn write_ndjson(
     };
     write_line(out, &head)?;
     for shown in &chosen.shown {
-        writeln!(out, "{}", text_of(&shown.row)?)?;
+        out.write_all(&form.text(&shown.row)?)?;
+        out.write_all(b"\n")?;
     }
     let unattributed = rest.unattributed.iter().map(Line::Unattributed);
     let problems = rest.problems.iter().map(Line::Problem);
@@ -136,6 +142,7 @@ pub(super) struct Row<'a> {
 
 impl Form for Row<'_> {
     type Row = SessionCells;
+    const NEEDS_IDS: bool = true;
 
     fn row(&mut self, session: &Session) -> SessionCells {
         self.cells.of_session(&self.columns, session)

@@ -99,8 +99,8 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("ended", date(ended(session)));
     facts.add("end cause", end_cause(session));
     facts.add("cpu time", cpu_time(session));
-    facts.add("process", process(world, session.owner.as_ref()));
-    facts.add("client", process(world, session.client.as_ref()));
+    facts.add("process", process(world, session.owner.as_deref()));
+    facts.add("client", process(world, session.client.as_deref()));
     facts.add("also claimed", other_pids(session));
     facts.add("pane", place(session));
     facts.add("attach", attach.map(|command| command_line(&command, home)));

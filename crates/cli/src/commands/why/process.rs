@@ -294,8 +294,9 @@ fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> 
 
 fn sessions_of<'a>(scanned: &'a Scanned<'_>, pid: Pid) -> Vec<&'a Session> {
     let serves = |session: &&Session| {
-        let is_one =
-            |process: &Option<Process>| process.as_ref().is_some_and(|process| process.pid == pid);
+        let is_one = |process: &Option<Box<Process>>| {
+            process.as_ref().is_some_and(|process| process.pid == pid)
+        };
         is_one(&session.owner) || is_one(&session.client) || session.other_live_pids.contains(&pid)
     };
     let sessions = scanned.snapshot.sessions.iter();

@@ -73,11 +73,43 @@ impl<'a> Look<'a> {
 }
 
 /// What one home of an agent told.
+///
+/// There may be very many of both, and they are put in order, grouped and handed on: what
+/// moves is a pointer.
 #[derive(Debug, Clone, Default)]
 pub struct AgentScan {
     /// Who is said to serve which session.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<Box<Claim>>,
     /// What is known of sessions, claimed or not. A claimed session without a
     /// sketch is fine.
-    pub sketches: Vec<Sketch>,
+    pub sketches: Vec<Box<Sketch>>,
+}
+
+impl AgentScan {
+    /// These claims and sketches.
+    pub(crate) fn of<C, S>(claims: C, sketches: S) -> Self
+    where
+        C: IntoIterator<Item: Into<Box<Claim>>>,
+        S: IntoIterator<Item: Into<Box<Sketch>>>,
+    {
+        Self {
+            claims: claims.into_iter().map(Into::into).collect(),
+            sketches: sketches.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Adds a claim.
+    pub(crate) fn claim(&mut self, claim: impl Into<Box<Claim>>) {
+        self.claims.push(claim.into());
+    }
+
+    /// Adds claims.
+    pub(crate) fn claim_all(&mut self, claims: impl IntoIterator<Item: Into<Box<Claim>>>) {
+        self.claims.extend(claims.into_iter().map(Into::into));
+    }
+
+    /// Adds a sketch.
+    pub(crate) fn sketch(&mut self, sketch: impl Into<Box<Sketch>>) {
+        self.sketches.push(sketch.into());
+    }
 }

@@ -33,10 +33,10 @@ pub(super) struct Sessions<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
     projects: Projects,
-    claims: Vec<Claim>,
+    claims: Vec<Box<Claim>>,
     /// Sessions that a record names.
     claimed: HashSet<SessionId>,
-    sketches: BTreeMap<SessionId, Sketch>,
+    sketches: BTreeMap<SessionId, Box<Sketch>>,
     /// Who has a record, as the records say.
     registered: Vec<(Pid, Option<StartStamp>)>,
     folders: HashMap<PathBuf, ProjectFolder>,
@@ -66,10 +66,7 @@ impl<'a> Sessions<'a> {
             sketch.unread_owners.clone_from(&unread);
         }
         Found {
-            found: AgentScan {
-                claims: self.claims,
-                sketches: self.sketches.into_values().collect(),
-            },
+            found: AgentScan::of(self.claims, self.sketches.into_values()),
             problems: self.problems,
         }
     }
@@ -121,7 +118,7 @@ impl<'a> Sessions<'a> {
         }
         self.registered.push((record.pid, record.stamp.clone()));
         self.claimed.insert(record.session.clone());
-        self.claims.push(self.claim(entry));
+        self.claims.push(Box::new(self.claim(entry)));
         let mut sketch = Sketch::new(self.key(&record.session));
         sketch.work_dir.clone_from(&record.work_dir);
         // Nothing is lost with a session in which nothing was said, and the
@@ -141,7 +138,7 @@ impl<'a> Sessions<'a> {
         sketch.started_at_ms = record.started_at_ms;
         self.sketches
             .entry(record.session.clone())
-            .or_insert(sketch);
+            .or_insert(Box::new(sketch));
     }
 
     fn claim(&self, entry: &Entry) -> Claim {
@@ -345,7 +342,7 @@ impl<'a> Sessions<'a> {
         sketch.is_provisional = opening.is_without_words;
         sketch.is_resumable = !opening.is_without_words;
         sketch.transcript = Some(transcript);
-        self.sketches.insert(session, sketch);
+        self.sketches.insert(session, Box::new(sketch));
     }
 
     /// Reads something of a transcript; one that went away is no problem.
@@ -414,7 +411,8 @@ impl<'a> Sessions<'a> {
             .sketches
             .get(parent)
             .and_then(|parent| parent.work_dir.clone());
-        self.sketches.entry(sub_agent.id).or_insert(sketch);
+        let place = self.sketches.entry(sub_agent.id);
+        place.or_insert(Box::new(sketch));
     }
 }
 

@@ -48,10 +48,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     scanning.claim_by_rows();
     let sketches = scanning.sketches();
     Found {
-        found: AgentScan {
-            claims: scanning.claims,
-            sketches,
-        },
+        found: AgentScan::of(scanning.claims, sketches),
         problems: scanning.problems,
     }
 }

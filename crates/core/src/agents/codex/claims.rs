@@ -35,13 +35,11 @@ impl Scanning<'_> {
         let (unknown, known): (Vec<_>, Vec<_>) =
             locks.partition(|lock| self.is_not_known_yet(lock));
         for lock in known {
-            found.claims.extend(self.claims_of_lock(lock));
+            found.claim_all(self.claims_of_lock(lock));
         }
         for (thread, pids) in &self.open {
-            found.claims.extend(
-                pids.iter()
-                    .filter_map(|pid| self.claim_of_open(thread, *pid)),
-            );
+            let claims = pids.iter();
+            found.claim_all(claims.filter_map(|pid| self.claim_of_open(thread, *pid)));
         }
         let mut threads: BTreeSet<&SessionId> =
             self.locks.keys().chain(self.segments.keys()).collect();
@@ -49,8 +47,8 @@ impl Scanning<'_> {
         let mut problems = Vec::new();
         for thread in threads {
             let sketch = self.sketch(thread, &mut problems);
-            found.claims.extend(self.claim_of_ended(&sketch));
-            found.sketches.push(sketch);
+            found.claim_all(self.claim_of_ended(&sketch));
+            found.sketch(sketch);
         }
         for claim in &found.claims {
             if let (Trust::Untrusted { because }, Some(path)) = (&claim.trust, &claim.evidence.path)

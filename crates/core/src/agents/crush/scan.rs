@@ -47,10 +47,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     scanning.problems.sort();
     scanning.problems.dedup();
     Found {
-        found: AgentScan {
-            claims: scanning.claims,
-            sketches: scanning.sketches.into_values().collect(),
-        },
+        found: AgentScan::of(scanning.claims, scanning.sketches.into_values()),
         problems: scanning.problems,
     }
 }

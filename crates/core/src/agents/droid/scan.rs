@@ -66,10 +66,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         scanning.add_named();
     }
     Found {
-        found: AgentScan {
-            claims: scanning.claims,
-            sketches: scanning.sketches.into_values().collect(),
-        },
+        found: AgentScan::of(scanning.claims, scanning.sketches.into_values()),
         problems: scanning.problems,
     }
 }

@@ -76,7 +76,8 @@ impl World {
         };
         let found = scan(&look, &home);
         assert_eq!(found.problems, []);
-        found.found.sketches
+        let sketches = found.found.sketches.into_iter();
+        sketches.map(|sketch| *sketch).collect()
     }
 }
 

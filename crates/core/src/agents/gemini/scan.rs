@@ -51,11 +51,11 @@ impl<'a> Scanning<'a> {
     }
 
     pub(super) fn add_sketch(&mut self, sketch: Sketch) {
-        self.found.sketches.push(sketch);
+        self.found.sketch(sketch);
     }
 
     pub(super) fn add_claim(&mut self, claim: Claim) {
-        self.found.claims.push(claim);
+        self.found.claim(claim);
     }
 
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::file::ReadFileError;
-use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar};
+use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
 
 use super::history::{History, Maker, Makers};
 use super::log::{self, Event};
@@ -41,8 +41,8 @@ pub(super) struct Reading<'a> {
     home: &'a Home,
     /// The local directories that are known, by their folders.
     work_dirs: HashMap<String, PathBuf>,
-    claims: Vec<Claim>,
-    sketches: BTreeMap<SessionId, Sketch>,
+    claims: Vec<Box<Claim>>,
+    sketches: BTreeMap<SessionId, Box<Sketch>>,
     /// Sessions whose sidecar is there and can't be read.
     unread: BTreeSet<SessionId>,
     /// What the log says, once it was looked for.
@@ -122,10 +122,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(self) -> Found<AgentScan> {
         Found {
-            found: AgentScan {
-                claims: self.claims,
-                sketches: self.sketches.into_values().collect(),
-            },
+            found: AgentScan::of(self.claims, self.sketches.into_values()),
             problems: self.problems,
         }
     }
@@ -277,8 +274,8 @@ impl<'a> Reading<'a> {
         for session in self.sessions_in(folder, None) {
             let mut sketch = Sketch::new(self.key(&session.id));
             sketch.born_at_ms = session.made_at_ms;
-            sketch.transcript = existing_wire(&session.path);
-            self.sketches.insert(session.id, sketch);
+            sketch.transcript = session.transcript();
+            self.sketches.insert(session.id, Box::new(sketch));
         }
     }
 
@@ -287,22 +284,22 @@ impl<'a> Reading<'a> {
         let sketch = self
             .sketches
             .entry(session.id.clone())
-            .or_insert_with(|| Sketch::new(key));
+            .or_insert_with(|| Box::new(Sketch::new(key)));
         sketch.pairing = PairingRule::Owner;
         sketch.born_at_ms = dates.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
-        sketch.transcript = existing_wire(&session.path);
+        sketch.transcript = session.transcript();
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
         }
         let mut processes = self.look.processes_of(self.home);
         // Whoever is there may be named, also one that an older sidecar names.
         if self.unread.contains(&session.id) && processes.any(|its| its.role == Role::Session) {
-            let path = session.path.join(SIDECAR);
+            let path = session.path().join(SIDECAR);
             let placement = self.look.machine.mounts().placement_of(&path);
             let key = self.key(&session.id);
             self.claims
-                .push(sidecar::unread_claim(key, path, placement));
+                .push(Box::new(sidecar::unread_claim(key, path, placement)));
         }
     }
 
@@ -317,12 +314,13 @@ impl<'a> Reading<'a> {
     /// Reads the sidecar of a session, if there is one, and returns the PID that
     /// it names. The `runtime.json` of background tasks lie deeper.
     fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<Pid> {
-        let path = session.path.join(SIDECAR);
-        let (sidecar, facts) = match read_sidecar(&path) {
+        let name = session.below_folder(SIDECAR);
+        let path = || session.folder.path().join(&name);
+        let (sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
             Ok(read) => read,
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,
             Err(error) => {
-                self.problem(&path, error.reason());
+                self.problem(&path(), error.reason());
                 // No kimi-cli wrote what is no regular file.
                 if !matches!(
                     error,
@@ -338,7 +336,7 @@ impl<'a> Reading<'a> {
                 "`session_id` is `{}`, and its directory is another one's",
                 sidecar.session_id
             );
-            self.problem(&path, message);
+            self.problem(&path(), message);
             return None;
         }
         let pid = match sidecar.pid {
@@ -356,18 +354,20 @@ impl<'a> Reading<'a> {
         let sketch = self
             .sketches
             .entry(session.id.clone())
-            .or_insert_with(|| Sketch::new(key.clone()));
+            .or_insert_with(|| Box::new(Sketch::new(key.clone())));
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
         sketch.published = told_by_sidecar::phase(&sidecar);
+        let path = path();
         let source = sidecar::Source {
             trust: trust_of(&facts, self.home, self.look.machine),
-            placement: self.look.machine.mounts().placement_of(&path),
+            placement: self.look.machine.mounts().placement_of_file(&path, &facts),
             modified_at_ms: facts.modified_ms,
             path,
         };
-        self.claims.push(sidecar::claim(key, &sidecar, source));
+        self.claims
+            .push(Box::new(sidecar::claim(key, &sidecar, source)));
         pid
     }
 }
@@ -383,11 +383,6 @@ fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time
-}
-
-fn existing_wire(session: &Path) -> Option<PathBuf> {
-    let path = session.join(WIRE);
-    path.is_file().then_some(path)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::{AGENT, process};
 use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
-use crate::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -161,10 +161,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(self) -> Found<AgentScan> {
         Found {
-            found: AgentScan {
-                claims: Vec::new(),
-                sketches: self.sketches.into_values().collect(),
-            },
+            found: AgentScan::of([] as [Claim; 0], self.sketches.into_values()),
             problems: self.problems,
         }
     }

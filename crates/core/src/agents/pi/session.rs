@@ -17,7 +17,7 @@ use crate::agents::terminal_use::{
     is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere, was_typed_elsewhere,
 };
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
-use crate::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -119,10 +119,7 @@ impl<'a> Reading<'a> {
         }
         self.problems.extend(problems);
         Found {
-            found: AgentScan {
-                claims: Vec::new(),
-                sketches,
-            },
+            found: AgentScan::of([] as [Claim; 0], sketches),
             problems: self.problems,
         }
     }

@@ -329,27 +329,31 @@ impl<'a, 'r> Projects<'a, 'r> {
     /// [`BEGAN_SLACK_MS`]), its record or the wider search leads to it.
     fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
-        let since = since_ms.and_then(|since_ms| {
-            let opened = Directory::open(&chats.directory).ok()?;
-            Some((opened, since_ms))
-        });
+        // One that can't be opened so is read file by file, each with its problem.
+        let opened = (!chats.sidecars.is_empty())
+            .then(|| Directory::open(&chats.directory).ok())
+            .flatten();
+        let since = opened.as_ref().zip(since_ms);
         let folder = self.folders.entry(chats.directory.clone()).or_default();
         folder.is_listed = true;
         for name in &chats.sidecars {
-            let is_older = since.as_ref().is_some_and(|(opened, since_ms)| {
+            let is_older = since.is_some_and(|(opened, since_ms)| {
                 let written = opened.facts(name.as_ref(), Links::Refuse).ok();
                 written
                     .filter(|facts| facts.is_file)
                     .and_then(|facts| facts.modified_ms)
-                    .is_some_and(|modified| modified < *since_ms)
+                    .is_some_and(|modified| modified < since_ms)
             });
             if folder.read.contains(name) {
                 // A record led to it.
             } else if is_older {
                 folder.passed_over.insert(name.clone());
             } else {
-                let path = chats.directory.join(name);
-                sidecar::read(self.reading, &path, Keep::All(runtime));
+                let keep = Keep::All(runtime);
+                match &opened {
+                    Some(opened) => sidecar::read_in(self.reading, opened, name, keep),
+                    None => sidecar::read(self.reading, &chats.directory.join(name), keep),
+                }
             }
         }
         for session in &chats.transcripts {

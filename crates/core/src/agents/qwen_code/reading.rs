@@ -18,8 +18,8 @@ use crate::trust::trust_of;
 pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
-    claims: Vec<Claim>,
-    sketches: BTreeMap<SessionId, Sketch>,
+    claims: Vec<Box<Claim>>,
+    sketches: BTreeMap<SessionId, Box<Sketch>>,
     /// Sessions in a shared directory that are another home's.
     elsewhere: BTreeSet<SessionId>,
     /// Per session, the newest file that a clean exit would have removed.
@@ -70,12 +70,13 @@ impl<'a> Reading<'a> {
         trust_of(facts, self.home, self.look.machine)
     }
 
-    pub(super) fn placement(&self, path: &Path) -> Placement {
-        self.look.machine.mounts().placement_of(path)
+    pub(super) fn placement(&self, path: &Path, facts: &FileFacts) -> Placement {
+        let mounts = self.look.machine.mounts();
+        mounts.placement_of_file(path, facts)
     }
 
     pub(super) fn claim(&mut self, claim: Claim) {
-        self.claims.push(claim);
+        self.claims.push(Box::new(claim));
     }
 
     pub(super) fn problem(&mut self, path: &Path, message: impl fmt::Display) {
@@ -92,7 +93,7 @@ impl<'a> Reading<'a> {
         let key = self.key(session);
         self.sketches
             .entry(session.clone())
-            .or_insert_with(|| Sketch::new(key))
+            .or_insert_with(|| Box::new(Sketch::new(key)))
     }
 
     /// A session in a shared directory is another home's.
@@ -180,10 +181,7 @@ impl<'a> Reading<'a> {
             }
         }
         Found {
-            found: AgentScan {
-                claims: self.claims,
-                sketches: self.sketches.into_values().collect(),
-            },
+            found: AgentScan::of(self.claims, self.sketches.into_values()),
             problems: self.problems,
         }
     }

@@ -253,7 +253,7 @@ fn add_claim(
         exclusivity: Exclusivity::Exclusive,
         serving: if is_host { Serving::Many } else { Serving::One },
         trust: reading.trust(facts),
-        placement: reading.placement(&path),
+        placement: reading.placement(&path, facts),
         evidence: Evidence {
             kind: EvidenceKind::Registry,
             path: Some(path),

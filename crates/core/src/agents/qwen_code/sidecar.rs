@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use whosup_process::Pid;
-use whosup_sidecar::file::{FileFacts, ReadFileError};
-use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar};
+use whosup_sidecar::file::{Directory, FileFacts, ReadFileError};
+use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar, read_sidecar_in};
 
 use super::home::Runtime;
 use super::reading::Reading;
@@ -29,7 +29,27 @@ pub(super) enum Keep<'a> {
 
 /// Reads one sidecar and adds its claim.
 pub(super) fn read(reading: &mut Reading<'_>, path: &Path, keep: Keep<'_>) {
-    match read_sidecar(path) {
+    take(reading, read_sidecar(path), path, keep);
+}
+
+/// The same for a sidecar at `name` in an open directory.
+pub(super) fn read_in(
+    reading: &mut Reading<'_>,
+    directory: &Directory,
+    name: &str,
+    keep: Keep<'_>,
+) {
+    let read = read_sidecar_in(directory, name.as_ref());
+    take(reading, read, &directory.path().join(name), keep);
+}
+
+fn take(
+    reading: &mut Reading<'_>,
+    read: Result<(Sidecar, FileFacts), ReadSidecarError>,
+    path: &Path,
+    keep: Keep<'_>,
+) {
+    match read {
         Ok((sidecar, facts)) => {
             let pid = match sidecar.pid {
                 SidecarPid::Process(pid) => Some(pid),
@@ -91,7 +111,7 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &
         exclusivity: Exclusivity::Exclusive,
         serving: Serving::One,
         trust: reading.trust(facts),
-        placement: reading.placement(path),
+        placement: reading.placement(path, facts),
         evidence: Evidence {
             kind: EvidenceKind::Sidecar,
             path: Some(path.to_owned()),

@@ -232,7 +232,7 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
             Serving::Many
         },
         trust: reading.trust(facts),
-        placement: reading.placement(path),
+        placement: reading.placement(path, facts),
         evidence: Evidence {
             kind: EvidenceKind::LockFile,
             path: Some(path.to_owned()),

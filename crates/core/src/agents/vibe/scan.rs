@@ -59,7 +59,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches,
         ..
     } = scanning;
-    found.sketches = sketches.into_values().collect();
+    found.sketches = sketches.into_values().map(Box::new).collect();
     problems.sort();
     problems.dedup();
     Found { found, problems }
@@ -117,7 +117,7 @@ impl<'a> Scanning<'a> {
             self.unclear.insert(lease.id.clone());
         }
         let claims = self.claims_of(lease, &sketch);
-        self.found.claims.extend(claims);
+        self.found.claim_all(claims);
         self.sketches.insert(lease.id.clone(), sketch);
     }
 
@@ -133,7 +133,7 @@ impl<'a> Scanning<'a> {
         let directory = Some(&directory).filter(|directory| directory.is_dir());
         let sketch = self.sketch(id, directory, problems);
         let claim = self.unknown_claim(id, path);
-        self.found.claims.push(claim);
+        self.found.claim(claim);
         self.sketches.insert(id.clone(), sketch);
     }
 

@@ -78,7 +78,7 @@ impl World {
         let [claim] = claims.as_slice() else {
             panic!("not one claim: {claims:?}");
         };
-        claim.clone()
+        (**claim).clone()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Directory, Links, ReadFileError};
@@ -18,10 +19,34 @@ const SESSIONS_MAX: usize = 100_000;
 /// One session's directory.
 pub(super) struct SessionDir {
     pub(super) id: SessionId,
-    pub(super) path: PathBuf,
+    /// The folder that it lies in, under its id.
+    pub(super) folder: Rc<Directory>,
     /// When it was made, where the file system remembers. (When it was changed
     /// says nothing: whoever looks after the session changes it.)
     pub(super) made_at_ms: Option<i64>,
+}
+
+impl SessionDir {
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join(self.id.as_str())
+    }
+
+    /// The path of a file in it, below its folder.
+    pub(super) fn below_folder(&self, name: &str) -> String {
+        let id = self.id.as_str();
+        let mut path = String::with_capacity(id.len() + name.len() + 1);
+        path.extend([id, "/", name]);
+        path
+    }
+
+    /// Its transcript, if it has one.
+    pub(super) fn transcript(&self) -> Option<PathBuf> {
+        let name = self.below_folder(WIRE);
+        let facts = self.folder.facts(name.as_ref(), Links::Follow);
+        facts
+            .is_ok_and(|facts| facts.is_file)
+            .then(|| self.folder.path().join(name))
+    }
 }
 
 /// When a session was.
@@ -52,14 +77,14 @@ impl Reading<'_> {
     ) -> Vec<SessionDir> {
         let directory = self.sessions().join(folder);
         let names = self.names(&directory, SESSIONS_MAX);
-        let opened = Directory::open(&directory);
+        let opened = Directory::open(&directory).map(Rc::new);
         let mut sessions = Vec::new();
         for name in &names.names {
             let text = name.to_str();
             if without.is_some_and(|without| text.is_some_and(|text| without.has(text))) {
                 continue;
             }
-            let path = directory.join(name);
+            let path = || directory.join(name);
             // Sessions of old versions are files; they are moved when they are
             // taken up again, and no process serves them as they are.
             if name.as_encoded_bytes().ends_with(b".jsonl") {
@@ -68,28 +93,30 @@ impl Reading<'_> {
             let id = match text.map(SessionId::parse) {
                 Some(Ok(id)) => id,
                 Some(Err(error)) => {
-                    self.problem(&path, error);
+                    self.problem(&path(), error);
                     continue;
                 }
                 None => {
-                    self.problem(&path, "its name is not valid UTF-8");
+                    self.problem(&path(), "its name is not valid UTF-8");
                     continue;
                 }
             };
             let told = match &opened {
-                Ok(opened) => opened.facts(name.as_ref(), Links::Follow),
+                Ok(opened) => opened
+                    .facts(name.as_ref(), Links::Follow)
+                    .map(|told| (opened, told)),
                 Err(error) => Err(error.kind().into()),
             };
             match told {
-                Ok(told) if told.is_directory => sessions.push(SessionDir {
+                Ok((opened, told)) if told.is_directory => sessions.push(SessionDir {
                     id,
-                    path,
+                    folder: Rc::clone(opened),
                     made_at_ms: told.born_ms,
                 }),
-                Ok(_) => self.problem(&path, "it is not a session's directory"),
+                Ok(_) => self.problem(&path(), "it is not a session's directory"),
                 // It was empty, and its session was left since the list was made.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => self.problem(&path, error),
+                Err(error) => self.problem(&path(), error),
             }
         }
         sessions
@@ -97,7 +124,7 @@ impl Reading<'_> {
 
     pub(super) fn read_dates(&mut self, session: &SessionDir) -> Dates {
         let mut dates = Dates::of_directory(session);
-        let path = session.path.join(WIRE);
+        let path = session.path().join(WIRE);
         match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
             Ok((first, last)) => {
                 // A directory that was copied or restored is younger than what

@@ -1,10 +1,12 @@
 //! Looks for processes in the folders of other directories than their own.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Directory, Links};
 
 use super::super::untouched::BEGAN_SLACK_MS;
 use super::super::work_dir::FolderKind;
@@ -57,9 +59,10 @@ impl Reading<'_> {
         if !is_unchanged {
             return self.sessions_in(folder, None);
         }
-        let Some(events) = self.events() else {
+        let (Some(events), Ok(opened)) = (self.events(), Directory::open(&path)) else {
             return self.sessions_in(folder, None);
         };
+        let opened = Rc::new(opened);
         let named: BTreeSet<SessionId> = events
             .iter()
             .filter_map(|event| SessionId::parse(&event.session).ok())
@@ -67,20 +70,15 @@ impl Reading<'_> {
         named
             .into_iter()
             .filter_map(|id| {
-                let path = path.join(id.as_str());
-                let metadata = std::fs::metadata(&path).ok()?;
-                metadata.is_dir().then(|| SessionDir {
+                let told = opened.facts(id.as_str().as_ref(), Links::Follow).ok()?;
+                told.is_directory.then(|| SessionDir {
                     id,
-                    path,
-                    made_at_ms: made_at_ms(&metadata),
+                    folder: Rc::clone(&opened),
+                    made_at_ms: told.born_ms,
                 })
             })
             .collect()
     }
-}
-
-fn made_at_ms(metadata: &std::fs::Metadata) -> Option<i64> {
-    ms_since_1970(metadata.created().ok()?)
 }
 
 fn ms_since_1970(at: SystemTime) -> Option<i64> {
