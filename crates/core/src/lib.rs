@@ -22,6 +22,7 @@ pub mod claim;
 pub mod command;
 pub mod common_place;
 #[cfg(feature = "reader")]
+mod composed;
 pub mod config;
 pub mod dismissal;
 pub mod explain;

@@ -9,6 +9,7 @@ use whosup_process::{Pid, Platform, ProbeError, Process, ProcessTable, StampKind
 
 use crate::agents::{self, Program};
 use crate::claim::{Claim, Serving};
+use crate::composed::is_same;
 use crate::machine::Machine;
 use crate::verdict::{
     Context, Elsewhere, LookFailure, Observed, Recognition, Seen, Verdict, judge,
@@ -216,7 +217,7 @@ impl<'a> Observer<'a> {
         let is_in_claimed_directory = claim
             .work_dir
             .as_ref()
-            .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| cwd == claimed));
+            .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| is_same(cwd, claimed)));
         let began = process.began_at_ms.clone().ok();
         let is_newer = |(other, dated): &(&Claim, Option<i64>)| {
             other.key.session != claim.key.session

@@ -10,6 +10,7 @@ use super::draft::Draft;
 use super::{Parts, attributed, ids_of, is_live, may_have_session, process_key};
 use crate::agents::{self, Adapter, AgentProcess, PairingRule, Role, Sketch};
 use crate::claim::{EvidenceKind, SessionKey};
+use crate::composed::composed;
 use crate::pairing::{Candidate, PairedBy, Pairs, Seeker, pair};
 use crate::session::Unattributed;
 use crate::unseen::is_refused;
@@ -202,11 +203,8 @@ fn seeker(process: &AgentProcess, parts: &Parts, forks: &Forks) -> Seeker {
 }
 
 fn real_path(path: &Path, parts: &Parts) -> PathBuf {
-    parts
-        .real_paths
-        .get(path)
-        .cloned()
-        .unwrap_or_else(|| path.to_owned())
+    let known = parts.real_paths.get(path).cloned();
+    known.unwrap_or_else(|| composed(path.to_owned()))
 }
 
 fn put_together(draft: &mut Draft, process: &AgentProcess, rule: PairingRule, by: PairedBy) {

@@ -11,6 +11,7 @@ use super::batches::Batches;
 use super::may_be_in_a_pane;
 use crate::agents::{self, Adapter, AgentProcess, AgentScan, Home, Sketch};
 use crate::claim::Placement;
+use crate::composed::composed;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, Surroundings, merge, settle};
 use crate::observe::{Probes, judge_all};
@@ -49,7 +50,7 @@ pub(super) fn surroundings<'a>(
 }
 
 fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    composed(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }
 
 /// Judges, and remembers what was looked at for it.

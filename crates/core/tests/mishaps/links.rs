@@ -1,4 +1,4 @@
-//! Directories that were reached by links.
+//! Directories that were reached by links, or are written in another form.
 
 use super::*;
 
@@ -65,10 +65,27 @@ fn copy_folder(from: &Path, to: &Path, change: &dyn Fn(String) -> String) {
     }
 }
 
-/// A directory that was reached by a link hid its sessions
-/// (notebook-intelligence#171, claude-code#16103, orca#10841).
-#[test]
-fn sessions_of_a_directory_that_was_reached_by_a_link_are_found() {
+/// Copies a fixture, with directories that the kernel names in the decomposed form
+/// and that files name in the composed one.
+fn copy_with_forms(case: &Path, to: &Path) {
+    let text = std::fs::read_to_string(case.join("world.json")).unwrap();
+    let mut world: Value = serde_json::from_str(&text).unwrap();
+    each_process(&mut world, |process| {
+        if let Some(below) = process["cwd"].as_str() {
+            let decomposed = below.replace("/home/dev/", "/home/dev/cafe\u{301}/");
+            process["cwd"] = json!(decomposed);
+        }
+    });
+    std::fs::write(to.join("world.json"), world.to_string()).unwrap();
+    copy_folder(&case.join("home"), &to.join("home"), &|text| {
+        text.replace("/home/dev/", "/home/dev/caf\u{e9}/")
+    });
+}
+
+/// Looks at the fixtures of some agents before and after `copy_to` has changed their
+/// directories: what was live is so still.
+#[track_caller]
+fn check_copies(copy_to: fn(&Path, &Path)) {
     let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
     let mut report = String::new();
     let mut checked = 0;
@@ -84,7 +101,7 @@ fn sessions_of_a_directory_that_was_reached_by_a_link_are_found() {
             continue;
         }
         let copy = tempfile::tempdir().unwrap();
-        copy_with_links(&case, copy.path());
+        copy_to(&case, copy.path());
         let answer = World::of_fixture(copy.path()).look(DepthName::All);
         let answers = Answers {
             has_own_environment: false,
@@ -99,4 +116,18 @@ fn sessions_of_a_directory_that_was_reached_by_a_link_are_found() {
     }
     assert!(checked > 0);
     assert!(report.is_empty(), "of {checked} fixtures\n{report}");
+}
+
+/// A directory that was reached by a link hid its sessions
+/// (notebook-intelligence#171, claude-code#16103, orca#10841).
+#[test]
+fn sessions_of_a_directory_that_was_reached_by_a_link_are_found() {
+    check_copies(copy_with_links);
+}
+
+/// A directory that is written in another Unicode form than it is stored in hid its
+/// sessions (notebook-intelligence#171, notebook-intelligence#374).
+#[test]
+fn sessions_of_a_directory_in_another_unicode_form_are_found() {
+    check_copies(copy_with_forms);
 }

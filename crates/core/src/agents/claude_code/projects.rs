@@ -13,6 +13,7 @@ use super::processes::is_session_id;
 use super::subagents::PREFIX;
 use super::transcript::{Opening, read_opening};
 use crate::agents::folder::names_in;
+use crate::composed::leads_to;
 use crate::problem::{Found, Problem};
 
 /// How many project folders are looked into.
@@ -151,10 +152,7 @@ impl Projects {
         let real = directory
             .canonicalize()
             .unwrap_or_else(|_| directory.to_owned());
-        let is_of = |path: &PathBuf| {
-            directory_of(path)
-                .is_some_and(|told| told.canonicalize().is_ok_and(|told| told == real))
-        };
+        let is_of = |path: &PathBuf| directory_of(path).is_some_and(|told| leads_to(&told, &real));
         Found::clean(all.filter(is_of).collect())
     }
 }

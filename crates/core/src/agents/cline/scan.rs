@@ -16,6 +16,7 @@ use crate::agents::{
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
 };
+use crate::composed::leads_to;
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -307,9 +308,8 @@ impl<'a> Scanning<'a> {
         let is_named = process::session_named_by(&program) == Some(row.id.as_str());
         let work_dir = process::work_dir(&program);
         let work_dir = work_dir.as_deref().or(terminal.work_dir());
-        let is_beside = row.work_dir.as_deref().is_some_and(|its| {
-            Some(its) == work_dir || its.canonicalize().is_ok_and(|its| Some(&*its) == work_dir)
-        });
+        let directories = row.work_dir.as_deref().zip(work_dir);
+        let is_beside = directories.is_some_and(|(its, real)| leads_to(its, real));
         let is_since = terminal.process.began_at_ms.as_ref().is_ok_and(|began| {
             let earliest = began.saturating_sub(ROUNDING_MS);
             let dates = [row.started_at_ms, row.last_use_at_ms()];

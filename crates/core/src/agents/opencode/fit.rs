@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::process;
 use super::session::Row;
 use crate::agents::AgentProcess;
+use crate::composed::composed;
 
 /// How much older than its process a session may look and still be its own, in
 /// milliseconds, as in pairing.
@@ -14,7 +15,7 @@ const ROUNDING_MS: i64 = 250;
 /// in milliseconds: thirty days, less a day for whoever looks at its edge.
 const CONTINUED_MS_MAX: i64 = 29 * 24 * 60 * 60 * 1_000;
 
-/// Where directories really are; each is asked for once.
+/// Where directories really are, in one Unicode form; each is asked for once.
 #[derive(Debug, Default)]
 pub(super) struct RealPaths(HashMap<PathBuf, PathBuf>);
 
@@ -22,7 +23,7 @@ impl RealPaths {
     fn of(&mut self, path: &Path) -> &Path {
         self.0
             .entry(path.to_owned())
-            .or_insert_with(|| path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+            .or_insert_with(|| composed(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
     }
 
     /// The session is one of the process's directory.
@@ -30,8 +31,7 @@ impl RealPaths {
         let (Some(work_dir), Some(directory)) = (process.work_dir(), &row.directory) else {
             return false;
         };
-        let real = self.of(directory) == work_dir;
-        real || directory == work_dir
+        self.of(directory) == composed(work_dir.to_owned()) || directory == work_dir
     }
 }
 
@@ -59,13 +59,13 @@ pub(super) fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&
         return None;
     }
     let began = *process.process.began_at_ms.as_ref().ok()?;
-    let work_dir = process.work_dir()?;
+    let work_dir = composed(process.work_dir()?.to_owned());
     let mut real = RealPaths::default();
     let mut was_there = |row: &&Row| {
         let is_below = row
             .directory
             .as_deref()
-            .is_some_and(|its| its.starts_with(work_dir) || real.of(its).starts_with(work_dir));
+            .is_some_and(|its| its.starts_with(&work_dir) || real.of(its).starts_with(&work_dir));
         is_below && row.parent.is_none() && row.created_at_ms.is_none_or(|at| at < began)
     };
     let there: Vec<&Row> = rows.iter().filter(&mut was_there).collect();

@@ -12,6 +12,7 @@ use whosup_process::Pid;
 
 use super::log::{First, Log, Run};
 use crate::agents::{AgentProcess, Role};
+use crate::composed::leads_to;
 
 /// How long after it began a process may write its first line, in milliseconds.
 const START_MS_MAX: i64 = 60_000;
@@ -147,9 +148,8 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess) -> bool {
         First::Directory => {
             // It writes what its shell called the directory, which may be a link.
             let is_its = || {
-                let (written, its) = (run.directory.as_deref(), process.work_dir());
-                let real = || written?.canonicalize().ok();
-                written == its || real().is_some_and(|real| Some(&*real) == its)
+                let written = run.directory.as_deref().zip(process.work_dir());
+                written.is_some_and(|(written, its)| leads_to(written, its))
             };
             is_of_its_time && process.role != Role::Host && is_its()
         }

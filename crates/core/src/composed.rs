@@ -1,0 +1,55 @@
+//! Paths in one Unicode form, for comparing what an agent wrote with what the
+//! kernel says.
+//!
+//! A name may be stored in the decomposed form and written in the composed one, or
+//! the other way round: agents compose what they write, and some file systems find
+//! a name in either form. Then its sessions were hidden (notebook-intelligence#171).
+
+use std::path::{Path, PathBuf};
+
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+/// The path in the composed form (NFC). What is not UTF-8 stays as it is.
+pub(crate) fn composed(path: PathBuf) -> PathBuf {
+    let is_other_form = |text: &&str| !text.is_ascii() && !is_nfc(text);
+    match path.to_str().filter(is_other_form) {
+        Some(text) => PathBuf::from(text.nfc().collect::<String>()),
+        None => path,
+    }
+}
+
+/// Tells whether two paths are the same, in whatever form.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || composed(one.to_owned()) == composed(other.to_owned())
+}
+
+/// Tells whether a path that an agent wrote leads to `real`, one of the kernel's:
+/// in whatever form, and by whatever links.
+pub(crate) fn leads_to(written: &Path, real: &Path) -> bool {
+    is_same(written, real) || written.canonicalize().is_ok_and(|written| written == real)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::is_same;
+
+    #[test]
+    fn paths_are_the_same_in_both_unicode_forms() {
+        let same = |one: &str, other: &str| is_same(Path::new(one), Path::new(other));
+        assert!(same("/w/caf\u{e9}", "/w/cafe\u{301}"));
+        assert!(same("/w/cafe\u{301}/a", "/w/cafe\u{301}/a"));
+        assert!(!same("/w/cafe", "/w/cafe\u{301}"));
+        assert!(!same("/w/\u{ff21}", "/w/A"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_text_is_itself_alone() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let bytes = |bytes| Path::new(std::ffi::OsStr::from_bytes(bytes));
+        assert!(is_same(bytes(b"/w/\xff"), bytes(b"/w/\xff")));
+        assert!(!is_same(bytes(b"/w/\xff"), bytes(b"/w/\xfe")));
+    }
+}
