@@ -4,6 +4,7 @@ mod combinations;
 mod hosts;
 mod locks;
 mod namespaces;
+mod platforms;
 mod processes;
 
 use std::path::PathBuf;
@@ -40,6 +41,7 @@ struct World {
     observed: Observed,
     scope: PidScope,
     view: View,
+    platform: Platform,
     booted_at_ms: Option<i64>,
     init_began_at_ms: Option<i64>,
 }
@@ -95,6 +97,7 @@ fn world() -> World {
         },
         scope,
         view: recorded.view(),
+        platform: Platform::Linux,
         booted_at_ms: Some(BOOTED),
         init_began_at_ms: Some(BOOTED),
     }
@@ -112,7 +115,7 @@ impl World {
         let context = Context {
             scope: &self.scope,
             view: &self.view,
-            platform: Some(Platform::Linux),
+            platform: Some(self.platform),
             now_ms: NOW,
             booted_at_ms: self.booted_at_ms,
             init_began_at_ms: self.init_began_at_ms,
