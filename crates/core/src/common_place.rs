@@ -371,6 +371,7 @@ fn invocation(resume: &Resume) -> Invocation {
     };
     Invocation {
         argv,
+        directory: None,
         environment: Vec::new(),
     }
 }

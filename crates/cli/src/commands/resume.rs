@@ -64,7 +64,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
         anyhow::bail!("cannot resume {name}: {}", why_not(session));
     };
     let command = Resumption {
-        directory: session.work_dir().map(Path::to_owned),
+        directory: invocation
+            .directory
+            .as_deref()
+            .or_else(|| session.work_dir())
+            .map(Path::to_owned),
         invocation,
     };
     if arguments.print {

@@ -99,6 +99,31 @@ fn resume_becomes_the_agents_own_command_in_the_sessions_directory() {
 }
 
 #[test]
+fn a_session_is_resumed_where_its_agent_finds_it_wherever_it_went() {
+    let world = World::new();
+    kill_in_session(&world, &world.s1);
+    let work_dir = world.work_dir();
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    let first = std::fs::read_to_string(&transcript).unwrap();
+    let mut moved: Value = serde_json::from_str(&first).unwrap();
+    moved["cwd"] = json!(work_dir.join("sub"));
+    moved["timestamp"] = json!(jiff::Timestamp::now().to_string());
+    std::fs::write(&transcript, format!("{first}{moved}\n")).unwrap();
+    let shown = world
+        .run(["list", "--all", "--json", "--cwd", "."])
+        .sessions();
+    assert_eq!(shown[0]["work_dir"], json!(work_dir.join("sub")));
+    assert_eq!(shown[0]["resume"]["cwd"], json!(work_dir), "{shown:?}");
+    let said = world.run(["resume", "--print", world.s1.as_str()]);
+    let expected = format!(
+        "cd {} && claude --resume {}\n",
+        work_dir.display(),
+        world.s1
+    );
+    assert_eq!((said.status, said.out), (0, expected), "{}", said.err);
+}
+
+#[test]
 fn resume_only_prints_what_a_shell_can_run() {
     let world = World::new();
     kill_in_session(&world, &world.s1);

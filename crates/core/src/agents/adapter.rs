@@ -192,6 +192,8 @@ pub struct Profile {
 pub struct Invocation {
     /// Program and arguments.
     pub argv: Vec<String>,
+    /// Where it is run, if not in the directory that the session works in now.
+    pub directory: Option<PathBuf>,
     /// Variables it needs set.
     pub environment: Vec<(String, PathBuf)>,
 }
@@ -202,8 +204,16 @@ impl Invocation {
     pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
         Self {
             argv: argv.map(str::to_owned).to_vec(),
+            directory: None,
             environment: Vec::new(),
         }
+    }
+
+    /// The same run in a directory of its own, where that is known.
+    #[must_use]
+    pub fn run_in(mut self, directory: Option<&Path>) -> Self {
+        self.directory = directory.map(Path::to_owned);
+        self
     }
 
     /// The same with a variable set.

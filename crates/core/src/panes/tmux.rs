@@ -80,6 +80,7 @@ impl PaneHost for Tmux {
         let argv = [TMUX, "-S", &socket, "attach-session", "-t", &pane.pane];
         Invocation {
             argv: argv.map(str::to_owned).to_vec(),
+            directory: None,
             environment: Vec::new(),
         }
     }

@@ -170,7 +170,7 @@ fn pane(pane: &Pane) -> WirePane {
 fn command(invocation: Invocation, work_dir: Option<&Path>) -> WireCommand {
     WireCommand {
         argv: invocation.argv,
-        cwd: work_dir.map(text),
+        cwd: invocation.directory.as_deref().or(work_dir).map(text),
         env: invocation
             .environment
             .into_iter()

@@ -167,6 +167,9 @@ impl Adapter for ClaudeCode {
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["claude", "--resume", sketch.key.session.as_str()]);
+        // From elsewhere it finds no such conversation, wherever a shell's `cd`
+        // has taken the session (seen in 2.1.197, 2026-11).
+        let command = command.run_in(sketch.work_dir.as_deref());
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 

@@ -155,7 +155,6 @@ fn is_gone(error: &whosup_sidecar::file::ReadFileError) -> bool {
 fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, TranscriptError> {
     let file = TranscriptFile::open(path)?;
     let mut telling = Telling {
-        folder: path.parent().unwrap_or(path).to_owned(),
         is_sub_agent: sketch.parent.is_some(),
         is_headless: sketch.is_headless,
         ..Telling::default()
@@ -163,9 +162,11 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     telling.read_tail(&file)?;
     telling.read_head(&file)?;
     let problems = telling.bad_lines.problem(path).into_iter().collect();
+    let has_moved = telling.has_moved_since(sketch.started_at_ms);
     let mut found = telling.into_description();
-    // The record in the registry follows the session into another directory.
-    found.work_dir = sketch.work_dir.clone().or(found.work_dir);
+    if !has_moved {
+        found.work_dir = sketch.work_dir.clone().or(found.work_dir);
+    }
     if sketch.parent.is_some() {
         // Its one turn is its whole task.
         found.phase = found.phase.map(|phase| match phase {
@@ -182,13 +183,15 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
 /// known already is newer.
 #[derive(Debug, Default)]
 struct Telling {
-    folder: PathBuf,
     is_sub_agent: bool,
     is_headless: Option<bool>,
     titles: Titles,
     model: Option<String>,
     version: Option<String>,
     branch: Option<String>,
+    /// The directory of its first record that has one.
+    first_dir: Option<PathBuf>,
+    /// The directory of its last record that has one.
     work_dir: Option<PathBuf>,
     first_at_ms: Option<i64>,
     last_at_ms: Option<i64>,
@@ -272,6 +275,15 @@ impl Telling {
         json.values
     }
 
+    /// Tells whether the session has gone to another directory than the one that
+    /// it began in, by what a process has written that began then: a `cd` in its
+    /// shell, which its record in the registry does not follow (seen in Claude
+    /// Code 2.1.197, 2026-11).
+    fn has_moved_since(&self, began_at_ms: Option<i64>) -> bool {
+        let is_written_since = began_at_ms.is_none_or(|began| self.last_at_ms >= Some(began));
+        is_written_since && self.work_dir.is_some() && self.work_dir != self.first_dir
+    }
+
     fn into_description(self) -> Description {
         let titles = self.titles;
         let given = titles
@@ -286,7 +298,7 @@ impl Telling {
             model: self.model,
             agent_version: self.version,
             git_branch: self.branch,
-            work_dir: self.work_dir,
+            work_dir: self.work_dir.or(self.first_dir),
             started_at_ms: self.first_at_ms,
             last_activity_at_ms: self.last_at_ms,
             phase: self.phase.flatten(),
@@ -303,6 +315,11 @@ impl Record<'_> {
         self.is_sidechain().unwrap_or(sub_agent) == sub_agent
     }
 
+    fn directory(self) -> Option<PathBuf> {
+        let told = self.text("cwd").filter(|told| !told.is_empty());
+        told.map(PathBuf::from)
+    }
+
     /// Adds what a record at the end tells; later ones have been added before.
     fn add_to_tail(self, telling: &mut Telling) {
         self.add_titles(&mut telling.titles);
@@ -310,8 +327,8 @@ impl Record<'_> {
         keep(&mut telling.model, self.model());
         keep(&mut telling.version, self.text("version"));
         keep(&mut telling.branch, self.text("gitBranch"));
-        if let Some(cwd) = self.text("cwd").map(Path::new) {
-            choose_directory(&mut telling.work_dir, cwd, &telling.folder);
+        if telling.work_dir.is_none() {
+            telling.work_dir = self.directory();
         }
         if telling.is_headless.is_none() {
             let entrypoint = self.text("entrypoint");
@@ -344,8 +361,8 @@ impl Record<'_> {
         if telling.titles.first_prompt.is_none() {
             telling.titles.first_prompt = self.prompt().and_then(title_of);
         }
-        if let Some(cwd) = self.text("cwd").map(Path::new) {
-            choose_directory(&mut telling.work_dir, cwd, &telling.folder);
+        if telling.first_dir.is_none() {
+            telling.first_dir = self.directory();
         }
     }
 }

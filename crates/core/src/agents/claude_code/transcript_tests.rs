@@ -104,7 +104,7 @@ fn a_conversation_tells_its_title_model_branch_and_dates() {
     assert_eq!(told.model.as_deref(), Some("claude-new"));
     assert_eq!(told.git_branch.as_deref(), Some("fix"));
     assert_eq!(told.agent_version.as_deref(), Some("2.1.198"));
-    assert_eq!(told.work_dir.as_deref(), Some(Path::new("/w/app")));
+    assert_eq!(told.work_dir.as_deref(), Some(Path::new("/w/app/sub")));
     assert_eq!(told.started_at_ms, time(1));
     assert_eq!(told.last_activity_at_ms, time(63));
     assert_eq!(told.phase, Some(Phase::Idle));
@@ -311,6 +311,36 @@ fn what_is_far_from_the_end_of_a_large_transcript_is_not_needed() {
     assert_eq!(found.found.model.as_deref(), Some("m2"));
     assert_eq!(found.found.started_at_ms, time(1));
     assert_eq!(found.found.last_activity_at_ms, time(499));
+}
+
+/// A shell's `cd` shows in the records alone; that a session was moved or resumed
+/// elsewhere shows in its registry record first.
+#[test]
+fn a_session_works_where_it_went_last() {
+    let at = |second, directory: &str| {
+        let mut record = prompt(second, "x");
+        record["cwd"] = json!(directory);
+        record
+    };
+    let check = |records: &[Value], began: Option<i64>, registered: &str, expected: &str| {
+        let made = Made::new();
+        made.write(lines(records));
+        let mut sketch = sketch();
+        sketch.work_dir = Some(PathBuf::from(registered));
+        sketch.started_at_ms = began;
+        let told = describe(&sketch, made.path()).found.work_dir;
+        assert_eq!(told.as_deref(), Some(Path::new(expected)), "{records:?}");
+    };
+    let stayed = [at(1, "/w/app"), at(2, "/w/app")];
+    let went = [at(1, "/w/app"), at(2, "/w/app/sub")];
+    let returned = [at(1, "/w/app"), at(2, "/w/app/sub"), at(3, "/w/app")];
+    for began in [None, time(1)] {
+        check(&stayed, began, "/w/app", "/w/app");
+        check(&went, began, "/w/app", "/w/app/sub");
+        check(&returned, began, "/w/app", "/w/app");
+        check(&stayed, began, "/w/other", "/w/other");
+    }
+    check(&went, time(9), "/w/app", "/w/app");
 }
 
 #[test]
