@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
-use super::world::{Posing, World, copy_program, now_ms};
+use super::world::{Posing, World, copy_program, now_ms, said};
 
 /// Where the variable of a test leads, below home.
 const ELSEWHERE: &str = "elsewhere";
@@ -109,7 +109,44 @@ impl Moved {
         assert_eq!(row["owner"]["pid"], posing.pid(), "{row:#}");
         assert_eq!(row["work_dir"], self.work_dir(), "{row:#}");
         assert_eq!(row["home"], json!(home), "{row:#}");
-        assert_eq!(answer["problems"], json!([]), "{answer:#}");
+        // Processes of other tests lead to their worlds.
+        let root = self.world.root().to_str().unwrap();
+        let is_here = |problem: &Value| {
+            problem["path"]
+                .as_str()
+                .is_some_and(|path| path.starts_with(root))
+        };
+        let problems = answer["problems"].as_array().unwrap();
+        assert!(!problems.iter().any(is_here), "{answer:#}");
+    }
+
+    /// Ends the process, and checks that whoever has the variable set is told how
+    /// the session is brought back in its directory: by these arguments, with
+    /// these variables.
+    #[track_caller]
+    fn check_resume(
+        &self,
+        mut posing: Posing,
+        session: &str,
+        (variable, value): (&str, &Path),
+        argv: &[&str],
+        environment: &[(&str, &Path)],
+    ) {
+        posing.kill();
+        posing.reap();
+        let mut command = self.world.whosup();
+        command.env(variable, value);
+        let answer = said(command.args(["list", "--all", "--json", "--cwd", "."])).json();
+        let rows = answer["sessions"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["session_id"] == session);
+        let row = row.unwrap_or_else(|| panic!("{answer:#}"));
+        assert_eq!(row["liveness"], "exited", "{row:#}");
+        let environment: serde_json::Map<String, Value> = environment
+            .iter()
+            .map(|(name, path)| ((*name).to_owned(), json!(path)))
+            .collect();
+        let resume = json!({ "argv": argv, "cwd": self.work_dir(), "env": environment });
+        assert_eq!(row["resume"], resume, "{row:#}");
     }
 }
 
@@ -148,6 +185,13 @@ fn codex_home_of_the_process_alone_is_found() {
         command.env("CODEX_HOME", &moved.root).stdout(lock);
     });
     moved.check("codex", &thread, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        &thread,
+        ("CODEX_HOME", &moved.root),
+        &["codex", "resume", &thread],
+        &[("CODEX_HOME", &moved.root)],
+    );
 }
 
 const QWEN: &str = "lib/node_modules/@qwen-code/qwen-code/cli.js";
@@ -174,6 +218,13 @@ fn qwen_home_of_the_process_alone_is_found() {
         record.to_string(),
     );
     moved.check("qwen-code", &moved.world.s1, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        &moved.world.s1,
+        ("QWEN_HOME", &moved.root),
+        &["qwen", "--resume", &moved.world.s1],
+        &[("QWEN_HOME", &moved.root)],
+    );
 }
 
 #[test]
@@ -195,7 +246,20 @@ fn qwen_runtime_dir_of_the_process_alone_is_found() {
     let folder = moved.work_dir_in_hyphens();
     let below = format!("projects/{folder}/chats/{session}.runtime.json");
     moved.write(&below, sidecar.to_string());
+    let line = json!({
+        "uuid": "u-1", "sessionId": session, "timestamp": time(now_ms()), "type": "user",
+        "cwd": moved.work_dir(), "message": { "role": "user", "parts": [{ "text": "hello" }] },
+    });
+    let below = format!("projects/{folder}/chats/{session}.jsonl");
+    moved.write(&below, format!("{line}\n"));
     moved.check("qwen-code", session, &posing, None);
+    moved.check_resume(
+        posing,
+        session,
+        ("QWEN_RUNTIME_DIR", &moved.root),
+        &["qwen", "--resume", session],
+        &[("QWEN_RUNTIME_DIR", &moved.root)],
+    );
 }
 
 /// Writes a session of kimi-cli that was said something in.
@@ -221,6 +285,13 @@ fn kimi_share_dir_of_the_process_alone_is_found() {
     });
     write_kimi(&moved);
     moved.check("kimi-cli", session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        session,
+        ("KIMI_SHARE_DIR", &moved.root),
+        &["kimi", "--session", session],
+        &[("KIMI_SHARE_DIR", &moved.root)],
+    );
 }
 
 /// kimi-cli blanks its environment when it sets its title.
@@ -235,6 +306,13 @@ fn kimi_share_dir_of_a_process_without_an_environment_is_where_its_log_is() {
     });
     write_kimi(&moved);
     moved.check("kimi-cli", session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        session,
+        ("KIMI_SHARE_DIR", &moved.root),
+        &["kimi", "--session", session],
+        &[("KIMI_SHARE_DIR", &moved.root)],
+    );
 }
 
 #[test]
@@ -256,6 +334,13 @@ fn kimi_code_home_of_the_process_alone_is_found() {
     moved.write(&format!("{folder}/state.json"), state.to_string());
     moved.write(&format!("{folder}/agents/main/wire.jsonl"), "");
     moved.check("kimi-code", &session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        &session,
+        ("KIMI_CODE_HOME", &moved.root),
+        &["kimi", "--session", &session],
+        &[("KIMI_CODE_HOME", &moved.root)],
+    );
 }
 
 /// Writes a session of pi below `folder`, and starts a process that names it.
@@ -282,6 +367,13 @@ fn pi_coding_agent_dir_of_the_process_alone_is_found() {
     let folder = format!("sessions/-{folder}--/");
     let (session, posing) = pose_as_pi(&moved, "PI_CODING_AGENT_DIR", &folder);
     moved.check("pi", &session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        &session,
+        ("PI_CODING_AGENT_DIR", &moved.root),
+        &["pi", "--session", &session],
+        &[("PI_CODING_AGENT_DIR", &moved.root)],
+    );
 }
 
 #[test]
@@ -289,6 +381,13 @@ fn pi_coding_agent_session_dir_of_the_process_alone_is_found() {
     let moved = Moved::new();
     let (session, posing) = pose_as_pi(&moved, "PI_CODING_AGENT_SESSION_DIR", "");
     moved.check("pi", &session, &posing, None);
+    moved.check_resume(
+        posing,
+        &session,
+        ("PI_CODING_AGENT_SESSION_DIR", &moved.root),
+        &["pi", "--session", &session],
+        &[("PI_CODING_AGENT_SESSION_DIR", &moved.root)],
+    );
 }
 
 const OPENCODE_TABLES: &str = "
@@ -331,6 +430,13 @@ fn opencodes_xdg_data_home_of_the_process_alone_is_found() {
     let (session, posing) = pose_as_opencode(&moved, "XDG_DATA_HOME", "opencode/opencode.db");
     let home = moved.root.join("opencode");
     moved.check("opencode", &session, &posing, Some(&home));
+    moved.check_resume(
+        posing,
+        &session,
+        ("XDG_DATA_HOME", &moved.root),
+        &["opencode", "--session", &session],
+        &[("XDG_DATA_HOME", &moved.root)],
+    );
 }
 
 #[test]
@@ -339,7 +445,22 @@ fn opencode_db_of_the_process_alone_is_found() {
     let (session, posing) = pose_as_opencode(&moved, "OPENCODE_DB", "alone.db");
     let home = moved.root.join("alone.db");
     moved.check("opencode", &session, &posing, Some(&home));
+    moved.check_resume(
+        posing,
+        &session,
+        ("OPENCODE_DB", &home),
+        &["opencode", "--session", &session],
+        &[("OPENCODE_DB", &home)],
+    );
 }
+
+const CLINE_TABLES: &str = "
+CREATE TABLE sessions(session_id TEXT PRIMARY KEY, source TEXT NOT NULL, pid INTEGER NOT NULL,
+  started_at TEXT NOT NULL, ended_at TEXT, exit_code INTEGER, status TEXT NOT NULL,
+  interactive INTEGER NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL, cwd TEXT NOT NULL,
+  workspace_root TEXT NOT NULL, parent_session_id TEXT, is_subagent INTEGER NOT NULL DEFAULT 0,
+  prompt TEXT, metadata_json TEXT, messages_path TEXT, updated_at TEXT NOT NULL);
+";
 
 /// Starts a process of Cline, and has it say in its log which session it began.
 fn pose_as_cline(moved: &Moved, variable: &str, below: &str) -> (String, Posing) {
@@ -356,6 +477,16 @@ fn pose_as_cline(moved: &Moved, variable: &str, below: &str) -> (String, Posing)
         "msg": "session.started",
     });
     moved.write(&format!("{below}logs/cline.log"), format!("{line}\n"));
+    let path = moved.write(&format!("{below}db/sessions.db"), "");
+    let database = Connection::open(path).unwrap();
+    database.execute_batch(CLINE_TABLES).unwrap();
+    database
+        .execute(
+            "INSERT INTO sessions VALUES (?1, 'cli', ?2, ?3, NULL, NULL, 'idle', 1, 'mock', 'mock', ?4, ?4, \
+             NULL, 0, 'hello', NULL, NULL, ?3)",
+            (&session, posing.pid(), time(now_ms()), moved.work_dir()),
+        )
+        .unwrap();
     (session, posing)
 }
 
@@ -364,6 +495,13 @@ fn cline_data_dir_of_the_process_alone_is_found() {
     let moved = Moved::new();
     let (session, posing) = pose_as_cline(&moved, "CLINE_DATA_DIR", "");
     moved.check("cline", &session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        &session,
+        ("CLINE_DATA_DIR", &moved.root),
+        &["cline", "--id", &session],
+        &[("CLINE_DATA_DIR", &moved.root)],
+    );
 }
 
 #[test]
@@ -372,6 +510,13 @@ fn cline_dir_of_the_process_alone_is_found() {
     let (session, posing) = pose_as_cline(&moved, "CLINE_DIR", "data/");
     let home = moved.root.join("data");
     moved.check("cline", &session, &posing, Some(&home));
+    moved.check_resume(
+        posing,
+        &session,
+        ("CLINE_DIR", &moved.root),
+        &["cline", "--id", &session],
+        &[("CLINE_DATA_DIR", &home)],
+    );
 }
 
 #[test]
@@ -395,7 +540,24 @@ fn copilot_home_of_the_process_alone_is_found() {
         &format!("{folder}/workspace.yaml"),
         format!("id: {session}\ncwd: {work_dir}\ncreated_at: {now}\nupdated_at: {now}\n"),
     );
+    let start = json!({
+        "type": "session.start", "timestamp": now, "data": { "sessionId": session, "startTime": now },
+    });
+    let prompt =
+        json!({ "type": "user.message", "timestamp": now, "data": { "content": "hello" } });
+    moved.write(
+        &format!("{folder}/events.jsonl"),
+        format!("{start}\n{prompt}\n"),
+    );
     moved.check("copilot", session, &posing, Some(&moved.root));
+    let argv = ["copilot", &format!("--resume={session}")];
+    moved.check_resume(
+        posing,
+        session,
+        ("COPILOT_HOME", &moved.root),
+        &argv,
+        &[("COPILOT_HOME", &moved.root)],
+    );
 }
 
 #[test]
@@ -422,6 +584,13 @@ fn gemini_cli_home_of_the_process_alone_is_found() {
     moved.write(&below, format!("{header}\n"));
     let home = moved.root.join(".gemini");
     moved.check("gemini", session, &posing, Some(&home));
+    moved.check_resume(
+        posing,
+        session,
+        ("GEMINI_CLI_HOME", &moved.root),
+        &["gemini", "--resume", session],
+        &[("GEMINI_CLI_HOME", &moved.root)],
+    );
 }
 
 #[test]
@@ -446,6 +615,13 @@ fn vibe_home_of_the_process_alone_is_found() {
     let below = format!("logs/session/unified/{session}/meta.json");
     moved.write(&below, meta.to_string());
     moved.check("vibe", session, &posing, Some(&moved.root));
+    moved.check_resume(
+        posing,
+        session,
+        ("VIBE_HOME", &moved.root),
+        &["vibe", "--resume", session],
+        &[("VIBE_HOME", &moved.root)],
+    );
 }
 
 const CRUSH_TABLES: &str = "
@@ -488,6 +664,21 @@ fn check_crush(variable: &str, below: &str) {
         )
         .unwrap();
     moved.check("crush", session, &posing, Some(&home));
+    let data = moved.root.join("shop-data");
+    let argv = [
+        "crush",
+        "--data-dir",
+        data.to_str().unwrap(),
+        "--session",
+        session,
+    ];
+    moved.check_resume(
+        posing,
+        session,
+        (variable, &moved.root),
+        &argv,
+        &[("CRUSH_GLOBAL_DATA", &home)],
+    );
 }
 
 #[test]
@@ -519,4 +710,11 @@ fn factory_home_override_of_the_process_alone_is_found() {
     moved.write(&below, format!("{start}\n{said}\n"));
     let home = moved.root.join(".factory");
     moved.check("droid", session, &posing, Some(&home));
+    moved.check_resume(
+        posing,
+        session,
+        ("FACTORY_HOME_OVERRIDE", &moved.root),
+        &["droid", "--resume", session],
+        &[("FACTORY_HOME_OVERRIDE", &moved.root)],
+    );
 }

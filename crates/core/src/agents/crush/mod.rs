@@ -157,7 +157,14 @@ impl Adapter for Crush {
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["crush", "--session", sketch.key.session.as_str()]);
+        let session = sketch.key.session.as_str();
+        let command = match project::data_dir_that_needs_naming(sketch) {
+            Some(data_dir) => {
+                let data_dir = data_dir.to_str()?;
+                Invocation::new(["crush", "--data-dir", data_dir, "--session", session])
+            }
+            None => Invocation::new(["crush", "--session", session]),
+        };
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 

@@ -17,7 +17,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular}
 use super::process::named_data_dir;
 use super::{AGENT, Crush};
 use crate::agents::held::who_holds;
-use crate::agents::{AgentProcess, Home, Look, Role};
+use crate::agents::{AgentProcess, Home, Look, Role, Sketch};
 use crate::problem::Problem;
 
 /// How long the list of projects may be, in bytes.
@@ -162,6 +162,18 @@ fn listed(home: &Path, problems: &mut Vec<Problem>) -> Vec<Listed> {
         })
     });
     parsed.collect()
+}
+
+/// The data directory of a session, if Crush would not find it from where the
+/// session works: it looks for `.crush` there and above.
+pub(super) fn data_dir_that_needs_naming(sketch: &Sketch) -> Option<&Path> {
+    let data_dir = sketch.transcript.as_deref()?.parent()?;
+    let is_above = || {
+        let work_dir = sketch.work_dir.as_deref()?;
+        Some(work_dir.starts_with(data_dir.parent()?))
+    };
+    let is_found = data_dir.ends_with(DATA_DIR) && is_above() == Some(true);
+    (!is_found).then_some(data_dir)
 }
 
 /// The directories for data that a home lists.
