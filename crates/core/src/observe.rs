@@ -61,6 +61,20 @@ impl JudgedClaim {
     }
 }
 
+/// Notes beside a claim that holds that its host had another name then
+/// (tailscale#4003). A claim may be judged more than once.
+fn note_former_name(claim: &mut Claim, verdict: Verdict, machine: &Machine) {
+    let ours = &machine.table().scope().host;
+    if let (Verdict::Live(..), Some(named), Ok(ours)) = (verdict, &claim.scope.host, ours)
+        && !ours.is_same_host(named)
+    {
+        let note = format!(", written when this host was called {named}");
+        if !claim.evidence.says.ends_with(&note) {
+            claim.evidence.says.push_str(&note);
+        }
+    }
+}
+
 /// Judges claims, which are all the claims there are to the processes they name.
 pub(crate) fn judge_all(
     machine: &Machine,
@@ -73,7 +87,10 @@ pub(crate) fn judge_all(
     *probes = observer.probes;
     let judged = claims.into_iter().zip(judged);
     judged
-        .map(|(claim, (verdict, seen))| JudgedClaim::new(claim, verdict, seen))
+        .map(|(mut claim, (verdict, seen))| {
+            note_former_name(&mut claim, verdict, machine);
+            JudgedClaim::new(claim, verdict, seen)
+        })
         .collect()
 }
 
@@ -105,7 +122,9 @@ impl<'a> Observer<'a> {
     /// Judges one claim.
     pub fn judge(&mut self, claim: &Claim) -> JudgedClaim {
         let (verdict, seen) = self.verdict_on(claim);
-        JudgedClaim::new(Box::new(claim.clone()), verdict, seen)
+        let mut claim = claim.clone();
+        note_former_name(&mut claim, verdict, self.machine);
+        JudgedClaim::new(Box::new(claim), verdict, seen)
     }
 
     fn verdict_on(&mut self, claim: &Claim) -> (Verdict, Option<Seen>) {

@@ -57,6 +57,62 @@ fn odd_files_are_problems_and_the_rest_is_shown() {
     assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
 }
 
+/// Agents' registries fill with temporary files, and whoever cleared them up took
+/// files that were in use (claude-code#87677, claude-code#89565, claude-code#60146,
+/// qwen-code#8969): each is told once, and no command touches any.
+#[test]
+fn left_overs_of_agents_are_told_once_and_left_where_they_are() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let sessions = record.parent().unwrap();
+    let names = [
+        "x.json.tmp.2000000001.ab12",
+        ".2000000001.json.swp",
+        ".sidecar-0123456789abcdef.tmp",
+        "2000000002.json",
+        "2026-planning-notes.json",
+    ];
+    let old = std::time::SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
+    for name in names {
+        let file = File::create(sessions.join(name)).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    std::fs::create_dir(sessions.join("7.json")).unwrap();
+    let facts = || {
+        let entries = std::fs::read_dir(sessions).unwrap();
+        let facts = entries.map(|entry| {
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            (
+                entry.file_name(),
+                metadata.len(),
+                metadata.modified().unwrap(),
+            )
+        });
+        facts.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = facts();
+
+    let said = world.run(["list", "--json", "--all", "--cwd", "."]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(said.sessions()[0]["session_id"], world.s1);
+    let answer = said.json();
+    let problems = answer["problems"].as_array().unwrap();
+    for name in names.into_iter().chain(["7.json"]) {
+        let path = sessions.join(name);
+        let of_it = problems
+            .iter()
+            .filter(|one| one["path"] == path.to_str().unwrap());
+        assert_eq!(of_it.count(), 1, "{name}: {problems:?}");
+    }
+    for command in ["sweep", "status", "doctor", "orphans", "list"] {
+        world.run([command]);
+    }
+    assert_eq!(facts(), before);
+    assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
+}
+
 #[test]
 fn an_odd_configuration_is_a_failure_and_never_waited_for() {
     let world = World::new();

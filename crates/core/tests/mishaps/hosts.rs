@@ -9,7 +9,15 @@ fn sessions_outlive_a_new_name_of_their_host() {
     let change = |world: &mut Value| {
         world["host"] = json!("box-2.local");
     };
+    let noted = std::cell::Cell::new(0);
     check_all(change, |answers| {
+        let is_note = |one: &&Value| {
+            let says = one["says"].as_str().unwrap();
+            one["verdict"] == "live" && says.ends_with(", written when this host was called devbox")
+        };
+        let sessions = answers.answer["sessions"].as_array().unwrap().iter();
+        let evidence = sessions.flat_map(|one| one["evidence"].as_array().unwrap());
+        noted.set(noted.get() + evidence.filter(is_note).count());
         let mut faults = nothing_has_exited(answers);
         for (key, before) in answers.before.iter().filter(|(_, row)| row.is_live()) {
             let after = &answers.after[key];
@@ -21,6 +29,7 @@ fn sessions_outlive_a_new_name_of_their_host() {
         }
         faults
     });
+    assert!(noted.get() > 0, "nobody is told of the new name");
 }
 
 /// After a paused machine resumed, processes looked younger than their records

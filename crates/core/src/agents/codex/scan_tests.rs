@@ -182,6 +182,7 @@ fn a_real_lock_is_claimed_by_its_holder_until_nobody_holds_it() {
     assert!(lock.exists());
 }
 
+/// Sub-agents filled the list (deja-vu#635, Irrlicht#1050, codex#32035).
 #[test]
 fn one_root_and_forty_sub_agents_are_one_root_and_forty_sub_agents() {
     let world = World::new();

@@ -46,6 +46,7 @@ impl Scanning<'_> {
         for session in self.sessions.values() {
             let mut claims = self.claims_of_locks(session, &lasts, &shown);
             claims.extend(self.claims_of_logs(session, &shown));
+            claims.extend(self.claims_of_phantoms(session, &shown));
             if claims.is_empty() {
                 claims.extend(self.claim_of_open(session));
             }
@@ -193,6 +194,39 @@ impl Scanning<'_> {
                     let mut bare = claim(subject, exclusivity, Serving::One, says);
                     bare.evidence.kind = EvidenceKind::LockFile;
                     bare
+                });
+            }
+        }
+        claims
+    }
+
+    fn held_by<'b>(&self, session: &'b SessionDir, pid: Pid) -> Option<&'b InUse> {
+        let mut locks = session.locks.iter();
+        locks.find(|lock| self.holders_of(lock).contains(&pid))
+    }
+
+    /// What the one in front of a process holds besides itself: sessions that
+    /// nobody has said anything in, and that are no rows of their own.
+    fn claims_of_phantoms(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> Vec<Claim> {
+        let mut claims = Vec::new();
+        for (pid, shown) in shown {
+            let is_in_front = shown.current.as_ref() == Some(&session.id);
+            if !is_in_front || self.held_by(session, *pid).is_none() {
+                continue;
+            }
+            for phantom in shown.unused.iter().filter_map(|id| self.sessions.get(id)) {
+                let Some(lock) = self.held_by(phantom, *pid) else {
+                    continue;
+                };
+                let says = format!(
+                    "process {pid} has locked session {} too, in which nobody has said anything",
+                    phantom.id
+                );
+                let subject = Subject::Holder(*pid);
+                let kind = EvidenceKind::Lock;
+                claims.push(Claim {
+                    exclusivity: Exclusivity::Shared,
+                    ..self.claim(&session.id, subject, &lock.path, &lock.facts, kind, says)
                 });
             }
         }
