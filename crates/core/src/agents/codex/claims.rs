@@ -183,8 +183,8 @@ impl Scanning<'_> {
         let is_single =
             process_of(self.look.processes, pid).is_some_and(|its| its.role == Role::Session);
         let is_own_step = match self.segments.get(thread) {
-            Some(segment) => segment.header.parent().is_none(),
-            None => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
+            Some(segment) if segment.header.id.is_some() => segment.header.parent().is_none(),
+            _ => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
         };
         if is_single && is_own_step {
             Serving::One

@@ -218,7 +218,9 @@ impl<'a> Reading<'a> {
             self.sketches.insert(told.id.clone(), sketch);
             return;
         }
-        sketch.is_first_of_a_process = told.dates.is_made_by_a_prompt(told.born_at_ms());
+        // What tells nothing at all may have been made by a prompt as well.
+        sketch.is_first_of_a_process = told.dates.is_made_by_a_prompt(told.born_at_ms())
+            || (told.has_wire && told.dates == Dates::default());
         // Whoever went over to an unprompted session still shows the title of
         // the one that was left.
         let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
