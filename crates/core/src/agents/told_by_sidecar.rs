@@ -23,7 +23,7 @@ pub(crate) fn endpoint(sidecar: &Sidecar) -> Option<String> {
 }
 
 /// A URL without what may be a secret in it: a user, a query, a fragment.
-fn without_secrets(endpoint: &str) -> String {
+pub(crate) fn without_secrets(endpoint: &str) -> String {
     let Some((scheme, rest)) = endpoint.split_once("://") else {
         return endpoint.to_owned();
     };

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agents::{Program, Role};
+use crate::agents::{Program, Role, told_by_sidecar};
 use crate::machine::Environment;
 
 /// The names that its processes have as `comm`.
@@ -85,6 +85,16 @@ pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
 /// It is the hub, and never a terminal.
 pub(super) fn is_hub(program: &Program<'_>) -> bool {
     program.has_argument(HUB_FLAG)
+}
+
+/// Where the hub listens, by its arguments.
+pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
+    let host = program.option("--host")?;
+    let port: u16 = program.option("--port")?.parse().ok()?;
+    let path = program.option("--pathname").unwrap_or_default();
+    Some(told_by_sidecar::without_secrets(&format!(
+        "ws://{host}:{port}{path}"
+    )))
 }
 
 /// The session that the arguments name.

@@ -340,11 +340,24 @@ impl<'a> Scanning<'a> {
                 .title
                 .clone()
                 .filter(|_| !described.is_title_a_prompt),
+            endpoint: self.endpoint(row),
             started_at_ms: row.started_at_ms,
             ended_at_ms: row.ended_at_ms,
             described: Some(Box::new(described)),
             ..Sketch::new(self.key(&row.id))
         }
+    }
+
+    /// Where the hub listens, of a session that it alone is said to serve.
+    fn endpoint(&self, row: &Row) -> Option<String> {
+        let claims = self.claims.iter();
+        let mut its = claims.filter(|claim| claim.key.session == row.id);
+        let (Some(claim), None) = (its.next(), its.next()) else {
+            return None;
+        };
+        let pid = claim.subject.pid().filter(|pid| row.pid == Some(*pid))?;
+        let hub = self.process(pid)?.program();
+        process::hub_endpoint(&hub).filter(|_| process::is_hub(&hub))
     }
 
     /// A session that a terminal has open and in which nothing was said yet. Once

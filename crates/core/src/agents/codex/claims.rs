@@ -9,7 +9,7 @@ use whosup_sidecar::file::{FileFacts, Links, facts};
 
 use super::header::{Header, Origin};
 use super::locks::{ThreadLock, process_of};
-use super::process::{forked, is_headless, named_work_dir};
+use super::process::{endpoint, forked, is_headless, named_work_dir};
 use super::scan::Scanning;
 use super::tail::Tail;
 use super::thread::Segment;
@@ -276,6 +276,14 @@ impl Scanning<'_> {
             named_by: header.and_then(|header| self.forked_by(thread, header)),
             title: hint.and_then(|hint| hint.title.clone()),
             agent_version: header.and_then(|header| header.version.clone()),
+            endpoint: match holders.as_slice() {
+                [first, others @ ..] if first.role == Role::Host => others
+                    .iter()
+                    .all(|other| other.process.pid == first.process.pid)
+                    .then(|| endpoint(&first.program(), &self.home.root))
+                    .flatten(),
+                _ => None,
+            },
             started_at_ms: born_at_ms,
             ..Sketch::new(self.key(thread))
         }

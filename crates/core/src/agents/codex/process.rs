@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
 use super::thread_id::is_uuid;
-use crate::agents::{Program, Role};
+use crate::agents::{Program, Role, told_by_sidecar};
 
 /// How many arguments are looked at for the subcommand.
 const ARGUMENTS_MAX: usize = 256;
@@ -208,12 +208,29 @@ pub(super) fn named_work_dir(program: &Program<'_>) -> Option<PathBuf> {
     Some(path)
 }
 
+/// Where the daemon listens, below its home. Seen in Codex 0.171.0, 2026-11.
+const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
+
 /// Tells whether it runs without a person at a terminal.
 pub(super) fn is_headless(program: &Program<'_>) -> bool {
     matches!(
         task(program),
         Task::Headless { .. } | Task::Serve { is_headless: true }
     )
+}
+
+/// Where a host listens that its arguments tell of: a socket's path or a URL.
+/// `unix://` alone is the control socket of its home.
+pub(super) fn endpoint(program: &Program<'_>, home: &Path) -> Option<String> {
+    let listen = program.option("--listen")?;
+    match listen.strip_prefix("unix://") {
+        Some("") => Some(home.join(CONTROL_SOCKET).to_str()?.to_owned()),
+        Some(path) => Some(path.to_owned()),
+        // Its own input and output lead nowhere for others.
+        None => listen
+            .starts_with("ws://")
+            .then(|| told_by_sidecar::without_secrets(listen)),
+    }
 }
 
 /// The `codex` script of the npm package, or its link in a `bin` directory.

@@ -222,3 +222,37 @@ fn the_forked_thread_and_the_directory_are_read_from_the_arguments() {
         (None, Some(PathBuf::from("/x")))
     );
 }
+
+#[test]
+fn a_host_tells_in_its_arguments_where_it_listens() {
+    let home = Path::new("/home/dev/.codex");
+    let socket = "/home/dev/.codex/app-server-control/app-server-control.sock";
+    for (arguments, expected) in [
+        (
+            &["app-server", "--listen", "unix://", "--managed-daemon"][..],
+            Some(socket),
+        ),
+        (
+            &["app-server", "--listen=unix:///run/c.sock"],
+            Some("/run/c.sock"),
+        ),
+        (
+            &["app-server", "--listen", "ws://127.0.0.1:4500?token=x"],
+            Some("ws://127.0.0.1:4500"),
+        ),
+        (&["app-server", "--listen", "stdio://"], None),
+        (&["app-server"], None),
+    ] {
+        let argv = std::iter::once("codex").chain(arguments.iter().copied());
+        let process = RecordedProcess::new(7, 1, 0).argv(&argv.collect::<Vec<_>>());
+        let program = Program {
+            process: &process.process,
+            details: &process.details,
+        };
+        assert_eq!(
+            endpoint(&program, home).as_deref(),
+            expected,
+            "{arguments:?}"
+        );
+    }
+}
