@@ -1,7 +1,8 @@
 """Which sessions are live, as a Python script would find it: glob, json, psutil.
 
     sessions.py HOME          the live ones: {"live": {session: pid}}
-    sessions.py HOME --all    every one: {"live": {session: pid}, "dead": count}
+    sessions.py HOME --all    every one: {"sessions": [{agent, session_id, liveness, pid,
+                              work_dir, path}]}
 
 It looks at what Claude Code, qwen-code, kimi-cli and Copilot leave, reads each
 file once, looks at each process once, and trusts what fits. It does less than
@@ -54,40 +55,52 @@ class Processes:
 
 
 def claims(home):
-    """(session, pid, said at, ticks) of everything that names a process."""
+    """Everything that names a process: agent, session, pid, said at, ticks, work dir, path."""
     for path in glob.glob(f"{home}/.claude/sessions/*.json"):
         record = read_json(path)
         if record:
             ticks = record.get("procStart")
-            yield record["sessionId"], record["pid"], record["startedAt"] / 1000, int(ticks) if ticks else None
-    for path in glob.glob(f"{home}/.qwen/projects/*/chats/*.runtime.json"):
-        sidecar = read_json(path)
-        if sidecar:
-            yield sidecar["session_id"], sidecar["pid"], sidecar["started_at"], None
-    for path in glob.glob(f"{home}/.kimi/sessions/*/*/runtime.json"):
-        sidecar = read_json(path)
-        if sidecar:
-            yield sidecar["session_id"], sidecar["pid"], sidecar["started_at"], None
+            ticks = int(ticks) if ticks else None
+            said_at = record["startedAt"] / 1000
+            yield "claude-code", record["sessionId"], record["pid"], said_at, ticks, record.get("cwd"), path
+    sidecars = [
+        ("qwen-code", f"{home}/.qwen/projects/*/chats/*.runtime.json"),
+        ("kimi-cli", f"{home}/.kimi/sessions/*/*/runtime.json"),
+    ]
+    for agent, pattern in sidecars:
+        for path in glob.glob(pattern):
+            sidecar = read_json(path)
+            if sidecar:
+                said_at = sidecar["started_at"]
+                yield agent, sidecar["session_id"], sidecar["pid"], said_at, None, sidecar["work_dir"], path
     for path in glob.glob(f"{home}/.copilot/session-state/*/inuse.*.lock"):
         session, name = path.split(os.sep)[-2:]
         pid = re.fullmatch(r"inuse\.(\d+)\.lock", name)
         if pid:
-            yield session, int(pid[1]), os.stat(path).st_mtime, None
+            yield "copilot", session, int(pid[1]), os.stat(path).st_mtime, None, None, path
 
 
 def main():
     home = sys.argv[1]
     processes = Processes()
-    live, dead = {}, set()
-    for session, pid, said_at, ticks in claims(home):
-        if processes.is_owner(pid, said_at, ticks):
-            live[session] = pid
-        else:
-            dead.add(session)
-    found = {"live": live}
+    found = {}
+    for agent, session, pid, said_at, ticks, work_dir, path in claims(home):
+        is_live = processes.is_owner(pid, said_at, ticks)
+        key = (agent, session)
+        if is_live or key not in found:
+            found[key] = {
+                "agent": agent,
+                "session_id": session,
+                "liveness": "live" if is_live else "exited",
+                "pid": pid,
+                "work_dir": work_dir,
+                "path": path,
+            }
     if "--all" in sys.argv:
-        found["dead"] = len(dead - live.keys())
-    json.dump(found, sys.stdout)
+        json.dump({"sessions": list(found.values())}, sys.stdout)
+    else:
+        live = (row for row in found.values() if row["liveness"] == "live")
+        json.dump({"live": {row["session_id"]: row["pid"] for row in live}}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 //! Which sessions are live, as a Rust program would find it with walkdir and
 //! `serde_json`: the same as `sessions.py --all`, for sidecars.
 
-use std::collections::{HashMap, HashSet};
-use std::io::Write as _;
+use std::collections::HashMap;
+use std::io::{BufWriter, Write as _};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -15,8 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let home = std::env::args_os().nth(1).ok_or("no home")?;
     let boot_s = boot_time().ok_or("no boot time")?;
     let mut began: HashMap<i64, Option<f64>> = HashMap::new();
-    let mut live = serde_json::Map::new();
-    let mut dead = HashSet::new();
+    let mut found: HashMap<(&'static str, String), Value> = HashMap::new();
     for entry in WalkDir::new(home) {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy();
@@ -37,15 +36,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             continue;
         };
         let began = began.entry(pid).or_insert_with(|| began_at(pid, boot_s));
-        if began.is_some_and(|began| began <= said_at + CLOCK_SLACK_S) {
-            live.insert(session.to_owned(), pid.into());
+        let is_live = began.is_some_and(|began| began <= said_at + CLOCK_SLACK_S);
+        let agent = if sidecar["qwen_version"].is_string() {
+            "qwen-code"
         } else {
-            dead.insert(session.to_owned());
+            "kimi-cli"
+        };
+        let key = (agent, session.to_owned());
+        if is_live || !found.contains_key(&key) {
+            let row = json!({
+                "agent": agent,
+                "session_id": session,
+                "liveness": if is_live { "live" } else { "exited" },
+                "pid": pid,
+                "work_dir": sidecar["work_dir"],
+                "path": entry.path(),
+            });
+            found.insert(key, row);
         }
     }
-    dead.retain(|session| !live.contains_key(session));
-    let found = json!({ "live": live, "dead": dead.len() });
-    writeln!(std::io::stdout(), "{found}")?;
+    let sessions: Vec<Value> = found.into_values().collect();
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    writeln!(out, "{}", json!({ "sessions": sessions }))?;
+    out.flush()?;
     Ok(())
 }
 

@@ -82,9 +82,10 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         name: "all",
         about: format!(
             "Every session on disk: {count} dead sidecars, half of qwen-code in one folder per \
-             project, half of kimi-cli in one folder per session, and {} live ones. All programs \
-             found the same ones live and as many dead; whosup also judges each with a reason, \
-             and writes that.",
+             project, half of kimi-cli in one folder per session, and {} live ones. Each dead \
+             one had a process of its own. All programs told of every session the same life, \
+             process, directory and file; whosup also gives each a reason, its evidence and how \
+             it is resumed.",
             world.live().len()
         ),
         series,
@@ -94,38 +95,69 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     })
 }
 
-/// A peer must find the same.
-fn compare(world: &World, ours: &(BTreeMap<String, i32>, u64), told: &Value) -> anyhow::Result<()> {
-    let (live, dead) = ours;
-    let theirs: BTreeMap<String, i32> = serde_json::from_value(told["live"].clone())?;
-    if theirs != *live || told["dead"] != *dead || live != world.live() {
-        let counts = (theirs.len(), &told["dead"], live.len(), dead);
+/// What is compared of a session, by agent and id: its life, the process that is said to
+/// serve it, where it works, and the file that says so.
+type Rows = BTreeMap<(String, String), (String, Option<i64>, String, String)>;
+
+/// A peer must find the same of every session.
+fn compare(world: &World, ours: &Rows, told: &Value) -> anyhow::Result<()> {
+    let theirs = rows_of(told, |session| {
+        Some((session["pid"].as_i64(), session["path"].as_str()?))
+    })?;
+    let live: BTreeMap<String, i32> = ours
+        .iter()
+        .filter(|(_, (liveness, ..))| liveness == "live")
+        .filter_map(|((_, id), (_, pid, ..))| Some((id.clone(), i32::try_from((*pid)?).ok()?)))
+        .collect();
+    if live != *world.live() {
         bail!(
-            "a peer finds {} live and {} dead, we {} and {}",
-            counts.0,
-            counts.1,
-            counts.2,
-            counts.3
+            "{} of {} live ones are found",
+            live.len(),
+            world.live().len()
+        );
+    }
+    if theirs != *ours {
+        let other = ours
+            .iter()
+            .find(|(key, row)| theirs.get(*key) != Some(*row));
+        bail!(
+            "a peer finds {} sessions, we {}; the first that differs is {other:?}",
+            theirs.len(),
+            ours.len()
         );
     }
     Ok(())
 }
 
-/// The live sessions with their processes, and how many others there are.
-fn rows(answer: &Value) -> anyhow::Result<(BTreeMap<String, i32>, u64)> {
+/// What whosup tells. The process of a dead session is in its evidence.
+fn rows(answer: &Value) -> anyhow::Result<Rows> {
+    rows_of(answer, |session| {
+        let sidecar = session["evidence"]
+            .as_array()?
+            .iter()
+            .find(|evidence| evidence["kind"] == "sidecar")?;
+        let says = sidecar["says"].as_str()?.strip_prefix("pid ")?;
+        let pid = says.split(',').next()?.parse().ok();
+        Some((pid, sidecar["path"].as_str()?))
+    })
+}
+
+fn rows_of<'a>(
+    answer: &'a Value,
+    said: impl Fn(&'a Value) -> Option<(Option<i64>, &'a str)>,
+) -> anyhow::Result<Rows> {
     let sessions = answer["sessions"].as_array().context("no sessions")?;
-    let mut live = BTreeMap::new();
-    let mut dead = 0;
-    for session in sessions {
-        match session["liveness"].as_str() {
-            Some("live") => {
-                let pid = session["owner"]["pid"].as_i64().context("no PID")?;
-                let id = session["session_id"].as_str().context("no id")?;
-                live.insert(id.to_owned(), i32::try_from(pid)?);
-            }
-            Some("exited") => dead += 1,
-            other => bail!("{} is {other:?}", session["session_id"]),
-        }
-    }
-    Ok((live, dead))
+    let row = |session: &'a Value| {
+        let text = |key: &str| Some(session[key].as_str()?.to_owned());
+        let (pid, path) = said(session)?;
+        let key = (text("agent")?, text("session_id")?);
+        Some((
+            key,
+            (text("liveness")?, pid, text("work_dir")?, path.to_owned()),
+        ))
+    };
+    let rows = sessions.iter().map(|session| {
+        row(session).with_context(|| format!("`{}` lacks something", session["session_id"]))
+    });
+    rows.collect()
 }

@@ -22,8 +22,9 @@ use crate::setting::Setting;
 const DIRECTORIES: usize = 200;
 /// Where the numbers of live sessions begin.
 const FIRST_LIVE: usize = 0x7000_0000;
-/// The PID that dead sessions had.
-const DEAD_PID: i32 = i32::MAX - 7;
+/// The PIDs that dead sessions had, each its own, begin here: no kernel gives out so
+/// large ones (`PID_MAX_LIMIT`).
+const FIRST_DEAD_PID: i32 = 5_000_000;
 /// How long ago dead sessions were, in milliseconds: three days.
 const LONG_AGO_MS: i64 = 3 * 24 * 60 * 60 * 1000;
 
@@ -187,10 +188,6 @@ impl World {
         let born_at_ms = now_ms - LONG_AGO_MS;
         let host = system_backend().scope().host;
         let host = host.map(|host| host.0).unwrap_or_default();
-        let claim = Claim {
-            host: &host,
-            ..claim(DEAD_PID, None, born_at_ms)
-        };
         let mut number = 0;
         for (agent, count) in AGENTS.into_iter().zip(counts) {
             let home = self.agent_home(size, agent);
@@ -202,6 +199,10 @@ impl World {
                     work_dir: &self.work_dir(of_agent % DIRECTORIES),
                     born_at_ms,
                     last_at_ms: born_at_ms + 60_000,
+                };
+                let claim = Claim {
+                    host: &host,
+                    ..claim(FIRST_DEAD_PID + i32::try_from(number)?, None, born_at_ms)
                 };
                 number += 1;
                 if self.plan.has_transcripts {

@@ -128,7 +128,7 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
-    problems.extend(found.claims.iter().filter_map(|claim| distrust(claim)));
+    problems.extend(found.claims.iter().filter_map(distrust));
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);
     let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
@@ -142,7 +142,7 @@ fn look<'a>(
                 processes: &processes,
             };
             let scanned = scan_home(&look, *adapter, home).take(&mut problems);
-            problems.extend(scanned.claims.iter().filter_map(|claim| distrust(claim)));
+            problems.extend(scanned.claims.iter().filter_map(distrust));
             let rest = match &mut settled {
                 Some(settled) => {
                     let agent = agents::id_of(*adapter);
@@ -162,13 +162,7 @@ fn look<'a>(
     });
     let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
-    problems.extend(
-        published
-            .scan
-            .claims
-            .iter()
-            .filter_map(|claim| distrust(claim)),
-    );
+    problems.extend(published.scan.claims.iter().filter_map(distrust));
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     let mut merged = settling.judge_and_merge(found, &published.homes, &processes, &panes);
@@ -193,7 +187,8 @@ fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
 }
 
 /// What is wrong with a claim that anybody could have written.
-fn distrust(claim: &Claim) -> Option<Problem> {
+fn distrust(claim: impl AsRef<Claim>) -> Option<Problem> {
+    let claim = claim.as_ref();
     let Trust::Untrusted { because } = &claim.trust else {
         return None;
     };
