@@ -61,12 +61,8 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         ("walkdir + serde_json", 1, Box::new(|| run(&mut peer()))),
     ];
     if setting.python.is_some() {
-        let name = "Python with psutil";
-        runners.push((
-            name,
-            1,
-            Box::new(|| run(&mut python().context("no Python")?)),
-        ));
+        let run_python = || run(&mut python().context("no Python")?);
+        runners.push(("Python with psutil", 1, Box::new(run_python)));
     }
     let series = interleave(setting, ROUNDS, runners)?;
     let against = |peer: usize, text: &str, at_least| {
@@ -76,8 +72,8 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     if series.len() > 3 {
         goals.push(against(3, "`list --all --json`", PYTHON_RATIO_MIN));
     }
-    let skipped = "skipped: no Python with psutil".to_owned();
-    let notes = setting.python.is_none().then_some(skipped);
+    let notes = setting.python.is_none();
+    let notes = notes.then(|| "skipped: no Python with psutil".to_owned());
     Ok(Outcome {
         name: "all",
         about: format!(
