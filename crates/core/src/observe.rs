@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use whosup_process::{Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
+use whosup_process::{AtPid, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
 
 use crate::agents::{self, Program};
 use crate::claim::{Claim, Serving};
@@ -30,8 +30,7 @@ pub struct Observer<'a> {
 /// What was looked at so far.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
-    by_pid: HashMap<Pid, Result<Option<Process>, ProbeError>>,
-    threads: HashMap<Pid, Result<bool, ProbeError>>,
+    by_pid: HashMap<Pid, Result<AtPid, ProbeError>>,
     /// The processes of nested PID namespaces, by their innermost PIDs; asked
     /// for once.
     nested: OnceCell<HashMap<Pid, Vec<Process>>>,
@@ -158,24 +157,15 @@ impl<'a> Observer<'a> {
             .probes
             .by_pid
             .entry(pid)
-            .or_insert_with(|| table.probe(pid))
+            .or_insert_with(|| table.at_pid(pid))
             .clone();
+        observed.is_thread = matches!(probe, Ok(AtPid::Thread));
         observed.at_pid = match probe {
-            Ok(process) => Ok(process.map(|process| self.seen(claim, process))),
+            Ok(AtPid::Process(process)) => Ok(Some(self.seen(claim, process))),
+            Ok(AtPid::Thread | AtPid::Nothing) => Ok(None),
             Err(ProbeError::Hidden { .. }) => Err(LookFailure::Hidden),
             Err(_) => Err(LookFailure::Failed),
         };
-        if matches!(observed.at_pid, Ok(None)) {
-            let is_thread = self
-                .probes
-                .threads
-                .entry(pid)
-                .or_insert_with(|| table.backend().is_thread(pid));
-            match *is_thread {
-                Ok(is_thread) => observed.is_thread = is_thread,
-                Err(_) => observed.at_pid = Err(LookFailure::Failed),
-            }
-        }
         let ours = table.scope().pid_namespace.as_ref().ok().copied();
         match claim.scope.pid_namespace {
             Some(named) if ours.is_some_and(|ours| ours != named) => {

@@ -51,6 +51,17 @@ pub enum ProbeError {
 /// Every process of a table, and those that are there and can't be read.
 pub type Listing = (Vec<Process>, Vec<(Pid, Absent)>);
 
+/// What has a PID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AtPid {
+    /// Nothing.
+    Nothing,
+    /// A thread other than its process's leader.
+    Thread,
+    /// A process.
+    Process(Process),
+}
+
 /// What one operating system tells of processes. Implemented by one file per
 /// platform, by [`Recorded`](crate::Recorded) for a table kept as data, and by
 /// whoever has another way to look.
@@ -85,6 +96,20 @@ pub trait Backend: fmt::Debug + Send + Sync {
     ///
     /// [`ProbeError`] if we could not look.
     fn is_thread(&self, pid: Pid) -> Result<bool, ProbeError>;
+
+    /// Looks at whatever has this id now; [`Backend::probe`] and
+    /// [`Backend::is_thread`] in one.
+    ///
+    /// # Errors
+    ///
+    /// As theirs.
+    fn at_pid(&self, pid: Pid) -> Result<AtPid, ProbeError> {
+        Ok(match self.probe(pid)? {
+            Some(process) => AtPid::Process(process),
+            None if self.is_thread(pid)? => AtPid::Thread,
+            None => AtPid::Nothing,
+        })
+    }
 
     /// Reads what a process tells beyond its `stat`. Fields of a process that
     /// is no longer `process` (its PID reused between the reads) are

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{
-    Absent, Among, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope, ProbeError,
-    Process, StartStamp, View,
+    Absent, Among, AtPid, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope,
+    ProbeError, Process, StartStamp, View,
 };
 
 /// How many parents [`ProcessTable::ancestors`] follows at most.
@@ -117,6 +117,16 @@ impl ProcessTable {
     pub fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError> {
         self.processes()?;
         self.backend.probe(pid)
+    }
+
+    /// Looks at whatever has this PID now.
+    ///
+    /// # Errors
+    ///
+    /// [`ProbeError`] if we could not look.
+    pub fn at_pid(&self, pid: Pid) -> Result<AtPid, ProbeError> {
+        self.processes()?;
+        self.backend.at_pid(pid)
     }
 
     /// What a process tells beyond its `stat`, read once and kept.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use tempfile::TempDir;
 use whosup_process::linux::Proc;
 use whosup_process::{
-    Absent, Access, Among, Backend, FileId, HidePid, Pid, ProbeError, Process, RunState,
+    Absent, Access, Among, AtPid, Backend, FileId, HidePid, Pid, ProbeError, Process, RunState,
     StartStamp, Still, Tty,
 };
 use world::pid;
@@ -232,6 +232,8 @@ fn a_thread_of_a_copy_is_told_by_its_status() {
     copy.write("4712/status", "Name:\tworker\nTgid:\t4711\nPid:\t4712\n");
     assert_eq!(copy.table().probe(pid(4712)), Ok(None));
     assert_eq!(copy.table().is_thread(pid(4712)), Ok(true));
+    assert_eq!(copy.table().at_pid(pid(4712)), Ok(AtPid::Thread));
+    assert_eq!(copy.table().at_pid(pid(9)), Ok(AtPid::Nothing));
     assert_eq!(copy.table().is_thread(pid(4711)), Ok(false));
     assert_eq!(copy.table().is_thread(pid(9)), Ok(false));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use whosup_process::linux::Proc;
 use whosup_process::{
-    Absent, Among, Backend, ExitWatch, FileId, Pid, ProbeError, RunState, StartStamp, Still,
+    Absent, Among, AtPid, Backend, ExitWatch, FileId, Pid, ProbeError, RunState, StartStamp, Still,
 };
 use world::{Running, pid, process, skip, wait_until};
 
@@ -98,6 +98,9 @@ fn the_id_of_a_thread_names_no_process() {
         assert_eq!(table.probe(thread), Ok(None));
         assert_eq!(table.is_thread(thread), Ok(true));
         assert_eq!(table.is_thread(Pid::own()), Ok(false));
+        assert_eq!(table.at_pid(thread), Ok(AtPid::Thread));
+        let own = table.at_pid(Pid::own());
+        assert!(matches!(own, Ok(AtPid::Process(own)) if own.pid == Pid::own()));
         let own_stamp = process(Pid::own()).stamp;
         assert_eq!(table.is_still(thread, &own_stamp), Ok(Still::Exited));
         let (listed, _) = table.processes().unwrap();
@@ -148,6 +151,7 @@ fn a_number_that_nobody_has_is_no_process_and_no_error() {
     for table in [Proc::system(), table_without_pidfd()] {
         assert_eq!(table.probe(gone.pid), Ok(None));
         assert_eq!(table.is_thread(gone.pid), Ok(false));
+        assert_eq!(table.at_pid(gone.pid), Ok(AtPid::Nothing));
         assert_eq!(table.is_still(gone.pid, &gone.stamp), Ok(Still::Exited));
         assert_eq!(table.probe(pid(i64::from(i32::MAX))), Ok(None));
         let details = table.details(&gone);

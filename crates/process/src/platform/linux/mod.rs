@@ -29,8 +29,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use look::Look;
 
 use crate::{
-    Among, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing, OpenFile, Pid,
-    PidScope, ProbeError, Process, StartStamp, Still, View,
+    Among, AtPid, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing,
+    OpenFile, Pid, PidScope, ProbeError, Process, StartStamp, Still, View,
 };
 
 /// Where Linux mounts its process table.
@@ -138,6 +138,18 @@ impl Backend for Proc {
             return Ok(false);
         }
         self.look()?.is_thread(pid)
+    }
+
+    fn at_pid(&self, pid: Pid) -> Result<AtPid, ProbeError> {
+        if self.is_missing(pid)? {
+            return Ok(AtPid::Nothing);
+        }
+        let mut look = self.look()?;
+        Ok(match look.probe(pid)? {
+            Some(process) => AtPid::Process(process),
+            None if look.is_thread(pid)? => AtPid::Thread,
+            None => AtPid::Nothing,
+        })
     }
 
     fn details(&self, process: &Process) -> Details {
