@@ -1,15 +1,18 @@
 //! The folders of a runtime directory that hold the sessions of one project
 //! each: `projects/ENCODED/chats/`.
 
+mod name;
+mod seeker;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Directory, Links, ReadFileError, facts};
 
-use super::fit::{Dates, Fit};
+use self::name::{chats_in, chats_of, session_of, transcript_path};
+pub(super) use self::name::{sidecar_name, transcript_name};
 use super::home::Runtime;
 use super::reading::Reading;
 use super::settled::is_settled;
@@ -27,10 +30,6 @@ const BEGAN_SLACK_MS: i64 = 3_600_000;
 const PROJECTS_MAX: usize = 100_000;
 /// How many files of one project are looked at.
 const CHATS_MAX: usize = 200_000;
-/// How the names of transcripts end.
-const TRANSCRIPT_SUFFIX: &str = ".jsonl";
-/// How long the id in a transcript's name is (a UUID, with or without hyphens).
-const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
 
 /// Walks the project folders that a scan of this depth needs.
 pub(super) struct Projects<'a, 'r> {
@@ -195,100 +194,11 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// Processes of this home that no claim names: `qwen -p`, versions before
-    /// sidecars, and what has just been started.
-    fn seekers(&self) -> Vec<&'a AgentProcess> {
-        self.reading
-            .look()
-            .processes_of(self.reading.home())
-            .filter(|process| process.role == Role::Session)
-            .filter(|process| !self.reading.may_name(&process.process))
-            .collect()
-    }
-
-    /// Dates the sessions that a process without a claim may be serving.
-    fn sketch_for_seekers(&mut self, is_all: bool) {
-        let mut seekers_in: BTreeMap<&Path, Vec<&AgentProcess>> = BTreeMap::new();
-        for seeker in self.seekers() {
-            if let Some(work_dir) = seeker.work_dir() {
-                seekers_in.entry(work_dir).or_default().push(seeker);
-            }
-        }
-        for (work_dir, seekers) in seekers_in {
-            let project = encoded(work_dir);
-            let has_prompt =
-                |seeker: &&AgentProcess| process::plain_prompt(&seeker.program()).is_some();
-            let are_prompts_wanted = seekers.iter().any(has_prompt);
-            for runtime in self.runtimes {
-                let chats = chats_of(&runtime.path.join("projects").join(&project));
-                let chats = self.list(&chats);
-                self.read_passed_over(runtime, &chats.directory);
-                for session in &chats.transcripts {
-                    let path = transcript_path(&chats.directory, session);
-                    if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
-                        let fits = Fit::all_of(&seekers, session, &dates);
-                        if is_all || !fits.is_empty() {
-                            self.sketch_dates(runtime, session, path, dates, &fits);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn read_dates(&mut self, path: &Path, are_prompts_wanted: bool) -> Option<Dates> {
-        let read = TranscriptFile::open(path).and_then(|file| {
-            let prompts = if are_prompts_wanted {
-                transcript::read_prompts(&file)?
-            } else {
-                Vec::new()
-            };
-            Ok(Dates {
-                prompts,
-                birth: transcript::read_birth(&file)?,
-                last_record_at_ms: transcript::read_last_record_at(&file)?,
-            })
-        });
-        read.map_err(|error| self.transcript_problem(path, &error))
-            .ok()
-    }
-
     fn transcript_problem(&mut self, path: &Path, error: &TranscriptError) {
         let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
         if !is_gone {
             self.reading.problem(path, error.reason());
         }
-    }
-
-    fn sketch_dates(
-        &mut self,
-        runtime: &Runtime,
-        session: &SessionId,
-        path: PathBuf,
-        dates: Dates,
-        fits: &[Fit],
-    ) {
-        if !self.is_ours(runtime, session) {
-            return;
-        }
-        if fits.iter().any(|fit| fit.may_have_taken_up) {
-            self.reading.share(session);
-        }
-        let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
-        let is_named = fits.iter().any(|fit| fit.is_named);
-        let sketch = self.reading.sketch(session);
-        sketch.pairing = if fits.is_empty() {
-            PairingRule::Never
-        } else {
-            PairingRule::Owner
-        };
-        sketch.born_at_ms = dates.birth.born_at_ms;
-        sketch.last_record_at_ms = dates.last_record_at_ms;
-        sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
-        if is_headless && (sketch.is_headless.is_none() || is_named) {
-            sketch.is_headless = Some(true);
-        }
-        self.set_transcript(session, path);
     }
 
     fn sketch_birth(&mut self, runtime: &Runtime, chats: &Path, session: &SessionId) {
@@ -427,81 +337,7 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 }
 
-/// The name of a directory's folder: every character but ASCII letters and
-/// digits becomes a hyphen. Not to be undone.
-pub(super) fn encoded(work_dir: &Path) -> String {
-    let text = String::from_utf8_lossy(work_dir.as_os_str().as_encoded_bytes());
-    // As JavaScript counts: a character outside the basic plane is two units.
-    text.encode_utf16()
-        .map(|unit| match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-            _ => '-',
-        })
-        .collect()
-}
-
-fn chats_of(project: &Path) -> PathBuf {
-    project.join("chats")
-}
-
-/// The folder of a directory's sessions.
-fn chats_in(runtime: &Runtime, work_dir: &Path) -> PathBuf {
-    chats_of(&runtime.path.join("projects").join(encoded(work_dir)))
-}
-
-/// The name of a session's own sidecar.
-pub(super) fn sidecar_name(session: &SessionId) -> String {
-    format!("{session}{}", sidecar::SUFFIX)
-}
-
 /// Tells whether a process may serve sessions; launchers do not.
 fn is_server(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Host)
-}
-
-fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
-    chats.join(transcript_name(session))
-}
-
-/// The name of a session's transcript.
-pub(super) fn transcript_name(session: &SessionId) -> String {
-    format!("{session}{TRANSCRIPT_SUFFIX}")
-}
-
-/// The session that a transcript's name names. Other `.jsonl` files beside it
-/// (`SESSION.ledger.jsonl`) name none.
-fn session_of(name: &OsString) -> Option<SessionId> {
-    let stem = name.to_str()?.strip_suffix(TRANSCRIPT_SUFFIX)?;
-    let is_id = ID_LENGTHS.contains(&stem.len())
-        && stem
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    is_id.then(|| SessionId::parse(stem).ok()).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_is_encoded_as_qwen_code_does() {
-        let check = |path: &str, right: &str| assert_eq!(encoded(Path::new(path)), right);
-        check("/home/dev/my_app.v1", "-home-dev-my-app-v1");
-        check("/home/dev/é", "-home-dev--");
-        check("/w/\u{1F980}x", "-w---x");
-    }
-
-    #[test]
-    fn only_an_id_names_a_transcript() {
-        let session = |name: &str| session_of(&OsString::from(name));
-        assert!(session("0a0cf238-8b66-4429-9815-234560ccc5d1.jsonl").is_some());
-        for other in [
-            "0a0cf238-8b66-4429-9815-234560ccc5d1.ledger.jsonl",
-            "0a0cf238-8b66-4429-9815-234560ccc5d1.runtime.json",
-            "notes.jsonl",
-            ".jsonl",
-        ] {
-            assert_eq!(session(other), None, "{other}");
-        }
-    }
 }
