@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat};
 use rustix::io::{Errno, read};
 use rustix::path::Arg;
@@ -102,43 +103,32 @@ enum EndsBy {
 }
 
 fn read_open(file: &OwnedFd, bytes_max: usize, buffer: &mut Vec<u8>, ends_by: EndsBy) -> Field<()> {
-    // One byte more than the bound tells that it is exceeded.
-    let limit = bytes_max.saturating_add(1);
     buffer.clear();
-    buffer.resize(buffer.capacity().max(BUFFER_BYTES).min(limit), 0);
-    let mut filled = 0_usize;
+    buffer.reserve(BUFFER_BYTES);
     for _ in 0..READS_MAX {
-        let Some(free) = buffer.get_mut(filled..) else {
-            break;
-        };
-        let room = free.len();
-        match read(file, free) {
+        if buffer.len() == buffer.capacity() {
+            buffer.reserve(buffer.len());
+        }
+        let room = buffer.capacity().saturating_sub(buffer.len());
+        // What is not filled is never touched.
+        match read(file, spare_capacity(buffer)) {
             Ok(0) => break,
-            Ok(count) => {
-                let is_short = count < room;
-                filled = filled.saturating_add(count);
-                if is_short && ends_by == EndsBy::AShortRead {
-                    break;
-                }
-            }
+            Ok(count) if count < room && ends_by == EndsBy::AShortRead => break,
+            Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(errno) => {
                 buffer.clear();
                 return Err(absent(errno));
             }
         }
-        if filled > bytes_max {
+        if buffer.len() > bytes_max {
             break;
         }
-        if filled == buffer.len() {
-            buffer.resize(filled.saturating_mul(2).min(limit), 0);
-        }
     }
-    if filled > bytes_max {
+    if buffer.len() > bytes_max {
         buffer.clear();
         return Err(Absent::TooLarge { bytes_max });
     }
-    buffer.truncate(filled);
     Ok(())
 }
 

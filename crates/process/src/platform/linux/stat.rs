@@ -162,13 +162,25 @@ fn field_number(fields: &[&[u8]; FIELDS_MAX], index: usize) -> Field<i128> {
     parse_number(word).ok_or_else(|| malformed(&format!("field {index}")))
 }
 
+/// So many digits are a number of 64 bits, whatever they are.
+const SHORT_DIGITS: usize = 18;
+
 /// Parses a decimal number: digits, with a minus before them or not.
 fn parse_number(word: &[u8]) -> Option<i128> {
     let digits = word.strip_prefix(b"-").unwrap_or(word);
     if digits.is_empty() || digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    std::str::from_utf8(word).ok()?.parse().ok()
+    if digits.len() > SHORT_DIGITS {
+        return std::str::from_utf8(word).ok()?.parse().ok();
+    }
+    let next = |number: i64, digit: &u8| number * 10 + i64::from(digit - b'0');
+    let number = i128::from(digits.iter().fold(0, next));
+    Some(if digits.len() < word.len() {
+        -number
+    } else {
+        number
+    })
 }
 
 const fn parse_run_state(letter: u8) -> RunState {

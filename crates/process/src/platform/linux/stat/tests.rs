@@ -165,3 +165,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn numbers_of_any_length_are_read_as_they_stand() {
+    let numbers = [
+        "0",
+        "-1",
+        "00042",
+        "999999999999999999",
+        "-999999999999999999",
+        "1000000000000000000",
+        "18446744073709551615",
+    ];
+    for text in numbers {
+        let right: i128 = text.parse().unwrap();
+        assert_eq!(super::parse_number(text.as_bytes()), Some(right), "{text}");
+    }
+    for text in ["", "-", "--1", "+1", "1 ", "0x1", "184467440737095516150"] {
+        assert_eq!(super::parse_number(text.as_bytes()), None, "{text}");
+    }
+}
