@@ -25,6 +25,8 @@ FILES_MAX = 20000
 HASHED_BYTES_MAX = 8 * 1024 * 1024
 QUIET_SECONDS = 1.5
 QUIET_WITHIN_SECONDS = 40
+# How long after an agent's end what it started last may be there.
+EXIT_SECONDS = 5
 UNCHANGED_TRIES = 4
 APART_SECONDS = 1.0
 PROJECTS = ("app", "other")
@@ -380,8 +382,17 @@ def commands(stage):
     run.quit()
     if stage.agent.lingers_seconds:
         return
-    _command(stage, ("check", run.session), 1)
+    wait.until("`check` to say that it has exited", lambda: _has_exited(stage, run.session), EXIT_SECONDS)
     _command(stage, ("check", "0" * 8 + run.session[8:]), 4)
+
+
+def _has_exited(stage, session):
+    """What an agent starts while it ends may keep it unknown for a moment; never live."""
+    done = stage.whosup.run("check", session)
+    if done.returncode not in (1, 3):
+        raise expect.Failed(f"whosup check {session} exited with {done.returncode} after its end and said "
+                            f"{(done.stdout + done.stderr).strip()[:300]!r}")
+    return done.returncode == 1
 
 
 def _command(stage, words, status, text=""):

@@ -58,6 +58,10 @@ pub struct TerminalUse {
     pub no_input_since_ms: i64,
     /// Nothing has been written after this.
     pub no_output_since_ms: i64,
+    /// Some terminal shows that this kernel notes such times. If none does, these are
+    /// the times that the terminal was made with: it has not been used since, or the
+    /// kernel notes nothing.
+    pub is_noted: bool,
 }
 
 /// One process, as one look at the table saw it: what its `stat` tells.

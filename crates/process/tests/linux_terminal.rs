@@ -38,7 +38,9 @@ fn what_was_typed_and_shown_last_was_so_before_the_terminal_fell_silent() {
         terminal.tell("x");
         while !terminal.line().contains('x') {}
         terminal_use(cat.pid()).is_ok_and(|last| {
-            last.no_input_since_ms >= typed_at_ms && last.no_output_since_ms >= typed_at_ms
+            last.is_noted
+                && last.no_input_since_ms >= typed_at_ms
+                && last.no_output_since_ms >= typed_at_ms
         })
     });
     let step_ms = i64::try_from(STEP.as_millis()).unwrap();

@@ -7,6 +7,8 @@
 //! opencode are as quiet as that; kimi-cli draws all the time, which proves
 //! nothing. Seen 2026-11.
 
+use whosup_process::TerminalUse;
+
 use super::AgentProcess;
 
 /// How long after a key was read an agent has acted on it and noted when, or how
@@ -20,14 +22,25 @@ const LAUNCH_MS_LONGEST: i64 = 60_000;
 /// The latest that something typed in this process's terminal can be noted.
 /// `None` where nothing is known of the terminal.
 pub(super) fn typed_until_ms(process: &AgentProcess) -> Option<i64> {
+    Some(typed_until(noted_use(process)?))
+}
+
+fn noted_use(process: &AgentProcess) -> Option<&TerminalUse> {
     let last = process.details.terminal_use.as_ref().ok()?;
-    Some(last.no_input_since_ms.saturating_add(ACTED_ON_MS_MAX))
+    last.is_noted.then_some(last)
+}
+
+const fn typed_until(last: &TerminalUse) -> i64 {
+    last.no_input_since_ms.saturating_add(ACTED_ON_MS_MAX)
+}
+
+const fn shown_until(last: &TerminalUse) -> i64 {
+    last.no_output_since_ms.saturating_add(ACTED_ON_MS_MAX)
 }
 
 /// The latest that something which was shown there can have been noted.
 pub(super) fn shown_until_ms(process: &AgentProcess) -> Option<i64> {
-    let last = process.details.terminal_use.as_ref().ok()?;
-    Some(last.no_output_since_ms.saturating_add(ACTED_ON_MS_MAX))
+    Some(shown_until(noted_use(process)?))
 }
 
 /// Tells whether what was typed at `at_ms` was not typed in this process's
@@ -40,6 +53,20 @@ pub(super) fn was_typed_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
 /// terminal, as it is where a person sits before it.
 pub(super) fn was_shown_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
     shown_until_ms(process).is_some_and(|until| at_ms > until)
+}
+
+/// Tells whether it is doubtful that what was typed at `at_ms` was typed in this process's
+/// terminal: also where that has not been used since it was made, as far as is known, for
+/// it is not known whether the kernel would have noted it.
+pub(super) fn was_hardly_typed_here(process: &AgentProcess, at_ms: i64) -> bool {
+    let last = process.details.terminal_use.as_ref();
+    last.is_ok_and(|last| at_ms > typed_until(last))
+}
+
+/// The same of what was shown there.
+pub(super) fn was_hardly_shown_here(process: &AgentProcess, at_ms: i64) -> bool {
+    let last = process.details.terminal_use.as_ref();
+    last.is_ok_and(|last| at_ms > shown_until(last))
 }
 
 /// Tells whether a session is none that somebody began by hand in this
@@ -79,11 +106,16 @@ mod tests {
     const T: i64 = 1_795_800_000_000;
 
     fn process(last_ms: Option<(i64, i64)>) -> AgentProcess {
+        in_terminal(last_ms, true)
+    }
+
+    fn in_terminal(last_ms: Option<(i64, i64)>, is_noted: bool) -> AgentProcess {
         let mut recorded = RecordedProcess::new(7, 1, T);
         if let Some((no_input_since_ms, no_output_since_ms)) = last_ms {
             recorded = recorded.terminal_use(TerminalUse {
                 no_input_since_ms,
                 no_output_since_ms,
+                is_noted,
             });
         }
         AgentProcess {
@@ -103,6 +135,18 @@ mod tests {
         assert!(was_typed_elsewhere(&silent, T + 611_000));
         assert!(!was_shown_elsewhere(&silent, T + 705_000));
         assert!(was_shown_elsewhere(&silent, T + 711_000));
+    }
+
+    #[test]
+    fn where_the_kernel_may_note_nothing_silence_raises_doubt_and_proves_nothing() {
+        let silent = in_terminal(Some((T + 600_000, T + 700_000)), false);
+        assert!(!was_typed_elsewhere(&silent, T + 900_000));
+        assert!(!was_shown_elsewhere(&silent, T + 900_000));
+        assert!(was_hardly_typed_here(&silent, T + 611_000));
+        assert!(was_hardly_shown_here(&silent, T + 711_000));
+        assert!(!was_hardly_typed_here(&silent, T + 605_000));
+        assert!(!was_hardly_shown_here(&silent, T + 705_000));
+        assert!(!was_hardly_typed_here(&process(None), i64::MAX));
     }
 
     #[test]

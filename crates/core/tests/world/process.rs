@@ -151,6 +151,7 @@ impl ProcessFile {
             details.terminal_use = Ok(TerminalUse {
                 no_input_since_ms: time_ms(typed),
                 no_output_since_ms: time_ms(shown),
+                is_noted: true,
             });
         }
         if let Some(inode) = self.pid_namespace {

@@ -15,7 +15,7 @@ use super::state::{self, State};
 use super::wire::{self, Dates};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, list_or_tell};
-use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere};
+use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_hardly_shown_here};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
@@ -382,7 +382,7 @@ fn is_doubtful(seeker: &AgentProcess, told: &Told) -> bool {
         return !may_have_run(seeker, told);
     }
     let last = told.dates.last_at_ms;
-    last.is_some_and(|at_ms| was_shown_elsewhere(seeker, at_ms))
+    last.is_some_and(|at_ms| was_hardly_shown_here(seeker, at_ms))
 }
 
 /// The process may be the run with `--prompt` that made the session: those make

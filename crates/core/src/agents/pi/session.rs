@@ -14,7 +14,7 @@ use super::{AGENT, process};
 use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::launch::{Newborn, match_launches};
 use crate::agents::terminal_use::{
-    is_begun_by_hand, was_begun_elsewhere, was_shown_elsewhere, was_typed_elsewhere,
+    is_begun_by_hand, was_begun_elsewhere, was_hardly_shown_here, was_hardly_typed_here,
 };
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
@@ -305,7 +305,7 @@ impl<'a> Reading<'a> {
             return !is_launch;
         }
         let is_typed_elsewhere = match prompts.last_typed_at_ms {
-            Some(at_ms) => was_typed_elsewhere(seeker, at_ms),
+            Some(at_ms) => was_hardly_typed_here(seeker, at_ms),
             // Something was typed further back than is read, who knows where.
             None => !prompts.are_all,
         };
@@ -313,7 +313,7 @@ impl<'a> Reading<'a> {
             || told
                 .outline
                 .last_at_ms
-                .is_some_and(|at_ms| was_shown_elsewhere(seeker, at_ms));
+                .is_some_and(|at_ms| was_hardly_shown_here(seeker, at_ms));
         // By `/new`; but from where?
         let is_without_forerunner = !is_launch
             && told.born_at_ms().is_some_and(|born| {

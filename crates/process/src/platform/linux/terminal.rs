@@ -29,10 +29,11 @@ pub(super) fn read_use(opened: &Opened) -> Field<TerminalUse> {
     }
     let tty = opened.stat.tty.ok_or(Absent::Unsupported)?;
     let input = statat(opened.body(), "fd/0", AtFlags::empty()).map_err(absent)?;
-    if !is_terminal(&input, tty) || !(is_noted(&input) || are_noted_elsewhere()) {
+    if !is_terminal(&input, tty) {
         return Err(Absent::Unsupported);
     }
-    use_of(&input).ok_or(Absent::Unsupported)
+    let is_noted = is_noted(&input) || are_noted_elsewhere();
+    use_of(&input, is_noted).ok_or(Absent::Unsupported)
 }
 
 fn is_terminal(file: &FileStat, tty: Tty) -> bool {
@@ -66,10 +67,11 @@ fn are_noted_elsewhere() -> bool {
     are_noted
 }
 
-fn use_of(terminal: &FileStat) -> Option<TerminalUse> {
+fn use_of(terminal: &FileStat, is_noted: bool) -> Option<TerminalUse> {
     Some(TerminalUse {
         no_input_since_ms: end_of_step_ms(terminal.st_atime)?,
         no_output_since_ms: end_of_step_ms(terminal.st_mtime)?,
+        is_noted,
     })
 }
 
@@ -104,8 +106,9 @@ mod tests {
         let right = TerminalUse {
             no_input_since_ms: 168_000,
             no_output_since_ms: 904_000,
+            is_noted: true,
         };
-        assert_eq!(use_of(&terminal(160, 900, 100)), Some(right));
+        assert_eq!(use_of(&terminal(160, 900, 100), true), Some(right));
     }
 
     #[test]
