@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 
 use crate::setting::load;
@@ -29,7 +29,12 @@ const BENCHMARKS: &[&[&str]] = &[
 
 /// Runs every benchmark with these arguments and writes the report.
 pub(crate) fn write(folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
-    fs::create_dir_all(folder)?;
+    // Said before anything is measured, not after.
+    let writable = fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
+    writable.with_context(|| {
+        let folder = folder.display();
+        format!("cannot write to `{folder}`; `--folder` names another one")
+    })?;
     let machine = machine();
     let mut text = String::new();
     let mut goals = String::new();
