@@ -5,6 +5,7 @@ use std::fs::File;
 use serde_json::json;
 
 use super::{Moved, Served, digest};
+use crate::world::Posing;
 
 /// Writes a session of kimi-cli that was said something in.
 fn write_kimi(moved: &Moved) {
@@ -19,15 +20,11 @@ fn write_kimi(moved: &Moved) {
     moved.write(&below, format!("{line}\n"));
 }
 
-#[test]
-fn kimi_share_dir_of_the_process_alone_is_found() {
-    let moved = Moved::new();
+/// Its session is found in the moved home, and brought back from there.
+#[track_caller]
+fn check(moved: &Moved, posing: Posing) {
+    write_kimi(moved);
     let session = moved.world.s1.as_str();
-    let arguments = ["--session", session];
-    let posing = moved.pose_on_script("bin/python3.13", "bin/kimi", &arguments, |command| {
-        command.env("KIMI_SHARE_DIR", &moved.root);
-    });
-    write_kimi(&moved);
     moved.check(Served {
         agent: "kimi-cli",
         session,
@@ -37,6 +34,17 @@ fn kimi_share_dir_of_the_process_alone_is_found() {
         argv: &["kimi", "--session", session],
         env: ("KIMI_SHARE_DIR", &moved.root),
     });
+}
+
+#[test]
+fn kimi_share_dir_of_the_process_alone_is_found() {
+    let moved = Moved::new();
+    let session = moved.world.s1.as_str();
+    let arguments = ["--session", session];
+    let posing = moved.pose_on_script("bin/python3.13", "bin/kimi", &arguments, |command| {
+        command.env("KIMI_SHARE_DIR", &moved.root);
+    });
+    check(&moved, posing);
 }
 
 /// kimi-cli blanks its environment when it sets its title.
@@ -49,14 +57,5 @@ fn kimi_share_dir_of_a_process_without_an_environment_is_where_its_log_is() {
     let posing = moved.pose_on_script("bin/python3.13", "bin/kimi", &arguments, |command| {
         command.env_clear().stdout(log);
     });
-    write_kimi(&moved);
-    moved.check(Served {
-        agent: "kimi-cli",
-        session,
-        posing,
-        home: Some(&moved.root),
-        variable: ("KIMI_SHARE_DIR", &moved.root),
-        argv: &["kimi", "--session", session],
-        env: ("KIMI_SHARE_DIR", &moved.root),
-    });
+    check(&moved, posing);
 }
