@@ -42,7 +42,8 @@ impl App<'_> {
 ///
 /// A standard error that can't be written to leaves nobody to tell.
 pub(crate) fn say(err: &mut dyn Write, words: &str) {
-    writeln!(err, "{words}").ok();
+    // In one piece: standard error is not buffered.
+    err.write_all(format!("{words}\n").as_bytes()).ok();
 }
 
 /// How output shows things.

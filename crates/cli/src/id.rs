@@ -8,7 +8,7 @@ use whosup_core::session::Session;
 
 use crate::app::World;
 
-/// Which session a command is about.
+// Which session a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IdArgs {
     /// The session: its id or a beginning of it that no other has, such as

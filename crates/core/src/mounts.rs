@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use whosup_sidecar::file::FileFacts;
 
@@ -17,6 +17,8 @@ const DEPTH_MAX: usize = 64;
 const MOUNTS_MAX: usize = 20_000;
 /// How much of the mount table is read, in bytes.
 const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
+/// How long it mostly is at most.
+const MOUNT_TABLE_BYTES_USUAL: usize = 16 << 10;
 
 /// File systems that other machines may write to as well.
 const SHARED_TYPES: &[&str] = &[
@@ -52,10 +54,10 @@ const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tm
 
 /// What is mounted where, as `/proc/self/mountinfo` tells it
 /// (proc_pid_mountinfo(5)).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Mounts {
-    /// In the order of mounting; `None` if the table could not be read.
-    mounts: Option<Table>,
+    /// Read once somebody asks; `None` if it could not be.
+    table: OnceLock<Option<Table>>,
     /// Where directories really are, looked up once each.
     real: Mutex<KnownDirectories>,
 }
@@ -95,15 +97,11 @@ struct Mount {
 }
 
 impl Mounts {
-    /// The mounts of this process.
+    /// The mounts of this process, read once somebody asks for them.
     #[must_use]
     pub fn of_this_machine() -> Self {
-        use std::io::Read as _;
-        let mut text = Vec::new();
-        let read = std::fs::File::open("/proc/self/mountinfo")
-            .and_then(|file| file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text));
         Self {
-            mounts: read.ok().map(|_| Table::parse(&text)),
+            table: OnceLock::new(),
             real: Mutex::default(),
         }
     }
@@ -112,9 +110,13 @@ impl Mounts {
     #[must_use]
     pub fn parse(text: &[u8]) -> Self {
         Self {
-            mounts: Some(Table::parse(text)),
+            table: OnceLock::from(Some(Table::parse(text))),
             real: Mutex::default(),
         }
+    }
+
+    fn table(&self) -> Option<&Table> {
+        self.table.get_or_init(Table::read).as_ref()
     }
 
     /// What kind of file system `path` lies on. Where the table can't be read,
@@ -128,7 +130,7 @@ impl Mounts {
     /// The same for a file that was looked at, whose mount the kernel may have named.
     #[must_use]
     pub fn placement_of_file(&self, path: &Path, facts: &FileFacts) -> Placement {
-        let mounts = self.mounts.as_ref().map(|table| &table.mounts);
+        let mounts = self.table().map(|table| &table.mounts);
         let mut mounts = mounts.into_iter().flatten();
         // What was mounted since the table was read is not in it.
         let named = facts.mount.and_then(|id| mounts.find(|one| one.id == id));
@@ -145,7 +147,7 @@ impl Mounts {
     /// The mount that `path` lies on: the deepest mount point above it, and of
     /// several at one place the last.
     fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        let table = self.mounts.as_ref()?;
+        let table = self.table()?;
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return table.mounts.get(table.deepest(path)?);
         };
@@ -174,7 +176,26 @@ impl Mount {
     }
 }
 
+impl Default for Mounts {
+    /// Mounts of which nothing is known.
+    fn default() -> Self {
+        Self {
+            table: OnceLock::from(None),
+            real: Mutex::default(),
+        }
+    }
+}
+
 impl Table {
+    fn read() -> Option<Self> {
+        use std::io::Read as _;
+        // Without room from the start it would be read in bits.
+        let mut text = Vec::with_capacity(MOUNT_TABLE_BYTES_USUAL);
+        let file = std::fs::File::open("/proc/self/mountinfo").ok()?;
+        let read = file.take(MOUNT_TABLE_BYTES_MAX).read_to_end(&mut text);
+        read.ok().map(|_| Self::parse(&text))
+    }
+
     fn parse(text: &[u8]) -> Self {
         let mounts = parse_mounts(text);
         let points = mounts.iter().map(|mount| mount.at.as_path());

@@ -238,16 +238,16 @@ pub fn homes(
     let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut homes: Vec<Home> = Vec::new();
     for root in roots {
-        let real = root.canonicalize().unwrap_or_else(|_| root.clone());
-        if known.contains_key(&real) {
+        let real = real_name(&root);
+        if known.contains_key(real.as_ref().unwrap_or(&root)) {
             continue;
         }
         homes.push(Home {
             is_default: default.as_ref() == Some(&root),
-            owner_uid: whosup_sidecar::file::owner_of(&real),
+            owner_uid: real.as_deref().and_then(whosup_sidecar::file::owner_of),
             root: root.clone(),
         });
-        known.insert(real, root);
+        known.insert(real.unwrap_or_else(|| root.clone()), root);
     }
     for process in processes
         .iter_mut()
@@ -255,7 +255,7 @@ pub fn homes(
     {
         let mut named = HashSet::new();
         for root in &mut process.homes {
-            let real = root.canonicalize().unwrap_or_else(|_| root.clone());
+            let real = real_name(root).unwrap_or_else(|| root.clone());
             if let Some(first_name) = known.get(&real) {
                 root.clone_from(first_name);
             }
@@ -263,6 +263,15 @@ pub fn homes(
         }
     }
     homes
+}
+
+/// The name of a directory without links; `None` if it can't be told. What is not there
+/// costs one look, and not one at each directory above it.
+fn real_name(root: &Path) -> Option<PathBuf> {
+    if matches!(root.try_exists(), Ok(false)) {
+        return None;
+    }
+    root.canonicalize().ok()
 }
 
 #[cfg(all(test, unix))]

@@ -73,7 +73,8 @@ pub trait Backend: fmt::Debug + Send + Sync {
     fn view(&self) -> View;
 
     /// Reads the `stat` of every process; those that vanish meanwhile are left
-    /// out, those that can't be read are named in the second list.
+    /// out, those that can't be read are named in the second list. What the kernel
+    /// runs for itself may be left out too; [`Backend::probe`] tells of it.
     ///
     /// # Errors
     ///

@@ -77,7 +77,8 @@ impl ProcessTable {
         &self.backend
     }
 
-    /// Every process, by PID.
+    /// Every process, by PID. What the kernel runs for itself may be left out, and is
+    /// on Linux where one read tells all of that.
     ///
     /// # Errors
     ///

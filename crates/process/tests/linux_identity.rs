@@ -144,6 +144,38 @@ fn a_kernel_thread_is_told_by_its_flag_and_has_no_arguments() {
 }
 
 #[test]
+fn only_what_the_kernel_runs_for_itself_is_left_out_of_the_list() {
+    let table = Proc::system();
+    let mut sleeper = Running::sleeper();
+    let shown: Vec<_> = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok())
+        .map(pid)
+        .collect();
+    let (listed, _) = table.processes().unwrap();
+    let is_listed = |pid| listed.iter().any(|process| process.pid == pid);
+    assert!(is_listed(sleeper.pid()) && is_listed(Pid::own()));
+    let left_out: Vec<_> = shown.into_iter().filter(|pid| !is_listed(*pid)).collect();
+    let began = |process: &whosup_process::Process| process.began_at_ms.clone().unwrap();
+    for pid in &left_out {
+        let now = table.probe(*pid).unwrap();
+        // Others begin and end meanwhile.
+        let is_of_kernel = now.as_ref().is_none_or(|process| {
+            process.is_kernel_thread || began(process) > began(&sleeper.process())
+        });
+        assert!(is_of_kernel, "{now:?}");
+    }
+    sleeper.end();
+    if std::path::Path::new("/proc/2/task/2/children").exists()
+        && matches!(table.probe(pid(2)), Ok(Some(second)) if second.comm == b"kthreadd")
+    {
+        assert!(!left_out.is_empty());
+    } else {
+        skip("that threads of the kernel are left out: PID 2 is not kthreadd, or has no list");
+    }
+}
+
+#[test]
 fn a_number_that_nobody_has_is_no_process_and_no_error() {
     let mut sleeper = Running::sleeper();
     let gone = sleeper.process();

@@ -31,7 +31,7 @@ const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long it is waited before another look at whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What `after-end` is told.
+// What `after-end` is told.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AfterEndArgs {
     /// For each session that has ended: its agent and id, and its home

@@ -20,7 +20,7 @@ Examples:
   whosup agents            What is supported, where it is looked for, what was found
   whosup agents --json     The same for a program";
 
-/// What `agents` is asked for.
+// What `agents` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AgentsArgs {

@@ -13,7 +13,7 @@ Examples:
   whosup completions fish > ~/.config/fish/completions/whosup.fish
   whosup completions zsh > \"${fpath[1]}/_whosup\"";
 
-/// What `completions` is asked for.
+// What `completions` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {

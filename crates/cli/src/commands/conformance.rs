@@ -23,16 +23,16 @@ use crate::text::visible;
 /// How wide the names of checks get, in columns.
 const NAME_WIDTH: usize = 52;
 
-/// Checks the sidecars that an agent writes.
-///
-/// Starts CMD, over and over, in a temporary home of its own, tells it on
-/// standard input what to do (`start ID`, `switch ID`, `exit`, `crash`), and
-/// looks at the files that it leaves: fields, modes, what a reader sees while it
-/// switches as fast as it can, two processes on one session, SIGKILL at any
-/// point, odd ids, directories that may not be written. docs/conformance.md
-/// describes the lines and every check.
-///
-/// Exits with 1 if a check failed.
+// Checks the sidecars that an agent writes.
+//
+// Starts CMD, over and over, in a temporary home of its own, tells it on
+// standard input what to do (`start ID`, `switch ID`, `exit`, `crash`), and
+// looks at the files that it leaves: fields, modes, what a reader sees while it
+// switches as fast as it can, two processes on one session, SIGKILL at any
+// point, odd ids, directories that may not be written. docs/conformance.md
+// describes the lines and every check.
+//
+// Exits with 1 if a check failed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:

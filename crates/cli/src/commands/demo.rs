@@ -46,15 +46,15 @@ const ABOUT: &str = "\
 This is a demo: these sessions are made up, in a temporary home, and their
 processes are copies of whosup that pose as agents. All of it goes when it ends.";
 
-/// Shows a command at work on made-up sessions.
-///
-/// Makes a temporary home with sessions of every supported agent in every
-/// condition, held by processes of its own that pose as agents, and runs a
-/// command there: `list`, or what comes after `--`. Nothing else on this
-/// machine is looked at or touched, and nothing stays behind, also after
-/// Ctrl-C. (A SIGKILL leaves the temporary directory, but no process.)
-///
-/// Exits with the status of the command.
+// Shows a command at work on made-up sessions.
+//
+// Makes a temporary home with sessions of every supported agent in every
+// condition, held by processes of its own that pose as agents, and runs a
+// command there: `list`, or what comes after `--`. Nothing else on this
+// machine is looked at or touched, and nothing stays behind, also after
+// Ctrl-C. (A SIGKILL leaves the temporary directory, but no process.)
+//
+// Exits with the status of the command.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:

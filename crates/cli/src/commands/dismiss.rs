@@ -18,7 +18,7 @@ Examples:
 a file of whosup's own is written.
 Exit status: 0 done, 2 it is live or the command failed, 3 it may be live, 4 there is no such session.";
 
-/// What `dismiss` is asked for.
+// What `dismiss` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DismissArgs {

@@ -29,7 +29,7 @@ Examples:
 Ends first what has exited without saying so, as `whosup sweep` does.
 Exit status: 0 nothing is wrong (or it is put right), 1 something is, 2 usage error or failure.";
 
-/// What `doctor` is asked for.
+// What `doctor` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {

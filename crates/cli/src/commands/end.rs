@@ -16,7 +16,7 @@ Examples:
 Only whosup's own record is written: no process is stopped and no agent's file is touched. A session
 that is live is not ended so; one that an agent takes up again is live again.";
 
-/// What `end` is asked for.
+// What `end` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EndArgs {

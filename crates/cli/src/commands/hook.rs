@@ -35,7 +35,7 @@ Examples:
 Agents run this command; their hook settings name it. It always exits with 0 and prints nothing.
 What went wrong is in `hook.log` beside the records, in ~/.local/state/whosup.";
 
-/// What `hook` is told.
+// What `hook` is told.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HookArgs {

@@ -31,7 +31,7 @@ Examples:
 What is there stays as it is: comments, order, other hooks, links and modes. `uninstall` leaves the
 bytes of before.";
 
-/// What `hooks` is asked for.
+// What `hooks` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HooksArgs {

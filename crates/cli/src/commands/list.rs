@@ -36,7 +36,7 @@ of some kind; in the JSON they stay.
 --ndjson prints one object a line, told apart by its field `kind`: first `snapshot`, then each
 `session`, `unattributed` process and `problem`.";
 
-/// What `list` is asked for.
+// What `list` is asked for.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {

@@ -15,7 +15,7 @@ Examples:
   whosup man | man -l -                    Reads the page of whosup
   whosup man ~/.local/share/man/man1       Installs the pages of every command";
 
-/// What `man` is asked for.
+// What `man` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {

@@ -27,8 +27,10 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::exit::ExitStatus;
 
-/// What to do.
+/// What to do. The options of a command are put together once it is asked for; then a doc
+/// comment on them would stand in the place of the one here.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Lists sessions: live, unknown, and orphans of the last day
     List(list::ListArgs),

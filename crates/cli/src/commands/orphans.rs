@@ -30,7 +30,7 @@ Examples:
 Sessions whose process is gone and whose agent never said that they ended: after a crash, a kill, a
 closed terminal or a reboot. Those that a sweep has ended since are among them.";
 
-/// What `orphans` is asked for.
+// What `orphans` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {

@@ -19,7 +19,7 @@ Examples:
 Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 A live session whose process can't be known is 3. Nothing is printed unless it is 0.";
 
-/// What `pid` is asked for.
+// What `pid` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PidArgs {

@@ -29,7 +29,7 @@ two processes on one session spoil it. A command that anybody may have written i
 printed, and never run.
 Exit status: that of the agent; 2 it was not run, 3 it may be live, 4 there is no such session.";
 
-/// What `resume` is asked for.
+// What `resume` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ResumeArgs {

@@ -30,12 +30,12 @@ use crate::exit::ExitStatus;
 /// What a shell reports for a program that a signal ended: this, and the signal.
 const SIGNAL_BASE: i32 = 128;
 
-/// Runs a program and gives it a session, which is listed as any other.
-///
-/// The program runs in this terminal, gets the signals that are sent to whosup,
-/// and its exit status is that of whosup (128 + N after signal N). While it runs
-/// its sidecar lies in the common place, so that `whosup list` shows it; when it
-/// ends, how it ended is recorded.
+// Runs a program and gives it a session, which is listed as any other.
+//
+// The program runs in this terminal, gets the signals that are sent to whosup,
+// and its exit status is that of whosup (128 + N after signal N). While it runs
+// its sidecar lies in the common place, so that `whosup list` shows it; when it
+// ends, how it ended is recorded.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:

@@ -23,7 +23,7 @@ Examples:
   whosup show 0a022b20 --tail 5        And its last five messages
   whosup show codex:01a2 --json        For a program: a snapshot of this session alone";
 
-/// What `show` is asked for.
+// What `show` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {

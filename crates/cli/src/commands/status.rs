@@ -27,7 +27,7 @@ Ends first what has exited without saying so, as `whosup sweep` does.";
 /// What a session is called that nobody can tell of, and that has been silent long.
 const STALE: &str = "stale";
 
-/// What `status` is asked for.
+// What `status` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {

@@ -20,7 +20,7 @@ Examples:
 A session is ended only if its recorded process has provably exited and nothing else serves it or
 may serve it. Only whosup's own records are written; no agent's file is touched.";
 
-/// What `sweep` is asked for.
+// What `sweep` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {

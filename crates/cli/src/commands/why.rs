@@ -23,7 +23,7 @@ Examples:
 
 Exit status: 0 explained; of --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
 
-/// What `why` is asked for.
+// What `why` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = EXAMPLES,

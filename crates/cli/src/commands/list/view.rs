@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::bail;
-use whosup_core::agents::{AGENTS, Depth};
+use whosup_core::agents::{AGENTS, Depth, Home};
 use whosup_core::machine::Machine;
 use whosup_core::problem::Problem;
 use whosup_core::reader::{Chosen, Form, Order, Reach, Shown};
@@ -290,8 +289,9 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
             continue;
         }
         let homes = app.world.homes_of(*adapter, &[])?;
-        let is_there = |root: &Path| !matches!(root.try_exists(), Ok(false));
-        let is_absent = !homes.iter().any(|its| is_there(&its.root));
+        let is_there =
+            |its: &Home| its.owner_uid.is_some() || !matches!(its.root.try_exists(), Ok(false));
+        let is_absent = !homes.iter().any(is_there);
         // Whoever asks for one agent wants to read where it would be.
         if is_absent && reach.agents.is_none() {
             absent.push(id.to_string());

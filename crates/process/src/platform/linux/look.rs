@@ -10,6 +10,7 @@ use crate::{Absent, Field, Listing, Pid, ProbeError, Process};
 
 use super::clock::{Clock, parse_booted_at_ms};
 use super::exit_watch::has_exited;
+use super::kernel_threads;
 use super::raw::{
     Listed, absent, for_each_number, open_listing, open_root, read_file, read_record,
 };
@@ -84,8 +85,17 @@ impl<'a> Look<'a> {
         Ok((processes, unreadable))
     }
 
-    /// Lists the processes of the table by their directories.
-    pub(super) fn list_pids(&self) -> Result<Vec<Pid>, ProbeError> {
+    /// Lists the processes of the table by their directories, less what the kernel
+    /// runs for itself, where one question tells all of that.
+    pub(super) fn list_pids(&mut self) -> Result<Vec<Pid>, ProbeError> {
+        let mut pids = self.list_directories()?;
+        if let Some(of_kernel) = kernel_threads::list(self) {
+            pids.retain(|pid| of_kernel.binary_search(pid).is_err());
+        }
+        Ok(pids)
+    }
+
+    fn list_directories(&self) -> Result<Vec<Pid>, ProbeError> {
         let failed = |reason| ProbeError::File {
             path: self.table.root().to_path_buf(),
             reason,

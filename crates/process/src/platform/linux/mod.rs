@@ -12,6 +12,7 @@ mod exit_watch;
 #[cfg(test)]
 mod garbage;
 mod holders;
+mod kernel_threads;
 mod look;
 mod mount;
 mod open;
@@ -80,7 +81,7 @@ impl Proc {
         let look = Look::open(self)?;
         match view::read_is_proc_ours(&look) {
             Ok(true) => {
-                self.seen_ours_by.store(Pid::own().get(), Ordering::Relaxed);
+                self.note_whether_ours(true);
                 Ok(look)
             }
             Ok(false) => Err(ProbeError::NotOurs {
@@ -93,8 +94,13 @@ impl Proc {
         }
     }
 
-    /// Opens the table; that it is ours is checked once, for one look at a
-    /// missing PID costs less than that check.
+    fn note_whether_ours(&self, is_ours: bool) {
+        let by = if is_ours { Pid::own().get() } else { 0 };
+        self.seen_ours_by.store(by, Ordering::Relaxed);
+    }
+
+    /// Opens the table; that it is ours is checked once, and whenever the
+    /// [`View`] is asked for: one look at a missing PID costs less than that check.
     fn look(&self) -> Result<Look<'_>, ProbeError> {
         if self.was_seen_ours() {
             return Look::open(self);
@@ -119,11 +125,13 @@ impl Backend for Proc {
     }
 
     fn view(&self) -> View {
-        view::read_view(self)
+        let view = view::read_view(self);
+        self.note_whether_ours(view.is_proc_ours == Ok(true));
+        view
     }
 
     fn processes(&self) -> Result<Listing, ProbeError> {
-        self.look_anew()?.processes()
+        self.look()?.processes()
     }
 
     fn probe(&self, pid: Pid) -> Result<Option<Process>, ProbeError> {
