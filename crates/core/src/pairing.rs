@@ -198,14 +198,16 @@ impl Pool<'_> {
             return None;
         }
         let began = its.began_at_ms?;
+        // It may have gone on to one of these, or somebody else did who has ended.
+        let mut others = fits.iter().filter(|at| **at != candidate);
+        if others.any(|at| self.is_doubtful(seeker, *at)) {
+            return None;
+        }
         // Born after this process, and no other process can explain it.
         let moved_on = fits.iter().copied().filter(|at| {
             *at != candidate && self.is_born_after(*at, began) && self.seekers_of(*at).len() == 1
         });
         let moved_on: Vec<usize> = moved_on.collect();
-        if moved_on.iter().any(|at| self.is_doubtful(seeker, *at)) {
-            return None;
-        }
         if moved_on.is_empty() {
             // A younger one that another process may explain as well makes the
             // arguments doubtful only once that process turns out not to.

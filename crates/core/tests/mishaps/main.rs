@@ -13,6 +13,7 @@
 mod homes;
 mod hosts;
 mod links;
+mod logs;
 mod newcomers;
 mod processes;
 mod state_files;

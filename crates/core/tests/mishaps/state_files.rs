@@ -14,7 +14,7 @@ fn is_whole_at_any_length(path: &Path) -> bool {
 }
 
 /// What is below a directory, relative to it: directories, or files with content.
-fn below(root: &Path, directory: &Path, are_directories: bool) -> Vec<PathBuf> {
+pub(super) fn below(root: &Path, directory: &Path, are_directories: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -44,6 +44,8 @@ pub(super) struct Log {
     pub(super) facts: FileFacts,
     /// By process and session.
     pub(super) said: BTreeMap<(Pid, SessionId), Said>,
+    /// When its newest line was written.
+    pub(super) ends_at_ms: Option<i64>,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -60,9 +62,13 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         path: path.to_owned(),
         facts: *file.facts(),
         said: BTreeMap::new(),
+        ends_at_ms: None,
     };
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
+        if log.ends_at_ms.is_none() {
+            log.ends_at_ms = line.json().values.first().and_then(dated_at_ms);
+        }
         if !std::str::from_utf8(line.bytes()).is_ok_and(|text| text.contains(MARK)) {
             continue;
         }
@@ -80,6 +86,10 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
     Ok(Some(log))
 }
 
+fn dated_at_ms(line: &Value) -> Option<i64> {
+    time_ms(line.get("time")?.as_str()?)
+}
+
 fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
     let event = line.get("event")?.as_str()?;
     let is_open = OPENING.contains(&event);
@@ -92,7 +102,7 @@ fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
     let session = SessionId::parse(text("sessionId")?).ok()?;
     let host = line.get("hostname").and_then(Value::as_str);
     let said = Said {
-        at_ms: time_ms(line.get("time")?.as_str()?)?,
+        at_ms: dated_at_ms(line)?,
         is_open,
         host: host.filter(|host| !host.is_empty()).map(str::to_owned),
         model: text("modelId").map(str::to_owned),
@@ -148,6 +158,7 @@ mod tests {
         );
         let last = log.said.values().next_back().unwrap();
         assert_eq!(last.at_ms, time_ms("2026-11-27T21:02:00Z").unwrap());
+        assert_eq!(log.ends_at_ms, time_ms("2026-11-27T21:03:00Z"));
         assert_eq!(last.version.as_deref(), Some("3.0.65"));
         assert_eq!(last.host.as_deref(), Some("devbox"));
         let later = read_since(&text, "2026-11-27T21:01:30Z");

@@ -13,7 +13,8 @@
 //!
 //! Who serves a session is claimed by the log: a terminal writes `session.started`
 //! with its own PID when it opens one, at launch, by `--id`, and with the first
-//! prompt after `/clear`; the newest such line of a process is its current session.
+//! prompt after `/clear`; the newest such line of a process is its current session,
+//! unless the log's end is missing (`beyond.rs`).
 //!
 //! The PID of a row is a trap. It is the terminal's only if no *hub* was there when
 //! the session began; otherwise it is the hub's. And it stays what it first was
@@ -28,6 +29,7 @@
 //! exit under a hub; a later start turns it into `failed`, with the date of that
 //! start.
 
+mod beyond;
 #[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;
 mod log;

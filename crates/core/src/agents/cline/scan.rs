@@ -40,11 +40,13 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         rows: BTreeMap::new(),
         rows_file: home.root.join("db").join("sessions.db"),
         rows_facts: None,
+        strayed: BTreeMap::new(),
         claims: Vec::new(),
         problems: Vec::new(),
     };
     scanning.read_log();
     scanning.read_rows();
+    scanning.find_strayed();
     scanning.claim_by_log();
     scanning.claim_by_rows();
     let sketches = scanning.sketches();
@@ -54,16 +56,19 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     }
 }
 
-struct Scanning<'a> {
+pub(super) struct Scanning<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
     processes: Vec<&'a AgentProcess>,
-    log: Option<Log>,
-    rows: BTreeMap<SessionId, Row>,
+    pub(super) log: Option<Log>,
+    pub(super) rows: BTreeMap<SessionId, Row>,
     /// The database.
     rows_file: PathBuf,
     /// What the file system tells of it; `None` if the rows are of other files.
     rows_facts: Option<FileFacts>,
+    /// The terminals that may have gone on to other sessions than the log tells, and
+    /// to which.
+    pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
     claims: Vec<Claim>,
     problems: Vec<Problem>,
 }
@@ -107,14 +112,17 @@ impl<'a> Scanning<'a> {
         self.problems.push(Problem::at(&AGENT, path, message));
     }
 
-    fn of_role(&self, role: Role) -> impl Iterator<Item = &'a AgentProcess> + use<'a, '_> {
+    pub(super) fn of_role(
+        &self,
+        role: Role,
+    ) -> impl Iterator<Item = &'a AgentProcess> + use<'a, '_> {
         self.processes
             .iter()
             .copied()
             .filter(move |its| its.role == role)
     }
 
-    fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
+    pub(super) fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
         self.processes
             .iter()
             .copied()
@@ -147,6 +155,12 @@ impl<'a> Scanning<'a> {
             claim.evidence.kind = EvidenceKind::Log;
             claim.work_dir = self.rows.get(session).and_then(|row| row.work_dir.clone());
             claim.evidence.says = format!("process {pid} opened it");
+            if self.strayed.contains_key(pid) {
+                claim.subject = Subject::LockFree {
+                    is_everyone_asked: false,
+                };
+                claim.evidence.says += ", and the log lacks its end";
+            }
             claims.push(claim);
         }
         self.claims.extend(claims);
@@ -306,6 +320,12 @@ impl<'a> Scanning<'a> {
         }
         let program = terminal.program();
         let is_named = process::session_named_by(&program) == Some(row.id.as_str());
+        is_named || Self::was_used_beside(terminal, row)
+    }
+
+    /// It was used in the directory of a terminal since that began.
+    pub(super) fn was_used_beside(terminal: &AgentProcess, row: &Row) -> bool {
+        let program = terminal.program();
         let work_dir = process::work_dir(&program);
         let work_dir = work_dir.as_deref().or(terminal.work_dir());
         let directories = row.work_dir.as_deref().zip(work_dir);
@@ -315,7 +335,7 @@ impl<'a> Scanning<'a> {
             let dates = [row.started_at_ms, row.last_use_at_ms()];
             dates.into_iter().flatten().any(|at| at >= earliest)
         });
-        is_named || (is_beside && is_since)
+        is_beside && is_since
     }
 
     fn sketch(&self, row: &Row) -> Sketch {
@@ -331,6 +351,7 @@ impl<'a> Scanning<'a> {
             last_record_at_ms: row.last_use_at_ms(),
             transcript: row.messages.clone(),
             published: row.parent.is_none().then(|| row.published()),
+            doubtful_owners: self.strayed_about(&row.id),
             pairing: match row.parent {
                 Some(_) => PairingRule::Never,
                 None => PairingRule::Owner,

@@ -14,7 +14,8 @@ use super::session::{InUse, SessionDir};
 use crate::agents::bad_lines::BadLines;
 use crate::agents::{AgentProcess, AgentScan};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust,
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
+    Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptFile;
@@ -102,10 +103,11 @@ impl Scanning<'_> {
             .values()
             .filter(|session| session.locks.iter().any(|lock| self.is_by(lock, server)))
             .collect();
-        let in_log = self
-            .logs
-            .get(&pid)
-            .and_then(|(_, log)| log.foreground.as_ref());
+        let in_log = self.logs.get(&pid).and_then(|(_, log)| log.in_front());
+        if loaded.len() > 1 && self.is_torn(pid) {
+            // Any of them may be in front, also one in which nothing was said yet.
+            return Shown::default();
+        }
         let latest = || {
             let dated = loaded.iter().map(|session| {
                 let last = lasts.get(&session.id).and_then(|last| last.at_ms);
@@ -181,13 +183,19 @@ impl Scanning<'_> {
                 claims.push(if lock.is_hold {
                     let held = self.held.get(&lock.file());
                     let is_everyone_asked = held.is_some_and(|held| held.is_everyone_asked);
-                    let says = if is_everyone_asked {
-                        "nobody holds it"
-                    } else {
-                        "nobody was found to hold it, and not everybody could be asked"
+                    let opener = self.perhaps_opened_by(session);
+                    let says = match (is_everyone_asked, opener) {
+                        (true, None) => "nobody holds it".to_owned(),
+                        (true, Some(pid)) => format!(
+                            "nobody holds it, but process {pid} may have opened it: its log lacks its end"
+                        ),
+                        (false, _) => {
+                            "nobody was found to hold it, and not everybody could be asked".to_owned()
+                        }
                     };
+                    let is_everyone_asked = is_everyone_asked && opener.is_none();
                     let subject = Subject::LockFree { is_everyone_asked };
-                    claim(subject, exclusivity, Serving::One, says.to_owned())
+                    claim(subject, exclusivity, Serving::One, says)
                 } else {
                     let says = format!("pid {}, and nothing that could be held", lock.pid);
                     let subject = Subject::Process(lock.pid);
@@ -290,7 +298,7 @@ impl Scanning<'_> {
                     ..self.claim(&session.id, subject, path, &facts, EvidenceKind::Log, says)
                 }
             };
-            match &log.foreground {
+            match log.in_front() {
                 Some((id, at_ms)) if *id == session.id => claims.push(claim(
                     *at_ms,
                     serving(session, shown.get(pid)),
@@ -299,7 +307,8 @@ impl Scanning<'_> {
                 _ => {
                     if let Some(opened_at_ms) = self.opened_by(session, *pid) {
                         // While a process ends, its only session is not in front any more.
-                        let is_alone = log.foreground.is_none() && log.opened.len() == 1;
+                        let is_alone =
+                            log.in_front().is_none() && log.opened.len() == 1 && !log.is_torn;
                         let (serving, beside) = if is_alone {
                             (Serving::One, "")
                         } else {
@@ -341,19 +350,47 @@ impl Scanning<'_> {
         self.open.get(&session.id)?;
         let facts = self.open_facts.as_ref()?;
         // A terminal may have opened it without a lock, beside another one.
-        let tells = |server: &AgentProcess| {
-            let log = self.logs.get(&server.process.pid);
-            log.is_none_or(|(_, log)| log.is_telling())
-        };
-        let is_everyone_asked =
-            self.look.machine.table().processes().is_ok() && self.servers().all(tells);
+        let opener = self.perhaps_opened_by(session);
+        let is_everyone_asked = self.look.machine.table().processes().is_ok() && opener.is_none();
         let subject = Subject::LockFree { is_everyone_asked };
-        let says = "it was open and not closed, and nobody has a lock of it".to_owned();
+        let mut says = "it was open and not closed, and nobody has a lock of it".to_owned();
+        if let Some(pid) = opener {
+            says += &format!("; process {pid} may have opened it: its log lacks something");
+        }
         let kind = EvidenceKind::LockFile;
         Some(Claim {
             exclusivity: Exclusivity::Shared,
             ..self.claim(&session.id, subject, &self.open_path, facts, kind, says)
         })
+    }
+
+    /// A process whose log does not tell whether it has opened a session, which is
+    /// listed as open since that process began; or whose list can't be read.
+    fn perhaps_opened_by(&self, session: &SessionDir) -> Option<Pid> {
+        let open = self.open.get(&session.id);
+        if open.is_none() && self.is_open_known {
+            return None;
+        }
+        let opened_at_ms = open.and_then(|open| open.opened_at_ms);
+        let may_have = |server: &AgentProcess| {
+            let log = self.logs.get(&server.process.pid);
+            let is_silent = log.is_some_and(|(_, log)| !log.is_telling());
+            let began_at_ms = server.process.began_at_ms.as_ref().ok();
+            let is_before = began_at_ms
+                .zip(opened_at_ms)
+                .is_some_and(|(began, opened)| opened < began.saturating_sub(CLOCK_SLACK_MS));
+            is_silent && !is_before
+        };
+        let mut servers = self.servers();
+        servers
+            .find(|server| may_have(server))
+            .map(|server| server.process.pid)
+    }
+
+    /// The log of a process lacks a part.
+    fn is_torn(&self, pid: Pid) -> bool {
+        let log = self.logs.get(&pid);
+        log.is_some_and(|(_, log)| log.is_torn)
     }
 
     fn claim(

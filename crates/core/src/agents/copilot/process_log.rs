@@ -14,6 +14,11 @@
 //! taken up. Several sessions may be open in one process, one of them in the
 //! foreground. Seen in Copilot CLI 1.0.102, 2026-11. Other levels of detail
 //! may leave these lines out: then nothing is known.
+//!
+//! The end of a log may be missing (a full disk, a copy). That shows where its last
+//! line has no end, or where another one goes on in the middle of it; then what is in
+//! front may have changed since. One that is cut between two lines looks like one to
+//! which nothing was added, and counts as that.
 
 use jiff::Timestamp;
 use whosup_process::Pid;
@@ -33,15 +38,21 @@ const TAIL_BOUNDS: TailBounds = TailBounds {
 /// How many sessions of one process are remembered.
 const OPENED_MAX: usize = 1_000;
 
+/// How long the date is that each line begins with.
+const DATE_CHARS: usize = "2026-11-27T23:21:52.772Z".len();
+
 /// What a log says of its process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ProcessLog {
-    /// The session that its terminal shows, and since when.
+    /// The session that its terminal shows, and since when, as far as it was written.
     pub(super) foreground: Option<(SessionId, Option<i64>)>,
     /// Sessions that it has opened, as far as the log was read.
     pub(super) opened: Vec<SessionId>,
     /// The version of Copilot.
     pub(super) version: Option<String>,
+    /// A part of it is missing: other sessions may have been opened, and another one
+    /// may be in front.
+    pub(super) is_torn: bool,
 }
 
 /// Something that a line of a log says.
@@ -54,9 +65,16 @@ enum Event {
 }
 
 impl ProcessLog {
-    /// It says something: every log begins with the version.
+    /// It says which sessions were opened, if any: every log begins with the version.
     pub(super) fn is_telling(&self) -> bool {
-        self.version.is_some() || self.foreground.is_some() || !self.opened.is_empty()
+        let says_anything =
+            self.version.is_some() || self.foreground.is_some() || !self.opened.is_empty();
+        says_anything && !self.is_torn
+    }
+
+    /// The session in front, where that is known.
+    pub(super) fn in_front(&self) -> Option<&(SessionId, Option<i64>)> {
+        self.foreground.as_ref().filter(|_| !self.is_torn)
     }
 
     /// Reads head and tail. Where the two do not meet and the tail says
@@ -66,6 +84,7 @@ impl ProcessLog {
         let mut log = Self::default();
         let head = file.head(HEAD_BOUNDS)?;
         let mut in_foreground = None;
+        log.is_torn = head.lines.iter().any(is_torn);
         for event in head.lines.iter().filter_map(event_on) {
             log.add(&event);
             in_foreground = after(&event, in_foreground);
@@ -85,6 +104,7 @@ impl ProcessLog {
                 meets_head = true;
                 break;
             }
+            log.is_torn |= is_torn(&line);
             let Some(event) = event_on(&line) else {
                 continue;
             };
@@ -127,6 +147,14 @@ fn after(
         Event::Unregistered(id) => before.filter(|(shown, _)| shown != id),
         Event::Opened(_) | Event::Started(_) => before,
     }
+}
+
+/// It has no end, or another line goes on in the middle of it.
+fn is_torn(line: &Line) -> bool {
+    let bytes = line.bytes();
+    let begins_another = |at: &[u8]| matches!(at, [b'0'..=b'9', b'Z', b' ', b'[']);
+    let after_its_own = bytes.get(DATE_CHARS..).unwrap_or_default();
+    line.is_torn || bytes.contains(&0) || after_its_own.windows(4).any(begins_another)
 }
 
 fn event_on(line: &Line) -> Option<Event> {
@@ -235,13 +263,31 @@ mod tests {
     }
 
     #[test]
+    fn of_a_log_that_lacks_its_end_it_is_not_known_what_is_in_front() {
+        let lines = [line("Starting Copilot CLI: 1.0.102"), registering(A)].concat();
+        let whole = read(std::slice::from_ref(&lines));
+        assert!(whole.is_telling() && whole.in_front().is_some());
+        let half = "2026-11-27T21:00:00.000Z [INFO] Regist";
+        let long = line(&"x".repeat(200)).repeat(20_000);
+        for torn in [
+            [&lines, half].concat(),
+            [&lines, half, "\0\0\0\0", "x\n"].concat(),
+            [&lines, half, &line("x"), &line("y")].concat(),
+            [&lines, &long, half].concat(),
+        ] {
+            let log = read(&[torn]);
+            assert!(!log.is_telling() && log.in_front().is_none());
+            assert_eq!(log.opened.len(), 1);
+        }
+    }
+
+    #[test]
     fn what_a_prompt_says_is_no_event() {
         for text in [
             format!("2026-11-27T21:00:00.000Z [DEBUG] Registering foreground session: {A}\n"),
             format!("Registering foreground session: {A}\n"),
             line(&format!("prompt: Registering foreground session: {A}")),
             line("Registering foreground session: ../../x"),
-            "\u{0}\n".to_owned(),
         ] {
             assert_eq!(read(&[text]), ProcessLog::default());
         }

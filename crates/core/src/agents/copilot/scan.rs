@@ -234,7 +234,7 @@ impl<'a> Scanning<'a> {
         let is_in_log = self
             .logs
             .get(&pid)
-            .is_some_and(|(_, log)| log.foreground.is_some());
+            .is_some_and(|(_, log)| log.in_front().is_some());
         is_in_log || self.sessions_held_by(pid).next().is_some()
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
-use super::log::{Event, EventKind, time_of};
+use super::log::{Event, EventKind, Log, local_clock_ahead_ms, time_of};
 use super::session::Dates;
 use crate::agents::launch::{Newborn, match_launches};
 use crate::claim::CLOCK_SLACK_MS;
@@ -39,6 +39,10 @@ pub(super) struct Makers {
 pub(super) struct History {
     /// What happened, and when as far as that can be told.
     events: Vec<(Event, Option<i64>)>,
+    /// When the log ends, as far as that can be told.
+    ends_at_ms: Option<i64>,
+    /// The log lacks its end: what happened last is not told.
+    pub(super) is_torn: bool,
     processes: Vec<Maker>,
     /// The process of each session that was made when just one had begun.
     placed: HashMap<String, Pid>,
@@ -46,7 +50,7 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn new(
-        events: Vec<Event>,
+        log: Log,
         born: impl IntoIterator<Item = (SessionId, Option<i64>)>,
         processes: impl IntoIterator<Item = Maker>,
     ) -> Self {
@@ -55,11 +59,20 @@ impl History {
             .filter_map(|(session, born)| Some((session.as_str().to_owned(), born?)))
             .collect();
         let born_at_ms = |session: &str| born.get(session).copied();
+        let Log {
+            events,
+            ends_local_ms,
+            is_torn,
+        } = log;
+        let ahead_ms = local_clock_ahead_ms(&events, events.len(), born_at_ms);
+        let ends_at_ms = ends_local_ms.zip(ahead_ms);
         let times: Vec<_> = (0..events.len())
             .map(|at| time_of(&events, at, born_at_ms))
             .collect();
         let mut history = Self {
             events: events.into_iter().zip(times).collect(),
+            ends_at_ms: ends_at_ms.and_then(|(end, ahead)| end.checked_sub(ahead)),
+            is_torn,
             processes: processes.into_iter().collect(),
             placed: HashMap::new(),
         };
@@ -158,16 +171,26 @@ impl History {
         })
     }
 
+    /// The log does not tell how a session came to be, for it ends before that: its end
+    /// is missing. (A process logs that it makes one, by `/clear` as well.)
+    pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        let is_after = |(end, born): (i64, i64)| born > end.saturating_add(CLOCK_SLACK_MS);
+        !self.is_told(session) && self.ends_at_ms.zip(born_at_ms).is_some_and(is_after)
+    }
+
+    fn is_told(&self, session: &SessionId) -> bool {
+        let mut events = self.events.iter();
+        events.any(|(event, _)| event.session == session.as_str())
+    }
+
     /// The log does not tell how a session came to be, and may not reach back to
     /// that: it is begun anew now and then.
     pub(super) fn is_untold(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
-        let mut events = self.events.iter();
-        let is_told = events.any(|(event, _)| event.session == session.as_str());
         let first = self.events.iter().filter_map(|(_, at)| *at).min();
         let reaches_back = first
             .zip(born_at_ms)
             .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS));
-        !is_told && !reaches_back
+        !self.is_told(session) && !reaches_back
     }
 
     /// A session was made soon after a process began; or, as on a slow machine,
@@ -222,8 +245,13 @@ mod tests {
             pid: pid(number),
             began_at_ms: Some(*began),
         });
-        History::new(
+        let log = Log {
+            ends_local_ms: events.iter().map(|event| event.local_ms).max(),
             events,
+            is_torn: false,
+        };
+        History::new(
+            log,
             born.map(|(session, born)| (id(session), Some(born))),
             processes,
         )
@@ -248,6 +276,15 @@ mod tests {
         assert_eq!(makers(&history, "b", 161_500), Some((vec![], true)));
         assert_eq!(makers(&history, "c", 199_900), None);
         assert_eq!(makers(&history, "unheard-of", 161_500), None);
+    }
+
+    #[test]
+    fn a_session_that_is_younger_than_the_log_is_not_told_of_by_its_silence() {
+        let history = history(&[], &[100_000]);
+        let is_beyond = |session: &str, born| history.is_beyond(&id(session), Some(born));
+        assert!(is_beyond("unheard-of", 203_000));
+        assert!(!is_beyond("unheard-of", 201_000));
+        assert!(!is_beyond("c", 203_000));
     }
 
     #[test]

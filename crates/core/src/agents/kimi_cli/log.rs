@@ -56,30 +56,56 @@ pub(super) enum EventKind {
     TakenUp,
 }
 
-/// Reads the last events, oldest first; `None` if there is no log.
+/// The end of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Log {
+    /// Oldest first.
+    pub(super) events: Vec<Event>,
+    /// When its newest line was written, as `local_ms`.
+    pub(super) ends_local_ms: Option<i64>,
+    /// Its last line has no end: what came after it may be missing as well.
+    pub(super) is_torn: bool,
+}
+
+/// Reads the end of the log; `None` if there is no log.
 ///
 /// # Errors
 ///
 /// Why it can't be read.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<Event>>, TranscriptError> {
+pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
     let file = match TranscriptFile::open(path) {
         Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
         opened => opened?,
     };
-    let mut events = Vec::new();
+    let mut log = Log::default();
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
-        events.extend(std::str::from_utf8(line.bytes()).ok().and_then(parse));
+        // An id that has no end may be the beginning of another one.
+        if line.is_torn {
+            log.is_torn = true;
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(line.bytes()) else {
+            continue;
+        };
+        log.ends_local_ms = log.ends_local_ms.or_else(|| written_local_ms(text));
+        log.events.extend(parse(text));
     }
-    events.reverse();
-    Ok(Some(events))
+    log.events.reverse();
+    Ok(Some(log))
+}
+
+fn written_local_ms(line: &str) -> Option<i64> {
+    let time: DateTime = line.split(" | ").next()?.trim().parse().ok()?;
+    let at = Offset::UTC.to_timestamp(time).ok()?;
+    Some(at.as_millisecond())
 }
 
 /// Parses `TIME | LEVEL | PLACE | SESSION - TEXT`.
 fn parse(line: &str) -> Option<Event> {
+    let local_ms = written_local_ms(line)?;
     let mut fields = line.splitn(4, " | ");
-    let time: DateTime = fields.next()?.trim().parse().ok()?;
-    let place = fields.nth(1)?;
+    let place = fields.nth(2)?;
     let text = fields.next()?.split_once("- ")?.1.trim();
     if !place.starts_with(PLACE) {
         return None;
@@ -91,11 +117,10 @@ fn parse(line: &str) -> Option<Event> {
     ]
     .into_iter()
     .find_map(|(start, kind)| Some((kind, text.strip_prefix(start)?)))?;
-    let at = Offset::UTC.to_timestamp(time).ok()?;
     Some(Event {
         kind,
         session: session.to_owned(),
-        local_ms: at.as_millisecond(),
+        local_ms,
     })
 }
 
@@ -108,15 +133,23 @@ pub(super) fn time_of(
     at: usize,
     born_at_ms: impl Fn(&str) -> Option<i64>,
 ) -> Option<i64> {
-    let event = events.get(at)?;
+    let ahead_ms = local_clock_ahead_ms(events, at, born_at_ms)?;
+    events.get(at)?.local_ms.checked_sub(ahead_ms)
+}
+
+/// How far the local clock was ahead of that of everybody else at an event.
+pub(super) fn local_clock_ahead_ms(
+    events: &[Event],
+    at: usize,
+    born_at_ms: impl Fn(&str) -> Option<i64>,
+) -> Option<i64> {
     let (nearest, born) = events
         .iter()
         .enumerate()
         .filter(|(_, event)| event.kind == EventKind::Created)
         .filter_map(|(place, event)| Some((place, born_at_ms(&event.session)?)))
         .min_by_key(|(place, _)| place.abs_diff(at))?;
-    let ahead = events.get(nearest)?.local_ms.checked_sub(born)?;
-    event.local_ms.checked_sub(ahead)
+    events.get(nearest)?.local_ms.checked_sub(born)
 }
 
 #[cfg(test)]
@@ -148,11 +181,27 @@ Traceback (most recent call last):
 2026-11-27 23:00:12.000 | INFO     | kimi_cli.cli:_run:580 | s-2 - Continuing previous session: s-3
 ";
 
-    fn events() -> Vec<Event> {
+    fn read_text(text: &str) -> Log {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("kimi.log");
-        std::fs::write(&path, LOG).expect("a file");
+        std::fs::write(&path, text).expect("a file");
         read(&path).expect("a log").expect("events")
+    }
+
+    fn events() -> Vec<Event> {
+        read_text(LOG).events
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_no_event() {
+        let whole = read_text(LOG);
+        assert!(!whole.is_torn);
+        let torn = read_text(LOG.trim_end());
+        assert!(torn.is_torn);
+        assert_eq!(torn.events, whole.events[..2]);
+        let first_ms = whole.events[0].local_ms;
+        assert_eq!(whole.ends_local_ms, Some(first_ms + 13_076));
+        assert_eq!(torn.ends_local_ms, Some(first_ms + 12_769));
     }
 
     #[test]

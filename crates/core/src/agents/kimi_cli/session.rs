@@ -12,7 +12,7 @@ use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
 
 use super::history::{History, Maker, Makers};
-use super::log::{self, Event};
+use super::log::{self, Log};
 use super::untouched::Untouched;
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, work_dir};
@@ -46,7 +46,7 @@ pub(super) struct Reading<'a> {
     /// Sessions whose sidecar is there and can't be read.
     unread: BTreeSet<SessionId>,
     /// What the log says, once it was looked for.
-    events: Option<Option<Vec<Event>>>,
+    log: Option<Option<Log>>,
     problems: Vec<Problem>,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Reading<'a> {
             claims: Vec::new(),
             sketches: BTreeMap::new(),
             unread: BTreeSet::new(),
-            events: None,
+            log: None,
             problems: Vec::new(),
         };
         if look.depth.is_walk() {
@@ -154,10 +154,10 @@ impl<'a> Reading<'a> {
         let untouched = if is_all || seekers.is_empty() {
             None
         } else {
-            let log = self.events().unwrap_or_default();
+            let events = self.log().unwrap_or_default().events;
             // Those too that may have been started for this directory from others.
             let all: Vec<&AgentProcess> = self.look.processes_of(self.home).collect();
-            Untouched::new(&self.sessions().join(folder), &all, log)
+            Untouched::new(&self.sessions().join(folder), &all, events)
         };
         let sessions = self.sessions_in(folder, untouched.as_ref());
         if seekers.is_empty() {
@@ -188,8 +188,14 @@ impl<'a> Reading<'a> {
             if is_all || claimed.is_some() || !fitting.is_empty() {
                 // Then nothing says that `/clear` made it, and no other process.
                 let is_untold = history.is_untold(&session.id, dates.born_at_ms);
+                // Who it is of can't be told where the log lacks its end.
+                let is_doubtful =
+                    history.is_torn || history.is_beyond(&session.id, dates.born_at_ms);
                 self.sketch(folder, session, dates);
                 self.tell_apart(&session.id, makers, &fitting);
+                if is_doubtful {
+                    self.doubt(&session.id, &fitting);
+                }
                 if let Some(sketch) = self.sketches.get_mut(&session.id) {
                     sketch.is_first_of_a_process |= is_untold;
                 }
@@ -237,22 +243,30 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Any of these may have it, or somebody who has ended.
+    fn doubt(&mut self, id: &SessionId, fitting: &[&AgentProcess]) {
+        if let Some(sketch) = self.sketches.get_mut(id) {
+            let pids = fitting.iter().map(|its| its.process.pid);
+            sketch.doubtful_owners.extend(pids);
+        }
+    }
+
     /// What the log says, if there is one that can be read.
-    fn events(&mut self) -> Option<Vec<Event>> {
-        if self.events.is_none() {
+    fn log(&mut self) -> Option<Log> {
+        if self.log.is_none() {
             let path = self.home.root.join(log::FOLDER).join("kimi.log");
             let read = log::read(&path).unwrap_or_else(|error| {
                 self.problem(&path, error.reason());
                 None
             });
-            self.events = Some(read);
+            self.log = Some(read);
         }
-        self.events.clone().flatten()
+        self.log.clone().flatten()
     }
 
     /// What the log says of the sessions of one folder.
     fn history(&mut self, sessions: &[SessionDir], dates: &[Dates]) -> History {
-        let events = self.events().unwrap_or_default();
+        let log = self.log().unwrap_or_default();
         let processes = self.look.processes_of(self.home);
         let processes = processes
             .filter(|process| process.role == Role::Session)
@@ -262,7 +276,7 @@ impl<'a> Reading<'a> {
             });
         let born = sessions.iter().zip(dates);
         History::new(
-            events,
+            log,
             born.map(|(session, dates)| (session.id.clone(), dates.born_at_ms)),
             processes,
         )

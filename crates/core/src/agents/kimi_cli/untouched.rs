@@ -34,7 +34,7 @@ impl<'a> Untouched<'a> {
     pub(super) fn new(
         folder: &Path,
         processes: &[&'a AgentProcess],
-        log: Vec<Event>,
+        events: Vec<Event>,
     ) -> Option<Self> {
         let began = processes
             .iter()
@@ -45,7 +45,7 @@ impl<'a> Untouched<'a> {
         Some(Self {
             folder: Directory::open(folder).ok()?,
             since_ms: began - BEGAN_SLACK_MS,
-            in_log: log.into_iter().map(|event| event.session).collect(),
+            in_log: events.into_iter().map(|event| event.session).collect(),
             named: named
                 .filter_map(|its| process::session_named_by(&its.program()))
                 .collect(),

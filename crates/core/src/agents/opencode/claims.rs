@@ -5,6 +5,7 @@ use whosup_sidecar::SessionId;
 use super::AGENT;
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
+use super::run::Runs;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
 use crate::claim::{
@@ -24,6 +25,12 @@ impl Scanning<'_> {
             let Some((name, run)) = runs.of(pid) else {
                 continue;
             };
+            // What is not in the database can't be seen to be missing in the log.
+            let is_doubtful = self.has_strayed(process) || (runs.log.is_torn && !self.is_all_read);
+            if is_doubtful {
+                claims.extend(self.claim_of_strayed(runs, process));
+                continue;
+            }
             for (session, at_ms) in &run.worked_on {
                 let row = self.row(session);
                 let is_sub_agent = runs.log.sub_agents.contains(session)
@@ -43,6 +50,31 @@ impl Scanning<'_> {
             claims.extend(self.claim_by_arguments(&runs.log, process));
         }
         self.claims.extend(claims);
+    }
+
+    /// What was the last session of a process when the log ends, after which it may
+    /// have gone on to another one.
+    fn claim_of_strayed(&self, runs: &Runs, process: &AgentProcess) -> Option<Claim> {
+        let pid = process.process.pid;
+        let (name, run) = runs.of(pid)?;
+        let session = SessionId::parse(runs.log.last_session_of(run)?).ok()?;
+        let at_ms = run.worked_on.get(session.as_str()).copied();
+        let says = format!(
+            "run {name}, which can only be process {pid}, last worked on it then, and the log lacks its end"
+        );
+        let subject = Subject::LockFree {
+            is_everyone_asked: false,
+        };
+        Some(Claim {
+            subject,
+            ..self.claim(
+                &runs.log,
+                session,
+                process,
+                at_ms,
+                (EvidenceKind::Pairing, says),
+            )
+        })
     }
 
     /// The session that a process was started for.
@@ -69,16 +101,16 @@ impl Scanning<'_> {
         Some(claim)
     }
 
-    /// A server that no run is known of may be serving whatever was used since.
+    /// A server may be serving whatever was used since it began and that the log
+    /// does not tell of: everything if its run is not known.
     pub(super) fn claim_for_unknown_hosts(&mut self) {
         let mut claims = Vec::new();
-        for host in self.unknown_hosts() {
+        for host in self.of_role(Role::Host) {
             let pid = host.process.pid;
-            for row in self
-                .rows
-                .iter()
-                .filter(|row| row.parent.is_none() && is_since(host, row))
-            {
+            let is_known = self.is_known(host);
+            for row in self.rows.iter().filter(|row| {
+                row.parent.is_none() && is_since(host, row) && (!is_known || self.is_untold(row))
+            }) {
                 let says = format!("process {pid} is a server and may be serving it");
                 claims.push(Claim {
                     placement: self.look.machine.mounts().placement_of(&self.home.root),

@@ -69,6 +69,10 @@ pub(super) struct Log {
     pub(super) sub_agents: BTreeSet<String>,
     /// Not all of what was asked for was read.
     pub(super) is_cut: bool,
+    /// When its newest line was written, of those that were read.
+    pub(super) ends_at_ms: Option<i64>,
+    /// Its last line has no end: what came after it may be missing as well.
+    pub(super) is_torn: bool,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -87,12 +91,15 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         runs: BTreeMap::new(),
         sub_agents: BTreeSet::new(),
         is_cut: false,
+        ends_at_ms: None,
+        is_torn: false,
     };
     let mut lines = file.backwards(LOG_BOUNDS)?;
     for line in lines.by_ref() {
         let line = line?;
         // One that is still being written may not even name its run.
         if line.is_torn {
+            log.is_torn = true;
             continue;
         }
         let Some(line) = std::str::from_utf8(line.bytes())
@@ -101,6 +108,7 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         else {
             continue;
         };
+        log.ends_at_ms = log.ends_at_ms.or(Some(line.at_ms));
         if line.at_ms < since_ms {
             return Ok(Some(log));
         }
@@ -269,6 +277,8 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert_eq!(log.runs["aaaaaaaa"].first, First::Later);
         assert_eq!(log.runs.len(), 3);
         assert!(!log.is_cut);
+        assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
+        assert!(log.is_torn);
     }
 
     #[test]

@@ -17,6 +17,10 @@
 //! *inferred* owner (`run.rs`). Where the log is silent (`OPENCODE_LOG_LEVEL`),
 //! sessions are paired by arguments, directories and dates.
 //!
+//! A log whose end is missing is like one to which nothing was added since, but for
+//! what the database has: who may have gone on to a session that was used after the
+//! last line is in neither for certain (`beyond.rs`).
+//!
 //! Traps: `session.time_updated` is no date of use: renaming a session, and the
 //! first start after `git init`, renew it from any process. Only the dates of
 //! messages count. `/new` makes no session, and picking another one from the list
@@ -27,6 +31,7 @@
 //! `OPENCODE_DB` names another database; that file is a home of its own then. A
 //! build of another channel has `opencode-CHANNEL.db`.
 
+mod beyond;
 mod claims;
 #[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
 mod database;

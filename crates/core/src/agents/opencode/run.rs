@@ -95,7 +95,15 @@ impl Runs {
 
     /// Tells whether a run is that of a process which is known.
     pub(super) fn is_placed(&self, run: &str) -> bool {
-        self.of_process.values().any(|placed| placed == run)
+        self.process_of(run).is_some()
+    }
+
+    /// The process that a run is, where that is known.
+    pub(super) fn process_of(&self, run: &str) -> Option<Pid> {
+        let mut placed = self.of_process.iter();
+        placed
+            .find(|(_, placed)| *placed == run)
+            .map(|(pid, _)| *pid)
     }
 
     /// The run of no process is known.
@@ -212,6 +220,8 @@ mod tests {
             runs: runs.collect(),
             sub_agents: BTreeSet::new(),
             is_cut: false,
+            ends_at_ms: None,
+            is_torn: false,
         }
     }
 

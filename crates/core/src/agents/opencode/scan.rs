@@ -1,7 +1,10 @@
 //! One home: its databases, the runs of its log, and what they claim.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
 
 use super::database::SessionDb;
 use super::fit::{RealPaths, is_named};
@@ -34,12 +37,14 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         databases: Vec::new(),
         is_all_read: true,
         rows: Vec::new(),
+        strayed: BTreeMap::new(),
         claims: Vec::new(),
         real_paths: RealPaths::default(),
         problems: Vec::new(),
     };
     scanning.read_log();
     scanning.read_databases();
+    scanning.find_strayed();
     scanning.claim_by_runs();
     scanning.claim_for_unknown_hosts();
     let sketches = scanning.sketches();
@@ -60,6 +65,9 @@ pub(super) struct Scanning<'a> {
     /// Every database could be read.
     pub(super) is_all_read: bool,
     pub(super) rows: Vec<Row>,
+    /// The terminals that may have gone on to other sessions than the log tells, and
+    /// to which.
+    pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
     pub(super) claims: Vec<Claim>,
     pub(super) real_paths: RealPaths,
     pub(super) problems: Vec<Problem>,
@@ -125,9 +133,12 @@ impl<'a> Scanning<'a> {
     fn read_dates(&mut self) {
         let is_every = self.look.depth.is_walk() || self.unknown_hosts().next().is_some();
         let seeking: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
+        let log_ends_at_ms = self.runs.as_ref().and_then(|runs| runs.log.ends_at_ms);
         let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, row) in self.rows.iter().enumerate() {
+            let is_beyond_log = log_ends_at_ms.is_some_and(|end| row.updated_at_ms > Some(end));
             let is_wanted = is_every
+                || is_beyond_log
                 || self.is_worked_on(row.id.as_str())
                 || seeking
                     .iter()
@@ -177,13 +188,8 @@ impl<'a> Scanning<'a> {
     }
 
     pub(super) fn unknown_hosts(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a, '_> {
-        let is_known = |pid| {
-            self.runs
-                .as_ref()
-                .is_some_and(|runs| runs.of(pid).is_some())
-        };
         self.of_role(Role::Host)
-            .filter(move |its| !is_known(its.process.pid))
+            .filter(move |its| !self.is_known(its))
     }
 
     pub(super) fn row(&self, session: &str) -> Option<&Row> {

@@ -42,17 +42,37 @@ impl<'a> Scanning<'a> {
 
     /// The terminals whose runs are not known.
     fn open_terminals(&self) -> Vec<&'a AgentProcess> {
-        let is_known = |pid| {
-            self.runs
-                .as_ref()
-                .is_some_and(|runs| runs.of(pid).is_some())
-        };
         self.of_role(Role::Session)
-            .filter(|its| !is_known(its.process.pid))
+            .filter(|its| !self.is_known(its))
             .collect()
     }
 
     fn owners(&mut self, row: &Row) -> Owners {
+        let mut strayed = self.strayed_about(&row.id);
+        let told = self.owners_by_log(row);
+        let is_untold = self.is_untold(row);
+        if strayed.is_empty() && !is_untold {
+            return told;
+        }
+        match told {
+            Owners::Any => return Owners::Any,
+            Owners::These(pids) => strayed.extend(pids),
+            Owners::Nobody => {}
+        }
+        if is_untold {
+            strayed.extend(self.open_beside(row).iter().map(|its| its.process.pid));
+        }
+        Owners::These(strayed)
+    }
+
+    /// The terminals whose runs are not known and that fit by directory and dates.
+    fn open_beside(&mut self, row: &Row) -> Vec<&'a AgentProcess> {
+        let mut fitting = self.open_terminals();
+        fitting.retain(|its| is_since(its, row) && self.real_paths.are_beside(its, row));
+        fitting
+    }
+
+    fn owners_by_log(&mut self, row: &Row) -> Owners {
         let open = self.open_terminals();
         let these = |its: Vec<&AgentProcess>| {
             Owners::These(its.iter().map(|its| its.process.pid).collect())
@@ -68,12 +88,7 @@ impl<'a> Scanning<'a> {
             }
             Some((_, run)) => runs.owners(run, &open).map_or(Owners::Nobody, these),
             // Whoever is known would have said so.
-            None if !runs.is_empty() => {
-                let fitting = open
-                    .into_iter()
-                    .filter(|its| is_since(its, row) && self.real_paths.are_beside(its, row));
-                these(fitting.collect())
-            }
+            None if !runs.is_empty() => these(self.open_beside(row)),
             None => Owners::Any,
         }
     }
@@ -122,7 +137,10 @@ impl<'a> Scanning<'a> {
 
     /// The terminals that a session may be paired with.
     fn possible(&mut self, row: &Row, owners: &Owners) -> Vec<&'a AgentProcess> {
-        let terminals: Vec<&AgentProcess> = self.open_terminals();
+        let terminals: Vec<&AgentProcess> = self
+            .of_role(Role::Session)
+            .filter(|its| !self.is_known(its) || self.has_strayed(its))
+            .collect();
         let fits = |its: &&AgentProcess| match owners {
             Owners::These(pids) => pids.contains(&its.process.pid),
             Owners::Any => is_since(its, row) && self.real_paths.are_beside(its, row),
@@ -169,6 +187,7 @@ impl<'a> Scanning<'a> {
             Owners::Any | Owners::These(_) => PairingRule::Owner,
         };
         if let Owners::These(pids) = owners {
+            sketch.doubtful_owners = self.strayed_about(&sketch.key.session);
             sketch.possible_owners = Some(pids);
         }
         let serving: Vec<_> = if claimants.is_empty() {

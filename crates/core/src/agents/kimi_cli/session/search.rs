@@ -59,11 +59,12 @@ impl Reading<'_> {
         if !is_unchanged {
             return self.sessions_in(folder, None);
         }
-        let (Some(events), Ok(opened)) = (self.events(), Directory::open(&path)) else {
+        let (Some(log), Ok(opened)) = (self.log(), Directory::open(&path)) else {
             return self.sessions_in(folder, None);
         };
         let opened = Rc::new(opened);
-        let named: BTreeSet<SessionId> = events
+        let named: BTreeSet<SessionId> = log
+            .events
             .iter()
             .filter_map(|event| SessionId::parse(&event.session).ok())
             .collect();

@@ -1,0 +1,77 @@
+//! Sessions that were begun after the end of the log, so that it does not tell by whom.
+//!
+//! A terminal logs that it begins a session. So the end of the log is missing (a full
+//! disk, a copy, a torn write) if there is a later session, and a terminal that the log
+//! knows may have gone on to that by `/clear`. It takes up older ones at its start only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+use super::row::Row;
+use super::scan::Scanning;
+use crate::agents::{AgentProcess, Role};
+
+/// How much later than the last line a session may have begun of which this line
+/// tells, in milliseconds.
+const LAG_MS: i64 = 2_000;
+
+impl Scanning<'_> {
+    /// Finds the terminals that may have gone on to another session than the log tells,
+    /// and which these may be.
+    pub(super) fn find_strayed(&mut self) {
+        let Some(log) = &self.log else { return };
+        let terminals: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
+        let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
+        for row in self.rows.values().filter(|row| self.is_untold(row)) {
+            let may_be_in_it = terminals.iter().filter(|its| {
+                let pid = its.process.pid;
+                let is_known = log.said.keys().any(|(by, _)| *by == pid);
+                is_known && !self.is_named_by_a_row(pid) && Self::was_used_beside(its, row)
+            });
+            for terminal in may_be_in_it {
+                let its = strayed.entry(terminal.process.pid).or_default();
+                its.insert(row.id.clone());
+            }
+        }
+        self.strayed = strayed;
+    }
+
+    /// A session that has not ended has this PID in its row: `/clear` would have ended
+    /// it, where no hub has it.
+    fn is_named_by_a_row(&self, pid: Pid) -> bool {
+        let mut rows = self.rows.values();
+        rows.any(|row| row.pid == Some(pid) && !row.is_ended())
+    }
+
+    /// A person began it after the log ends, in a terminal that nothing else names.
+    fn is_untold(&self, row: &Row) -> bool {
+        let log = self.log.as_ref();
+        let ends_at_ms = log.and_then(|log| log.ends_at_ms);
+        let is_later = |end: i64| {
+            let began = row.started_at_ms;
+            began.is_some_and(|began| began > end.saturating_add(LAG_MS))
+        };
+        let is_named = || {
+            let process = row.pid.and_then(|pid| self.process(pid));
+            process.is_some_and(|its| its.role == Role::Session)
+        };
+        row.parent.is_none()
+            && row.is_interactive != Some(false)
+            && ends_at_ms.is_some_and(is_later)
+            && !is_named()
+    }
+
+    /// The terminals that may have gone on to a session unsaid, or from it.
+    pub(super) fn strayed_about(&self, session: &SessionId) -> BTreeSet<Pid> {
+        let said = |pid: Pid| {
+            let log = self.log.as_ref();
+            log.is_some_and(|log| log.said.contains_key(&(pid, session.clone())))
+        };
+        let its = self.strayed.iter();
+        its.filter(|(pid, to)| to.contains(session) || said(**pid))
+            .map(|(pid, _)| *pid)
+            .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! Logs whose end is missing, as a full disk, a torn write or a copy leaves them.
+
+use super::state_files::below;
+use super::*;
+
+/// Where a log is cut.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// In the middle of a line.
+    InLines,
+    /// Before a line, so that a whole one is the last.
+    BetweenLines,
+}
+
+impl Cut {
+    /// The lengths that a log is cut to.
+    fn lengths(self, bytes: &[u8]) -> Vec<u64> {
+        let mut lengths = Vec::new();
+        let mut start = 0;
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            lengths.push(match self {
+                Self::InLines => start + line.len() / 2,
+                Self::BetweenLines => start,
+            });
+            start += line.len();
+        }
+        lengths.into_iter().map(|one| one as u64).collect()
+    }
+}
+
+/// Looks at every fixture before and after each of its logs is cut in every place:
+/// nothing has exited for that, and nothing is live.
+#[track_caller]
+fn check_logs(cut: Cut, is_wanted: impl Fn(&str) -> bool) {
+    let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
+    let mut report = String::new();
+    let mut checked = 0;
+    for (name, case) in cases() {
+        if !name.contains(&wanted) || !is_wanted(&name) {
+            continue;
+        }
+        let world = World::of_fixture(&case);
+        let before = rows(&world.look(DepthName::All));
+        if !before.values().any(Row::is_live) {
+            continue;
+        }
+        let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log");
+        let files = below(world.home(), world.home(), false);
+        for file in files.into_iter().filter(is_log) {
+            let bytes = std::fs::read(world.home().join(&file)).unwrap();
+            for length in cut.lengths(&bytes) {
+                let world = World::of_fixture(&case);
+                let log = File::options().write(true).open(world.home().join(&file));
+                log.unwrap().set_len(length).unwrap();
+                let answer = world.look(DepthName::All);
+                let answers = Answers {
+                    has_own_environment: !world.file().env.is_empty(),
+                    before: before.clone(),
+                    after: rows(&answer),
+                    answer,
+                };
+                checked += 1;
+                let faults = nothing_has_exited(&answers).into_iter();
+                for fault in faults.chain(nothing_has_come_to_life(&answers)) {
+                    let _ = writeln!(report, "{name}: {} at {length}: {fault}", file.display());
+                }
+            }
+        }
+    }
+    assert!(checked > 0);
+    assert!(report.is_empty(), "of {checked} logs\n{report}");
+}
+
+/// What was not live is not so now.
+fn nothing_has_come_to_life(answers: &Answers) -> Vec<String> {
+    let live = answers.after.iter().filter(|(_, row)| row.is_live());
+    let new = live.filter_map(|(key, after)| {
+        let before = answers.before.get(key)?;
+        (!before.is_live()).then(|| format!("{key}: {before:?} became {after:?}"))
+    });
+    new.collect()
+}
+
+#[test]
+fn a_log_that_is_cut_in_any_line_ends_no_session_and_revives_none() {
+    check_logs(Cut::InLines, |_| true);
+}
+
+/// Where the database or the transcripts show that something was not logged.
+#[test]
+fn a_log_that_is_cut_before_any_line_ends_no_session_and_revives_none() {
+    // Of a process's own log nothing shows that, if its last line is whole.
+    check_logs(Cut::BetweenLines, |name| !name.starts_with("copilot/"));
+}
