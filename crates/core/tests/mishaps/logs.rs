@@ -1,4 +1,5 @@
-//! Logs whose end is missing, as a full disk, a torn write or a copy leaves them.
+//! Logs whose end is missing, as a full disk, a torn write or a copy leaves them, and
+//! other files whose end does not show.
 
 use super::state_files::below;
 use super::*;
@@ -28,28 +29,48 @@ impl Cut {
     }
 }
 
-/// Looks at every fixture before and after each of its logs is cut in every place:
-/// nothing has exited for that, and nothing is live.
+/// Looks at every fixture before and after each of its logs is cut in every place.
 #[track_caller]
 fn check_logs(cut: Cut, is_wanted: impl Fn(&str) -> bool) {
+    check_cuts(
+        |name, path| path.extension().is_some_and(|end| end == "log") && is_wanted(name),
+        |bytes| cut.lengths(bytes),
+    );
+}
+
+/// Looks at every fixture before and after each of some files is cut to some lengths:
+/// nothing has exited for that, and nothing is live.
+#[track_caller]
+fn check_cuts(is_wanted: impl Fn(&str, &Path) -> bool, lengths: impl Fn(&[u8]) -> Vec<u64>) {
+    check_prepared(|_| {}, is_wanted, lengths);
+}
+
+/// The same, after something else has befallen each world.
+#[track_caller]
+fn check_prepared(
+    prepare: impl Fn(&World),
+    is_wanted: impl Fn(&str, &Path) -> bool,
+    lengths: impl Fn(&[u8]) -> Vec<u64>,
+) {
     let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
     let mut report = String::new();
     let mut checked = 0;
     for (name, case) in cases() {
-        if !name.contains(&wanted) || !is_wanted(&name) {
+        if !name.contains(&wanted) {
             continue;
         }
         let world = World::of_fixture(&case);
+        prepare(&world);
         let before = rows(&world.look(DepthName::All));
         if !before.values().any(Row::is_live) {
             continue;
         }
-        let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log");
         let files = below(world.home(), world.home(), false);
-        for file in files.into_iter().filter(is_log) {
+        for file in files.into_iter().filter(|path| is_wanted(&name, path)) {
             let bytes = std::fs::read(world.home().join(&file)).unwrap();
-            for length in cut.lengths(&bytes) {
+            for length in lengths(&bytes) {
                 let world = World::of_fixture(&case);
+                prepare(&world);
                 let log = File::options().write(true).open(world.home().join(&file));
                 log.unwrap().set_len(length).unwrap();
                 let answer = world.look(DepthName::All);
@@ -68,7 +89,7 @@ fn check_logs(cut: Cut, is_wanted: impl Fn(&str) -> bool) {
         }
     }
     assert!(checked > 0);
-    assert!(report.is_empty(), "of {checked} logs\n{report}");
+    assert!(report.is_empty(), "of {checked} cuts\n{report}");
 }
 
 /// What was not live is not so now.
@@ -91,4 +112,26 @@ fn a_log_that_is_cut_in_any_line_ends_no_session_and_revives_none() {
 fn a_log_that_is_cut_before_any_line_ends_no_session_and_revives_none() {
     // Of a process's own log nothing shows that, if its last line is whole.
     check_logs(Cut::BetweenLines, |name| !name.starts_with("copilot/"));
+}
+
+/// Gemini CLI's mark of a folder is a path and nothing else.
+#[test]
+fn a_mark_that_is_cut_anywhere_ends_no_session_and_revives_none() {
+    check_cuts(is_mark, |bytes| (0..bytes.len() as u64).collect());
+}
+
+fn is_mark(_: &str, path: &Path) -> bool {
+    path.ends_with(".project_root")
+}
+
+/// The same where the list of folders, which says it as well, is gone.
+#[test]
+fn without_the_list_a_mark_that_is_cut_ends_no_session() {
+    let prepare = |world: &World| {
+        let list = world.home().join(".gemini/projects.json");
+        if list.is_file() {
+            std::fs::remove_file(list).unwrap();
+        }
+    };
+    check_prepared(prepare, is_mark, |bytes| vec![bytes.len() as u64 / 2]);
 }

@@ -3,12 +3,12 @@
 
 use super::*;
 
-/// Files that say nothing of themselves when a part of them is missing: a log, a
-/// path, the changes to a database that are not in it yet. What is gone from them
-/// is not there, and not unreadable.
+/// Files that say nothing of themselves when a part of them is missing: a log, the
+/// changes to a database that are not in it yet. What is gone from them is not there,
+/// and not unreadable.
 fn is_whole_at_any_length(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_str().unwrap();
-    [".log", ".jsonl", ".project_root", "-wal", "-shm"]
+    [".log", ".jsonl", "-wal", "-shm"]
         .iter()
         .any(|end| name.ends_with(end))
 }

@@ -6,6 +6,10 @@
 //! path, also where the shell came there by a link, and the folder of one real
 //! path is never used in another: a project that has been moved, with a link in
 //! its old place, has a new one. Seen in Gemini CLI 0.61.0, 2026-11.
+//!
+//! The mark has no end that shows: what a full disk or a torn write leaves of it is
+//! the path of a directory above, or of none. So where the list has a longer path, that
+//! one counts, and without the list what is left may be the beginning of any.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,10 +49,18 @@ impl Project {
     pub(super) fn at(home: &Path, slug: &str, root: Option<&Path>) -> Result<Self, String> {
         let folder = folders_in(home).join(slug);
         let marked = read_root(&folder.join(".project_root"))?;
+        let is_torn = |marked: &Path| root.is_some_and(|root| is_beginning_of(marked, root));
+        let marked = marked.filter(|marked| !is_torn(marked));
         Ok(Self {
             root: marked.or_else(|| root.map(Path::to_owned)),
             folder,
         })
+    }
+
+    /// It may be that of `work_dir`, if its mark is torn.
+    pub(super) fn may_be_of(&self, work_dir: &Path) -> bool {
+        let root = self.root.as_deref();
+        root.is_none_or(|root| is_beginning_of(root, work_dir))
     }
 }
 
@@ -84,6 +96,12 @@ pub(super) fn is_slug(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_of_slug)
 }
 
+/// What is left of a longer path of which a part is missing.
+fn is_beginning_of(torn: &Path, path: &Path) -> bool {
+    let (torn, path) = (torn.as_os_str(), path.as_os_str());
+    torn != path && path.as_encoded_bytes().starts_with(torn.as_encoded_bytes())
+}
+
 fn read_root(path: &Path) -> Result<Option<PathBuf>, String> {
     let file = match read_regular(path, ROOT_BYTES_MAX, Links::Follow) {
         Ok(file) => file,
@@ -92,7 +110,7 @@ fn read_root(path: &Path) -> Result<Option<PathBuf>, String> {
     };
     let text = String::from_utf8(file.bytes).map_err(|_| "it is not valid UTF-8".to_owned())?;
     let root = PathBuf::from(text.trim());
-    Ok(root.is_absolute().then_some(root))
+    Ok((root.is_absolute() && !text.contains('\0')).then_some(root))
 }
 
 #[cfg(all(test, unix))]
@@ -129,6 +147,17 @@ mod tests {
         std::fs::write(folder.join(".project_root"), "/w/other\n")?;
         let project = Project::at(home.path(), "a", listed).unwrap();
         assert_eq!(project.root.as_deref(), Some(Path::new("/w/other")));
+        for torn in ["/w/", "/", "", "/w/a\0\0"] {
+            std::fs::write(folder.join(".project_root"), torn)?;
+            let project = Project::at(home.path(), "a", listed).unwrap();
+            assert_eq!(project.root.as_deref(), listed, "{torn}");
+            let unlisted = Project::at(home.path(), "a", None).unwrap();
+            assert!(unlisted.may_be_of(Path::new("/w/a")), "{torn}");
+        }
+        std::fs::write(folder.join(".project_root"), "/w/other\n")?;
+        let project = Project::at(home.path(), "a", None).unwrap();
+        assert!(!project.may_be_of(Path::new("/w/other")));
+        assert!(!project.may_be_of(Path::new("/w/app")));
         std::fs::rename(folder.join(".project_root"), home.path().join("mark"))?;
         std::os::unix::fs::symlink("../../mark", folder.join(".project_root"))?;
         let project = Project::at(home.path(), "a", listed).unwrap();

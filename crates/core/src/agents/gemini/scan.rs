@@ -105,20 +105,14 @@ impl<'a> Scanning<'a> {
             .iter()
             .map(|(root, slug)| (slug.as_str(), root.as_path()))
             .collect();
-        let mut projects: BTreeMap<Project, Vec<&'a AgentProcess>> = BTreeMap::new();
-        for slug in slugs_to_read {
+        let read = slugs_to_read.iter().map(|slug| {
             let root = roots.get(slug.as_str()).copied();
-            let project = match Project::at(&self.home.root, &slug, root) {
-                Ok(project) => project,
-                Err(message) => {
-                    let folder = project::folders_in(&self.home.root).join(&slug);
-                    self.problem(&folder.join(".project_root"), message);
-                    Project {
-                        folder,
-                        root: root.map(Path::to_owned),
-                    }
-                }
-            };
+            self.project(slug, root)
+        });
+        let mut read: Vec<Project> = read.collect();
+        forget_torn_marks(&mut read, seekers.keys().map(PathBuf::as_path), &slugs);
+        let mut projects: BTreeMap<Project, Vec<&'a AgentProcess>> = BTreeMap::new();
+        for project in read {
             let servers = project
                 .root
                 .as_ref()
@@ -130,6 +124,18 @@ impl<'a> Scanning<'a> {
             }
         }
         projects
+    }
+
+    /// The folder `slug`, which the list says to be of `root`.
+    fn project(&mut self, slug: &str, root: Option<&Path>) -> Project {
+        Project::at(&self.home.root, slug, root).unwrap_or_else(|message| {
+            let folder = project::folders_in(&self.home.root).join(slug);
+            self.problem(&folder.join(".project_root"), message);
+            Project {
+                folder,
+                root: root.map(Path::to_owned),
+            }
+        })
     }
 
     fn read_project(&mut self, project: &Project, seekers: &[&AgentProcess]) {
@@ -211,6 +217,30 @@ impl<'a> Scanning<'a> {
 
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
         list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+    }
+}
+
+/// Of a folder whose mark may be the torn one of a directory that a process works in,
+/// which has no other folder, it is not known of which directory it is.
+fn forget_torn_marks<'a>(
+    projects: &mut [Project],
+    work_dirs: impl Iterator<Item = &'a Path>,
+    slugs: &BTreeMap<PathBuf, String>,
+) {
+    let has_folder = |work_dir: &Path| {
+        let mut projects = projects.iter();
+        projects.any(|project| project.root.as_deref() == Some(work_dir))
+    };
+    let without: Vec<&Path> = work_dirs.filter(|work_dir| !has_folder(work_dir)).collect();
+    for project in projects {
+        let is_listed = |root: &PathBuf| {
+            let slug = slugs.get(root).map(String::as_str);
+            slug.is_some() && slug == project.folder.file_name().and_then(|name| name.to_str())
+        };
+        let is_sure = project.root.as_ref().is_some_and(is_listed);
+        if !is_sure && without.iter().any(|work_dir| project.may_be_of(work_dir)) {
+            project.root = None;
+        }
     }
 }
 
