@@ -43,6 +43,19 @@ pub(super) fn shown_until_ms(process: &AgentProcess) -> Option<i64> {
     Some(shown_until(noted_use(process)?))
 }
 
+/// The same also where that has not been used since it was made, as far as is known: it
+/// is not known whether the kernel would have noted it.
+pub(super) fn hardly_typed_until_ms(process: &AgentProcess) -> Option<i64> {
+    let last = process.details.terminal_use.as_ref().ok()?;
+    Some(typed_until(last))
+}
+
+/// The same of what was shown there.
+pub(super) fn hardly_shown_until_ms(process: &AgentProcess) -> Option<i64> {
+    let last = process.details.terminal_use.as_ref().ok()?;
+    Some(shown_until(last))
+}
+
 /// Tells whether what was typed at `at_ms` was not typed in this process's
 /// terminal. Where nothing is known of the terminal it may have been.
 pub(super) fn was_typed_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
@@ -59,14 +72,12 @@ pub(super) fn was_shown_elsewhere(process: &AgentProcess, at_ms: i64) -> bool {
 /// terminal: also where that has not been used since it was made, as far as is known, for
 /// it is not known whether the kernel would have noted it.
 pub(super) fn was_hardly_typed_here(process: &AgentProcess, at_ms: i64) -> bool {
-    let last = process.details.terminal_use.as_ref();
-    last.is_ok_and(|last| at_ms > typed_until(last))
+    hardly_typed_until_ms(process).is_some_and(|until| at_ms > until)
 }
 
 /// The same of what was shown there.
 pub(super) fn was_hardly_shown_here(process: &AgentProcess, at_ms: i64) -> bool {
-    let last = process.details.terminal_use.as_ref();
-    last.is_ok_and(|last| at_ms > shown_until(last))
+    hardly_shown_until_ms(process).is_some_and(|until| at_ms > until)
 }
 
 /// Tells whether a session is none that somebody began by hand in this
@@ -84,6 +95,22 @@ pub(super) fn was_begun_elsewhere(
     let is_shown_elsewhere = || last_at_ms.is_some_and(|at_ms| was_shown_elsewhere(process, at_ms));
     is_begun_by_hand(process, born_at_ms)
         && (was_typed_elsewhere(process, born_at_ms) || is_shown_elsewhere())
+}
+
+/// Tells whether it is doubtful that somebody began a session by hand in this process's
+/// terminal: as [`was_begun_elsewhere`], also where it is not known whether the kernel
+/// would have noted it.
+pub(super) fn was_hardly_begun_here(
+    process: &AgentProcess,
+    born_at_ms: Option<i64>,
+    last_at_ms: Option<i64>,
+) -> bool {
+    let Some(born_at_ms) = born_at_ms else {
+        return false;
+    };
+    let is_hardly_shown = || last_at_ms.is_some_and(|at_ms| was_hardly_shown_here(process, at_ms));
+    is_begun_by_hand(process, born_at_ms)
+        && (was_hardly_typed_here(process, born_at_ms) || is_hardly_shown())
 }
 
 /// Tells whether a session that was born at `born_at_ms` was begun by hand if it
@@ -168,5 +195,12 @@ mod tests {
         check(None, Some(T + 800_000), false);
         // The process may have begun with it, and print what it says at its end.
         check(Some(T + 50_000), Some(T + 800_000), false);
+        // Where the kernel may note nothing the same is doubtful, and no more.
+        let unused = in_terminal(Some((T + 600_000, T + 700_000)), false);
+        let dates = (Some(T + 620_000), Some(T + 800_000));
+        assert!(!was_begun_elsewhere(&unused, dates.0, dates.1));
+        assert!(was_hardly_begun_here(&unused, dates.0, dates.1));
+        assert!(!was_hardly_begun_here(&unused, Some(T + 50_000), dates.1));
+        assert!(!was_hardly_begun_here(&process(None), dates.0, dates.1));
     }
 }

@@ -66,6 +66,9 @@ pub struct ProcessFile {
     tty: Option<(u32, u32)>,
     /// When something was last typed in its terminal, and last shown there.
     terminal_used: Option<(String, String)>,
+    /// Nothing shows that the kernel notes that.
+    #[serde(default)]
+    is_use_perhaps_not_noted: bool,
     /// The letter of its state; `Z` with `threads` above 1 is a leader whose
     /// threads run on.
     #[serde(default = "default_state")]
@@ -151,7 +154,7 @@ impl ProcessFile {
             details.terminal_use = Ok(TerminalUse {
                 no_input_since_ms: time_ms(typed),
                 no_output_since_ms: time_ms(shown),
-                is_noted: true,
+                is_noted: !self.is_use_perhaps_not_noted,
             });
         }
         if let Some(inode) = self.pid_namespace {

@@ -72,8 +72,21 @@ impl Server {
 pub(super) struct Fate {
     /// Those that may be in it, or have been and went on from it.
     pub(super) owners: BTreeSet<Pid>,
+    /// Processes that may be in it or not, as the kernel notes the use of terminals or
+    /// does not.
+    pub(super) doubtful: BTreeSet<Pid>,
     /// A process began with it.
     pub(super) is_first: bool,
+}
+
+impl Fate {
+    /// Puts together what is known if the kernel notes no use of a terminal, and what if
+    /// it does.
+    pub(super) fn doubt(&mut self, other: &Self) {
+        self.doubtful
+            .extend(self.owners.symmetric_difference(&other.owners));
+        self.owners.extend(&other.owners);
+    }
 }
 
 /// Tells for each chat which of the processes may be in it.

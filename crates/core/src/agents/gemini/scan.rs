@@ -12,7 +12,9 @@ use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, list_or_tell};
-use crate::agents::terminal_use::{shown_until_ms, typed_until_ms};
+use crate::agents::terminal_use::{
+    hardly_shown_until_ms, hardly_typed_until_ms, shown_until_ms, typed_until_ms,
+};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{Claim, SessionKey};
 use crate::problem::{Found, Problem};
@@ -167,7 +169,15 @@ impl<'a> Scanning<'a> {
         });
         let is_known = is_typed_known && servers.len() == seekers.len();
         let prompts = prompts.unwrap_or_default();
-        let fates = lineage::fates(&servers, &chats, &prompts);
+        let mut fates = lineage::fates(&servers, &chats, &prompts);
+        let if_noted = seekers.iter().filter_map(|its| if_use_is_noted(its));
+        let if_noted: Vec<Server> = if_noted.collect();
+        if if_noted != servers {
+            let others = lineage::fates(&if_noted, &chats, &prompts);
+            for (fate, (_, other)) in fates.values_mut().zip(&others) {
+                fate.doubt(other);
+            }
+        }
         for chat in &chats {
             let fate = fates.get(chat.id.as_str()).filter(|_| is_known);
             self.sketch(project, chat, fate, seekers);
@@ -205,6 +215,7 @@ impl<'a> Scanning<'a> {
                 PairingRule::Never
             },
             possible_owners: owners,
+            doubtful_owners: fate.map(|fate| fate.doubtful.clone()).unwrap_or_default(),
             // Where nothing tells that `/clear` made it, a process may have at its start.
             is_first_of_a_process: fate.is_none_or(|fate| fate.is_first),
             is_headless: is_headless.then_some(true),
@@ -256,5 +267,14 @@ fn server_of(process: &AgentProcess) -> Option<Server> {
         has_first_prompt: process::has_first_prompt(&program),
         typed_until_ms: typed_until_ms(process),
         shown_until_ms: shown_until_ms(process),
+    })
+}
+
+/// The same, if its kernel notes how its terminal is used, though nothing shows that.
+fn if_use_is_noted(process: &AgentProcess) -> Option<Server> {
+    Some(Server {
+        typed_until_ms: hardly_typed_until_ms(process),
+        shown_until_ms: hardly_shown_until_ms(process),
+        ..server_of(process)?
     })
 }

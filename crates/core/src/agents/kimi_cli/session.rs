@@ -16,7 +16,7 @@ use super::log::{self, Log};
 use super::untouched::Untouched;
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, work_dir};
-use crate::agents::terminal_use::was_begun_elsewhere;
+use crate::agents::terminal_use::{was_begun_elsewhere, was_hardly_begun_here};
 use crate::agents::{
     AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch, told_by_sidecar,
 };
@@ -236,6 +236,12 @@ impl<'a> Reading<'a> {
                     |its: &&&AgentProcess| was_begun_elsewhere(its, dates.0, dates.1);
                 let left = fitting.iter().filter(|its| !is_cleared_elsewhere(its));
                 let left: BTreeSet<Pid> = left.map(|its| its.process.pid).collect();
+                let doubtful = fitting.iter().filter(|its| {
+                    left.contains(&its.process.pid) && was_hardly_begun_here(its, dates.0, dates.1)
+                });
+                sketch
+                    .doubtful_owners
+                    .extend(doubtful.map(|its| its.process.pid));
                 if left.len() < pids.len() {
                     sketch.possible_owners = Some(left);
                 }

@@ -9,6 +9,7 @@ use super::fit::{is_named, is_since};
 use super::process;
 use super::scan::Scanning;
 use super::session::Row;
+use crate::agents::terminal_use::was_hardly_shown_here;
 use crate::agents::{AgentProcess, PairingRule, Role, Sketch};
 
 /// How many sessions without a title get their first prompt for one.
@@ -105,6 +106,7 @@ impl<'a> Scanning<'a> {
             if is_all || !claimants.is_empty() || !possible.is_empty() {
                 let mut sketch = self.sketch(row, &mut prompts_left);
                 self.put_owners(&mut sketch, owners, &claimants, &possible);
+                self.put_doubt(&mut sketch, row, &possible);
                 self.put_clients(&mut sketch, row, &claimants);
                 self.put_phase(&mut sketch, row, &claimants, &possible);
                 sketches.insert(row.id.clone(), sketch);
@@ -187,7 +189,6 @@ impl<'a> Scanning<'a> {
             Owners::Any | Owners::These(_) => PairingRule::Owner,
         };
         if let Owners::These(pids) = owners {
-            sketch.doubtful_owners = self.strayed_about(&sketch.key.session);
             sketch.possible_owners = Some(pids);
         }
         let serving: Vec<_> = if claimants.is_empty() {
@@ -203,6 +204,21 @@ impl<'a> Scanning<'a> {
         if let [only] = serving.as_slice() {
             sketch.endpoint = process::endpoint(&only.program());
         }
+    }
+
+    /// Those that may have gone on to it or from it unsaid; and those in whose terminals
+    /// nothing was shown, as far as is known, when something was last said in it.
+    fn put_doubt(&self, sketch: &mut Sketch, row: &Row, possible: &[&AgentProcess]) {
+        let used_at_ms = row.created_at_ms.max(row.last_message_at_ms);
+        let is_hardly_shown = |its: &&&AgentProcess| {
+            !process::is_headless(&its.program())
+                && used_at_ms.is_some_and(|at_ms| was_hardly_shown_here(its, at_ms))
+        };
+        let silent = possible.iter().filter(is_hardly_shown);
+        sketch.doubtful_owners = self.strayed_about(&row.id);
+        sketch
+            .doubtful_owners
+            .extend(silent.map(|its| its.process.pid));
     }
 
     /// What a server works on may be shown by the clients of that server.
