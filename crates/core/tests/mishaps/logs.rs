@@ -52,6 +52,19 @@ fn check_prepared(
     is_wanted: impl Fn(&str, &Path) -> bool,
     lengths: impl Fn(&[u8]) -> Vec<u64>,
 ) {
+    check_changes(prepare, is_wanted, |bytes| {
+        let cut = |length: u64| bytes[..usize::try_from(length).unwrap()].to_vec();
+        lengths(bytes).into_iter().map(cut).collect()
+    });
+}
+
+/// The same with other changes than cuts.
+#[track_caller]
+fn check_changes(
+    prepare: impl Fn(&World),
+    is_wanted: impl Fn(&str, &Path) -> bool,
+    changes: impl Fn(&[u8]) -> Vec<Vec<u8>>,
+) {
     let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
     let mut report = String::new();
     let mut checked = 0;
@@ -68,11 +81,12 @@ fn check_prepared(
         let files = below(world.home(), world.home(), false);
         for file in files.into_iter().filter(|path| is_wanted(&name, path)) {
             let bytes = std::fs::read(world.home().join(&file)).unwrap();
-            for length in lengths(&bytes) {
+            for changed in changes(&bytes) {
                 let world = World::of_fixture(&case);
                 prepare(&world);
-                let log = File::options().write(true).open(world.home().join(&file));
-                log.unwrap().set_len(length).unwrap();
+                // In its place, as whoever has it open has that very file.
+                let mut log = File::create(world.home().join(&file)).unwrap();
+                log.write_all(&changed).unwrap();
                 let answer = world.look(DepthName::All);
                 let answers = Answers {
                     has_own_environment: !world.file().env.is_empty(),
@@ -83,7 +97,12 @@ fn check_prepared(
                 checked += 1;
                 let faults = nothing_has_exited(&answers).into_iter();
                 for fault in faults.chain(nothing_has_come_to_life(&answers)) {
-                    let _ = writeln!(report, "{name}: {} at {length}: {fault}", file.display());
+                    let _ = writeln!(
+                        report,
+                        "{name}: {} of {} bytes: {fault}",
+                        file.display(),
+                        changed.len()
+                    );
                 }
             }
         }
@@ -112,6 +131,24 @@ fn a_log_that_is_cut_in_any_line_ends_no_session_and_revives_none() {
 fn a_log_that_is_cut_before_any_line_ends_no_session_and_revives_none() {
     // Of a process's own log nothing shows that, if its last line is whole.
     check_logs(Cut::BetweenLines, |name| !name.starts_with("copilot/"));
+}
+
+/// After a full disk had room again: half a line and the next one are missing, and the
+/// log goes on where that broke off.
+#[test]
+fn a_log_with_a_hole_ends_no_session_and_revives_none() {
+    check_changes(
+        |_| {},
+        |_, path| path.extension().is_some_and(|end| end == "log"),
+        |bytes| {
+            let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+            let with_hole = |at: usize| {
+                let (broken, _) = lines[at].split_at(lines[at].len() / 2);
+                [&lines[..at].concat(), broken, &lines[at + 2..].concat()].concat()
+            };
+            (0..lines.len().saturating_sub(2)).map(with_hole).collect()
+        },
+    );
 }
 
 /// Gemini CLI's mark of a folder is a path and nothing else.

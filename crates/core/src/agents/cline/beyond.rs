@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
+use super::log::Log;
 use super::row::Row;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
@@ -48,7 +49,12 @@ impl Scanning<'_> {
     /// A person began it after the log ends, in a terminal that nothing else names.
     fn is_untold(&self, row: &Row) -> bool {
         let log = self.log.as_ref();
-        let ends_at_ms = log.and_then(|log| log.ends_at_ms);
+        let is_told = |log: &Log| log.said.keys().any(|(_, session)| *session == row.id);
+        // In a log with a hole it may have been there that somebody began it.
+        let ends_at_ms = match log {
+            Some(log) if log.has_hole && !is_told(log) => Some(i64::MIN),
+            _ => log.and_then(|log| log.ends_at_ms),
+        };
         let is_later = |end: i64| {
             let began = row.started_at_ms;
             began.is_some_and(|began| began > end.saturating_add(LAG_MS))

@@ -22,6 +22,9 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 /// What is on every line that matters here.
 const MARK: &str = "\"event\":\"session.";
 
+/// How every line begins.
+const LINE_BEGIN: &str = "{\"level\":";
+
 /// What a process does with a session.
 const OPENING: &[&str] = &["session.input_sent", "session.started"];
 const CLOSING: &[&str] = &["session.ended", "session.stopped"];
@@ -46,6 +49,8 @@ pub(super) struct Log {
     pub(super) said: BTreeMap<(Pid, SessionId), Said>,
     /// When its newest line was written.
     pub(super) ends_at_ms: Option<i64>,
+    /// In one line another one goes on: what came between them is missing.
+    pub(super) has_hole: bool,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -63,9 +68,11 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         facts: *file.facts(),
         said: BTreeMap::new(),
         ends_at_ms: None,
+        has_hole: false,
     };
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
+        log.has_hole |= has_hole(line.bytes());
         if log.ends_at_ms.is_none() {
             log.ends_at_ms = line.json().values.first().and_then(dated_at_ms);
         }
@@ -84,6 +91,14 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         newest.version = newest.version.take().or(said.version);
     }
     Ok(Some(log))
+}
+
+/// Another line begins in the middle of this one.
+fn has_hole(line: &[u8]) -> bool {
+    let is_begin = |at: &[u8]| at == LINE_BEGIN.as_bytes();
+    let after_its_own = line.get(1..).unwrap_or_default();
+    let mut inside = after_its_own.windows(LINE_BEGIN.len());
+    inside.any(is_begin) || line.contains(&0)
 }
 
 fn dated_at_ms(line: &Value) -> Option<i64> {
@@ -158,6 +173,8 @@ mod tests {
         );
         let last = log.said.values().next_back().unwrap();
         assert_eq!(last.at_ms, time_ms("2026-11-27T21:02:00Z").unwrap());
+        assert!(!log.has_hole);
+        assert!(has_hole(b"{\"level\":30,\"ti{\"level\":30,\"time\":\"x\"}"));
         assert_eq!(log.ends_at_ms, time_ms("2026-11-27T21:03:00Z"));
         assert_eq!(last.version.as_deref(), Some("3.0.65"));
         assert_eq!(last.host.as_deref(), Some("devbox"));

@@ -43,6 +43,8 @@ pub(super) struct History {
     ends_at_ms: Option<i64>,
     /// The log lacks its end: what happened last is not told.
     pub(super) is_torn: bool,
+    /// Something in its middle is missing.
+    has_hole: bool,
     processes: Vec<Maker>,
     /// The process of each session that was made when just one had begun.
     placed: HashMap<String, Pid>,
@@ -63,6 +65,7 @@ impl History {
             events,
             ends_local_ms,
             is_torn,
+            has_hole,
         } = log;
         let ahead_ms = local_clock_ahead_ms(&events, events.len(), born_at_ms);
         let ends_at_ms = ends_local_ms.zip(ahead_ms);
@@ -73,6 +76,7 @@ impl History {
             events: events.into_iter().zip(times).collect(),
             ends_at_ms: ends_at_ms.and_then(|(end, ahead)| end.checked_sub(ahead)),
             is_torn,
+            has_hole,
             processes: processes.into_iter().collect(),
             placed: HashMap::new(),
         };
@@ -171,11 +175,12 @@ impl History {
         })
     }
 
-    /// The log does not tell how a session came to be, for it ends before that: its end
-    /// is missing. (A process logs that it makes one, by `/clear` as well.)
+    /// The log does not tell how a session came to be, for it ends before that or lacks
+    /// something before. (A process logs that it makes one, by `/clear` as well.)
     pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
         let is_after = |(end, born): (i64, i64)| born > end.saturating_add(CLOCK_SLACK_MS);
-        !self.is_told(session) && self.ends_at_ms.zip(born_at_ms).is_some_and(is_after)
+        let is_beyond_end = self.ends_at_ms.zip(born_at_ms).is_some_and(is_after);
+        !self.is_told(session) && (is_beyond_end || self.has_hole)
     }
 
     fn is_told(&self, session: &SessionId) -> bool {
@@ -249,6 +254,7 @@ mod tests {
             ends_local_ms: events.iter().map(|event| event.local_ms).max(),
             events,
             is_torn: false,
+            has_hole: false,
         };
         History::new(
             log,

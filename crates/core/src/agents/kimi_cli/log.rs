@@ -65,6 +65,8 @@ pub(super) struct Log {
     pub(super) ends_local_ms: Option<i64>,
     /// Its last line has no end: what came after it may be missing as well.
     pub(super) is_torn: bool,
+    /// In one line another one goes on: what came between them is missing.
+    pub(super) has_hole: bool,
 }
 
 /// Reads the end of the log; `None` if there is no log.
@@ -88,11 +90,25 @@ pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
         let Ok(text) = std::str::from_utf8(line.bytes()) else {
             continue;
         };
+        log.has_hole |= has_hole(text);
         log.ends_local_ms = log.ends_local_ms.or_else(|| written_local_ms(text));
         log.events.extend(parse(text));
     }
     log.events.reverse();
     Ok(Some(log))
+}
+
+/// How long the time is that each line begins with.
+const TIME_CHARS: usize = "2026-11-27 22:59:58.924".len();
+
+/// Another line begins in the middle of this one.
+fn has_hole(line: &str) -> bool {
+    let is_time = |at: usize| {
+        let time = line.get(at.checked_sub(TIME_CHARS)?..at)?;
+        time.parse::<DateTime>().ok()
+    };
+    let mut bars = line.match_indices(" | ").map(|(at, _)| at);
+    bars.any(|at| at > TIME_CHARS && is_time(at).is_some()) || line.contains('\0')
 }
 
 fn written_local_ms(line: &str) -> Option<i64> {
@@ -195,7 +211,8 @@ Traceback (most recent call last):
     #[test]
     fn a_last_line_without_an_end_is_no_event() {
         let whole = read_text(LOG);
-        assert!(!whole.is_torn);
+        assert!(!whole.is_torn && !whole.has_hole);
+        assert!(read_text(&format!("2026-11-27 22:5{LOG}")).has_hole);
         let torn = read_text(LOG.trim_end());
         assert!(torn.is_torn);
         assert_eq!(torn.events, whole.events[..2]);

@@ -2,7 +2,8 @@
 //!
 //! Whoever prompts a session logs that in the same moment. So the end of the log is
 //! missing (a full disk, a copy, a torn write) if the database has a later use, unless
-//! whoever that was logs nothing. That a log which just ends is no longer whole can't
+//! whoever that was logs nothing. (Of a part in the middle that is missing, the broken
+//! line there tells.) That a log which just ends is no longer whole can't
 //! be told in any other way; nor does it matter then, for nothing was said since.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,12 +49,20 @@ impl<'a> Scanning<'a> {
     /// then.
     pub(super) fn is_untold(&self, row: &Row) -> bool {
         let Some(runs) = &self.runs else { return false };
+        let id = row.id.as_str();
         let used_at_ms = row.created_at_ms.max(row.last_message_at_ms);
         let is_after = |end: i64| used_at_ms.is_some_and(|at| at > end.saturating_add(LAG_MS));
-        if row.parent.is_some() || !runs.log.ends_at_ms.is_some_and(is_after) {
+        // Where a part is missing, somebody may have used it there.
+        let is_in_hole = runs.log.hole_until_ms.zip(used_at_ms);
+        let is_in_hole = is_in_hole.is_some_and(|(until, at)| at <= until.saturating_add(LAG_MS));
+        let told_until_ms = match runs.last_on(id) {
+            _ if !is_in_hole => runs.log.ends_at_ms,
+            Some((_, run)) => run.worked_on.get(id).copied(),
+            None => Some(i64::MIN),
+        };
+        if row.parent.is_some() || !told_until_ms.is_some_and(is_after) {
             return false;
         }
-        let id = row.id.as_str();
         let is_told = runs.last_on(id).is_some_and(|(name, run)| {
             let is_host = |pid| self.processes.iter().any(|its| is_host(its, pid));
             let by = runs.process_of(name);

@@ -73,6 +73,9 @@ pub(super) struct Log {
     pub(super) ends_at_ms: Option<i64>,
     /// Its last line has no end: what came after it may be missing as well.
     pub(super) is_torn: bool,
+    /// In one line another one goes on: what came between them is missing. Then this is
+    /// when the next line was written, and the newest of such if there are several.
+    pub(super) hole_until_ms: Option<i64>,
 }
 
 /// Reads what was logged from `since_ms` on; `None` if there is no log.
@@ -93,7 +96,9 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         is_cut: false,
         ends_at_ms: None,
         is_torn: false,
+        hole_until_ms: None,
     };
+    let mut next_at_ms = i64::MAX;
     let mut lines = file.backwards(LOG_BOUNDS)?;
     for line in lines.by_ref() {
         let line = line?;
@@ -102,13 +107,15 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
             log.is_torn = true;
             continue;
         }
-        let Some(line) = std::str::from_utf8(line.bytes())
-            .ok()
-            .and_then(Entry::parse)
-        else {
+        let text = std::str::from_utf8(line.bytes()).unwrap_or_default();
+        if has_hole(text) {
+            log.hole_until_ms = log.hole_until_ms.or(Some(next_at_ms));
+        }
+        let Some(line) = Entry::parse(text) else {
             continue;
         };
         log.ends_at_ms = log.ends_at_ms.or(Some(line.at_ms));
+        next_at_ms = line.at_ms;
         if line.at_ms < since_ms {
             return Ok(Some(log));
         }
@@ -209,6 +216,12 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Another line begins in the middle of this one.
+fn has_hole(line: &str) -> bool {
+    let mut begins = line.match_indices("timestamp=").map(|(at, _)| at);
+    begins.any(|at| at > 0 && line[at..].contains(" level=")) || line.contains('\0')
+}
+
 /// A message whose fields are needed.
 fn has_fields(message: &str) -> bool {
     matches!(message, DIRECTORY_MESSAGE | MADE_MESSAGE) || SESSION_MESSAGES.contains(&message)
@@ -278,7 +291,10 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert_eq!(log.runs.len(), 3);
         assert!(!log.is_cut);
         assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
-        assert!(log.is_torn);
+        assert!(log.is_torn && log.hole_until_ms.is_none());
+        assert!(has_hole(
+            "timestamp=2026-11-27T23:19 timestamp=2026-11-27T23:19:38Z level=INFO"
+        ));
     }
 
     #[test]

@@ -222,6 +222,7 @@ mod tests {
             is_cut: false,
             ends_at_ms: None,
             is_torn: false,
+            hole_until_ms: None,
         }
     }
 
