@@ -159,7 +159,7 @@ impl<'a> Scanning<'a> {
                 claim.subject = Subject::LockFree {
                     is_everyone_asked: false,
                 };
-                claim.evidence.says += ", and the log lacks its end";
+                claim.evidence.says += ", and the log lacks a part after that";
             }
             claims.push(claim);
         }

@@ -60,7 +60,7 @@ impl Scanning<'_> {
         let session = SessionId::parse(runs.log.last_session_of(run)?).ok()?;
         let at_ms = run.worked_on.get(session.as_str()).copied();
         let says = format!(
-            "run {name}, which can only be process {pid}, last worked on it then, and the log lacks its end"
+            "run {name}, which can only be process {pid}, last worked on it then, and the log lacks a part after that"
         );
         let subject = Subject::LockFree {
             is_everyone_asked: false,
