@@ -59,6 +59,11 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             Box::new(|| run(&mut setting.whosup(&home, &["list", "--all"]))),
         ),
         ("walkdir + serde_json", 1, Box::new(|| run(&mut peer()))),
+        (
+            "walkdir, every file read and no more",
+            1,
+            Box::new(|| run(peer().arg("--read-only"))),
+        ),
     ];
     if setting.python.is_some() {
         let run_python = || run(&mut python().context("no Python")?);
@@ -69,8 +74,8 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         Goal::times_less(text, (&series[0], &series[peer]), Measure::Cpu, at_least)
     };
     let mut goals = vec![against(2, "`list --all --json`", WALKDIR_RATIO_MIN)];
-    if series.len() > 3 {
-        goals.push(against(3, "`list --all --json`", PYTHON_RATIO_MIN));
+    if series.len() > 4 {
+        goals.push(against(4, "`list --all --json`", PYTHON_RATIO_MIN));
     }
     let notes = setting.python.is_none();
     let notes = notes.then(|| "skipped: no Python with psutil".to_owned());

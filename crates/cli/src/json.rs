@@ -1,13 +1,16 @@
 //! The JSON of single commands. Sessions in it have the form of the wire format.
 
+mod indented;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::ser::Formatter;
 use whosup_core::agents::{Message, MessageRole};
 use whosup_core::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
 };
+
+use self::indented::write_indented;
 
 /// One line of `list --ndjson`.
 #[derive(Debug, Serialize)]
@@ -174,127 +177,5 @@ const SESSION_DEPTH: usize = 2;
 ///
 /// What `serde_json` said.
 pub(crate) fn write_session(out: &mut Vec<u8>, session: &WireSession) -> serde_json::Result<()> {
-    let formatter = Indented::at(SESSION_DEPTH);
-    session.serialize(&mut serde_json::Serializer::with_formatter(out, formatter))
-}
-
-/// Writes JSON over several lines, as `to_string_pretty` does, beginning at any depth.
-#[derive(Debug)]
-struct Indented {
-    depth: usize,
-    has_value: bool,
-}
-
-impl Indented {
-    /// For a value that lies so many levels deep in a document.
-    const fn at(depth: usize) -> Self {
-        Self {
-            depth,
-            has_value: false,
-        }
-    }
-
-    fn break_line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
-        const LINE: &[u8; 33] = b"\n                                ";
-        let spaces = self.depth.saturating_mul(2);
-        match LINE.get(..=spaces) {
-            Some(line) => out.write_all(line),
-            None => write!(out, "\n{:spaces$}", ""),
-        }
-    }
-
-    fn begin<W: ?Sized + Write>(&mut self, out: &mut W, open: &[u8]) -> io::Result<()> {
-        self.depth = self.depth.saturating_add(1);
-        self.has_value = false;
-        out.write_all(open)
-    }
-
-    fn end<W: ?Sized + Write>(&mut self, out: &mut W, close: &[u8]) -> io::Result<()> {
-        self.depth = self.depth.saturating_sub(1);
-        if self.has_value {
-            self.break_line(out)?;
-        }
-        out.write_all(close)
-    }
-
-    fn next<W: ?Sized + Write>(&self, out: &mut W, is_first: bool) -> io::Result<()> {
-        if !is_first {
-            out.write_all(b",")?;
-        }
-        self.break_line(out)
-    }
-}
-
-impl Formatter for Indented {
-    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.begin(out, b"[")
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.end(out, b"]")
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(
-        &mut self,
-        out: &mut W,
-        is_first: bool,
-    ) -> io::Result<()> {
-        self.next(out, is_first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.begin(out, b"{")
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.end(out, b"}")
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(
-        &mut self,
-        out: &mut W,
-        is_first: bool,
-    ) -> io::Result<()> {
-        self.next(out, is_first)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        out.write_all(b": ")
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        self.has_value = true;
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde::Serialize as _;
-    use serde_json::{Serializer, json};
-
-    use super::Indented;
-
-    #[test]
-    fn a_value_deep_in_a_document_is_written_as_there() {
-        let value = json!({
-            "empty": [{}, []],
-            "texts": ["a\nb", "\"{", null, true, 1.5],
-            "deep": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]
-        });
-        let document = serde_json::to_string_pretty(&json!({ "rows": [value] })).unwrap();
-        let mut written = Vec::new();
-        let mut serializer = Serializer::with_formatter(&mut written, Indented::at(2));
-        value.serialize(&mut serializer).unwrap();
-        let written = String::from_utf8(written).unwrap();
-        assert_eq!(
-            document,
-            format!("{{\n  \"rows\": [\n    {written}\n  ]\n}}")
-        );
-    }
+    write_indented(out, session, SESSION_DEPTH)
 }

@@ -11,31 +11,30 @@ const SHORT_ID_CHARS_MIN: usize = 8;
 #[derive(Debug, Default)]
 pub(crate) struct ShortIds {
     /// In order; one that two homes have is in it twice.
-    ids: Vec<Box<str>>,
+    ids: Vec<SessionId>,
 }
 
 impl ShortIds {
     /// Shortens the ids of these sessions.
     pub(crate) fn of(sessions: &[Session]) -> Self {
         let ids = sessions.iter().map(|session| &session.key.session);
-        Self::of_ids(ids.map(|id| id.as_str().into()).collect())
+        Self::of_ids(ids.cloned().collect())
     }
 
     /// Shortens these ids.
-    pub(crate) fn of_ids(mut ids: Vec<Box<str>>) -> Self {
+    pub(crate) fn of_ids(mut ids: Vec<SessionId>) -> Self {
         ids.sort_unstable();
         Self { ids }
     }
 
     /// The short form of one id; the whole of it if it was not among the list.
     pub(crate) fn get<'a>(&self, id: &'a SessionId) -> &'a str {
-        let id = id.as_str();
-        let neighbour = |at: usize| self.ids.get(at).map(|id| &**id).unwrap_or_default();
-        let Ok(at) = self.ids.binary_search_by(|other| (**other).cmp(id)) else {
-            return id;
+        let neighbour = |at: usize| self.ids.get(at).map(SessionId::as_str).unwrap_or_default();
+        let Ok(at) = self.ids.binary_search(id) else {
+            return id.as_str();
         };
         let before = at.checked_sub(1).map(neighbour).unwrap_or_default();
-        shorten(id, before, neighbour(at + 1))
+        shorten(id.as_str(), before, neighbour(at + 1))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Claims: "process P serves session S, because E".
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use whosup_process::{BootId, Pid, PidNamespace, PidScope, Process, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
@@ -17,7 +18,7 @@ pub struct SessionKey {
     /// The agent's own id of the session.
     pub session: SessionId,
     /// The agent's home that the session was found in.
-    pub home: PathBuf,
+    pub home: Arc<Path>,
 }
 
 /// "Process P serves session S", made by a source; may be false or stale.

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
@@ -91,7 +92,7 @@ impl CommonPlace {
     /// Puts each session into the home that the agents' own files have told of
     /// it, so that it is not found a second time.
     pub fn move_to_homes_of(&mut self, known: &AgentScan) {
-        let mut homes: BTreeMap<(AgentId, SessionId), PathBuf> = BTreeMap::new();
+        let mut homes: BTreeMap<(AgentId, SessionId), Arc<Path>> = BTreeMap::new();
         let is_here: BTreeSet<AgentId> = self
             .scan
             .sketches
@@ -200,7 +201,7 @@ struct Place<'a> {
     /// This directory, as the home of an agent without an adapter.
     home: Home,
     /// The home that its sessions are in, unless they are known to be in another.
-    home_of_sessions: PathBuf,
+    home_of_sessions: Arc<Path>,
 }
 
 impl<'a> Place<'a> {
@@ -211,9 +212,9 @@ impl<'a> Place<'a> {
             homes.next()
         });
         Self {
-            home_of_sessions: own.unwrap_or_else(|| directory.clone()),
+            home_of_sessions: own.map_or_else(|| directory.as_path().into(), Arc::from),
             home: Home {
-                root: directory.clone(),
+                root: directory.as_path().into(),
                 is_default: true,
                 // Whoever owns the directory may write what is in it.
                 owner_uid: file::owner_of(&directory),
@@ -310,7 +311,7 @@ impl<'a> Place<'a> {
         if !self.has_adapter {
             sketch.last_record_at_ms = Some(sidecar.started_at_ms);
             sketch.transcript.clone_from(&sidecar.transcript);
-            sketch.resume = sidecar.resume.as_ref().map(invocation);
+            sketch.resume = sidecar.resume.as_ref().map(invocation).map(Box::new);
             sketch.is_resumable = sketch.resume.is_some();
         }
         sketch

@@ -136,7 +136,7 @@ fn add(found: &mut Found<Dismissals>, agent: &AgentId, session: SessionId, path:
                 let key = SessionKey {
                     agent: agent.clone(),
                     session: session.clone(),
-                    home,
+                    home: home.into(),
                 };
                 found.found.at_ms.insert(key, at_ms);
             }
@@ -197,7 +197,7 @@ mod tests {
         let key = SessionKey {
             agent: whosup_sidecar::AgentId::parse("codex").unwrap(),
             session: whosup_sidecar::SessionId::parse("s1").unwrap(),
-            home: "/home/dev/.codex".into(),
+            home: std::path::Path::new("/home/dev/.codex").into(),
         };
         let dismissals = Dismissals {
             at_ms: [(key.clone(), 1_000)].into(),
@@ -205,7 +205,7 @@ mod tests {
         assert!(dismissals.hide(&key, Some(1_000)) && dismissals.hide(&key, None));
         assert!(!dismissals.hide(&key, Some(1_001)));
         let elsewhere = SessionKey {
-            home: "/elsewhere".into(),
+            home: std::path::Path::new("/elsewhere").into(),
             ..key
         };
         assert!(!dismissals.hide(&elsewhere, Some(1)));

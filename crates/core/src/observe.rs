@@ -30,7 +30,9 @@ pub struct Observer<'a> {
 /// What was looked at so far.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
-    by_pid: HashMap<Pid, Result<AtPid, ProbeError>>,
+    /// What has a PID; `None` if nothing does, as is so for nearly all that the files of
+    /// a long history name.
+    by_pid: HashMap<Pid, Option<Box<Result<AtPid, ProbeError>>>>,
     /// The processes of nested PID namespaces, by their innermost PIDs; asked
     /// for once.
     nested: OnceCell<HashMap<Pid, Vec<Process>>>,
@@ -153,12 +155,12 @@ impl<'a> Observer<'a> {
             return observed;
         };
         let table = self.machine.table();
-        let probe = self
-            .probes
-            .by_pid
-            .entry(pid)
-            .or_insert_with(|| table.at_pid(pid))
-            .clone();
+        let look = || match table.at_pid(pid) {
+            Ok(AtPid::Nothing) => None,
+            told => Some(Box::new(told)),
+        };
+        let probe = self.probes.by_pid.entry(pid).or_insert_with(look).clone();
+        let probe = probe.map_or(Ok(AtPid::Nothing), |told| *told);
         observed.is_thread = matches!(probe, Ok(AtPid::Thread));
         observed.at_pid = match probe {
             Ok(AtPid::Process(process)) => Ok(Some(self.seen(claim, process))),

@@ -245,7 +245,7 @@ pub fn homes(
         homes.push(Home {
             is_default: default.as_ref() == Some(&root),
             owner_uid: real.as_deref().and_then(whosup_sidecar::file::owner_of),
-            root: root.clone(),
+            root: root.as_path().into(),
         });
         known.insert(real.unwrap_or_else(|| root.clone()), root);
     }

@@ -243,7 +243,7 @@ impl Session {
         }
         match agents::adapter(&self.key.agent) {
             Some(adapter) => adapter.resume(&self.sketch, self.is_default_home),
-            None => self.sketch.resume.clone(),
+            None => self.sketch.resume.as_deref().cloned(),
         }
     }
 

@@ -16,27 +16,26 @@ const WRITABLE_BY_EVERYBODY: u32 = 0o002;
 /// to distrust.
 #[must_use]
 pub fn trust_of(facts: &FileFacts, home: &Home, machine: &Machine) -> Trust {
-    if !machine.mounts().has_modes(&home.root) {
-        return Trust::Trusted;
+    match reason_to_distrust(facts, home, machine) {
+        // Asked last: it is the same for all files of a home.
+        Some(because) if machine.mounts().has_modes(&home.root) => Trust::Untrusted { because },
+        _ => Trust::Trusted,
     }
+}
+
+fn reason_to_distrust(facts: &FileFacts, home: &Home, machine: &Machine) -> Option<String> {
     if let Some(mode) = facts.mode
         && mode & WRITABLE_BY_EVERYBODY != 0
     {
-        return Trust::Untrusted {
-            because: "everybody may write this file".to_owned(),
-        };
+        return Some("everybody may write this file".to_owned());
     }
-    let Some(uid) = facts.uid else {
-        return Trust::Trusted;
-    };
+    let uid = facts.uid?;
     let ours = machine.table().view().uid.as_ref().ok().copied();
     if uid == 0 || Some(uid) == home.owner_uid || Some(uid) == ours {
-        return Trust::Trusted;
+        return None;
     }
-    Trust::Untrusted {
-        because: format!(
-            "it belongs to user {uid}, who does not own `{}`",
-            home.root.display()
-        ),
-    }
+    Some(format!(
+        "it belongs to user {uid}, who does not own `{}`",
+        home.root.display()
+    ))
 }

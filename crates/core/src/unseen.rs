@@ -37,11 +37,11 @@ pub(crate) fn who_may_use(
             .iter()
             .filter(|(adapter, _)| is_runtime || adapter.may_be_called(comm));
         for (adapter, home) in of_that_name {
-            if !found.contains_key(&home.root)
+            if !found.contains_key(&*home.root)
                 && may_be_its(machine, *adapter, home, process)
                 && !is_known()
             {
-                found.insert(home.root.clone(), process.pid);
+                found.insert(home.root.to_path_buf(), process.pid);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::invisible::is_invisible;
 
@@ -28,7 +29,7 @@ const DEVICE_NAME_BYTES_MAX: usize = 7;
 /// # Ok::<(), SessionIdError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(String);
+pub struct SessionId(Arc<str>);
 
 /// Why a text is no [`SessionId`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,14 +86,16 @@ impl SessionId {
             return Err(SessionIdError::TooLong { bytes: text.len() });
         }
         // Most ids are made of these alone, which need no closer look.
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-        if !text.bytes().all(is_plain) {
+        let is_plain_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let is_plain = text.bytes().all(is_plain_byte);
+        if !is_plain {
             check_characters(text)?;
         }
-        if is_device_name(text) {
+        // A plain one has no extension either.
+        if (!is_plain || text.len() <= DEVICE_NAME_BYTES_MAX) && is_device_name(text) {
             return Err(SessionIdError::DeviceName(text.to_owned()));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(Arc::from(text)))
     }
 
     /// The id as the agent wrote it.

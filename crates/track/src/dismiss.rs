@@ -19,8 +19,8 @@ pub fn dismiss(environment: &Environment, key: &SessionKey, now_ms: i64) -> Resu
     let path = path_of(environment, key)?;
     // What can't be read says nothing that could be lost.
     let mut dismissal = read(&path)?.unwrap_or_default();
-    dismissal.homes.retain(|(home, _)| *home != key.home);
-    dismissal.homes.push((key.home.clone(), now_ms));
+    dismissal.homes.retain(|(home, _)| **home != *key.home);
+    dismissal.homes.push((key.home.to_path_buf(), now_ms));
     write(&path, &dismissal)
 }
 
@@ -35,7 +35,7 @@ pub fn bring_back(environment: &Environment, key: &SessionKey) -> Result<bool, T
         return Ok(false);
     };
     let before = dismissal.homes.len();
-    dismissal.homes.retain(|(home, _)| *home != key.home);
+    dismissal.homes.retain(|(home, _)| **home != *key.home);
     if dismissal.homes.len() == before {
         return Ok(false);
     }

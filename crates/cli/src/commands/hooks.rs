@@ -234,7 +234,7 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
         };
         let heard = records
             .iter()
-            .filter(|stored| stored.record.agent == agent && stored.record.home == home.root)
+            .filter(|stored| stored.record.agent == agent && *stored.record.home == *home.root)
             .map(|stored| stored.record.last_event_at_ms)
             .max();
         let heard = match heard {

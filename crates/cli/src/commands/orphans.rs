@@ -122,7 +122,7 @@ fn swept(world: &World) -> HashSet<SessionKey> {
         .map(|stored| SessionKey {
             agent: stored.record.agent,
             session: stored.record.session,
-            home: stored.record.home,
+            home: stored.record.home.into(),
         })
         .collect()
 }

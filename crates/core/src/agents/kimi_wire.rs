@@ -82,6 +82,15 @@ pub(super) struct Told {
     pub(super) problem: Option<String>,
 }
 
+/// What is known of a session without a transcript: before its first prompt it waits
+/// for that.
+pub(super) fn of_untouched() -> Description {
+    Description {
+        phase: Some(Phase::Idle),
+        ..Description::default()
+    }
+}
+
 impl Dialect {
     /// Reads head and tail.
     ///
@@ -123,12 +132,8 @@ impl Dialect {
     pub(super) fn describe(&self, agent: &AgentId, path: PathBuf) -> Found<Description> {
         let told = match TranscriptFile::open(&path).and_then(|file| self.read(&file)) {
             Ok(told) => told,
-            // Before its first prompt it waits for that.
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {
-                return Found::clean(Description {
-                    phase: Some(Phase::Idle),
-                    ..Description::default()
-                });
+                return Found::clean(of_untouched());
             }
             Err(error) => {
                 return Found {

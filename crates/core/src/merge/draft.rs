@@ -102,6 +102,7 @@ impl Draft {
         mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
         mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
         mine.transcript = mine.transcript.take().or(other.transcript);
+        mine.lacks_transcript |= other.lacks_transcript;
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
         mine.is_resumable &= other.is_resumable;
         mine.is_headless = mine.is_headless.or(other.is_headless);
@@ -341,7 +342,7 @@ impl Draft {
         evidence.extend(self.extra);
         evidence.sort_by_key(|evidence| evidence.verdict.liveness());
         Session {
-            is_default_home: default_homes.contains(&self.sketch.key.home),
+            is_default_home: default_homes.contains(&*self.sketch.key.home),
             key: self.sketch.key.clone(),
             verdict,
             owner,

@@ -167,7 +167,7 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
     let sketch = &draft.sketch;
     Candidate {
         id: key.session.as_str().to_owned(),
-        home: key.home.clone(),
+        home: key.home.to_path_buf(),
         work_dir: sketch.work_dir.as_deref().map(|dir| real_path(dir, parts)),
         born_at_ms: sketch.born_at_ms,
         last_record_at_ms: sketch.last_record_at_ms,
@@ -264,7 +264,7 @@ impl Blind<'_> {
     }
 
     fn may_serve(&self, key: &SessionKey) -> bool {
-        self.0.agent == key.agent && (self.0.homes.is_empty() || self.0.homes.contains(&key.home))
+        self.0.agent == key.agent && self.0.may_use(&key.home)
     }
 }
 
@@ -320,7 +320,7 @@ pub(super) fn question_the_dead(
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
-        let may_be_hidden = parts.unseen.contains_key(&key.home)
+        let may_be_hidden = parts.unseen.contains_key(&*key.home)
             && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
         let mut left_over = left_over.iter();
         let unread = left_over.find(|pid| draft.sketch.unread_owners.contains(pid));
@@ -345,21 +345,19 @@ pub(super) fn question_the_dead(
                 (Some(dir), Some(its)) => real_path(its, parts) == *dir,
                 _ => true,
             };
-            one.process.agent == key.agent
-                && (one.process.homes.is_empty() || one.process.homes.contains(&key.home))
-                && is_beside
+            one.process.agent == key.agent && one.process.may_use(&key.home) && is_beside
         });
         let may_serve = may_serve.map(|one| one.process.process.pid);
         let may_serve = may_serve
             .or(unread)
-            .or_else(|| parts.unseen.get(&key.home).copied())
+            .or_else(|| parts.unseen.get(&*key.home).copied())
             .or_else(|| blind.iter().find(|its| its.may_serve(key)).map(Blind::pid));
         match may_serve {
             Some(pid) => {
                 draft.find_out(Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)), None);
             }
             None if draft.has_claims() => {}
-            None if parts.fully_seen_homes.contains(&key.home) => {
+            None if parts.fully_seen_homes.contains(&*key.home) => {
                 draft.find_out(Verdict::Exited(ExitedBecause::NoProcess), None);
             }
             None => {

@@ -67,7 +67,7 @@ impl<'a> Surroundings<'a> {
             let name = (key.agent.clone(), key.session.clone());
             self.told_elsewhere.contains(&name)
         };
-        (!self.unseen.is_empty() && self.unseen.contains_key(&key.home))
+        (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
             || (!self.told_elsewhere.is_empty() && is_told_elsewhere())
             || !draft.is_claimed_by_nobody()
             || self.may_be_served(key, draft, real_paths)
@@ -132,8 +132,7 @@ impl<'a> Neighbour<'a> {
     }
 
     fn may_use(&self, key: &SessionKey) -> bool {
-        let homes = &self.process.homes;
-        self.process.agent == key.agent && (homes.is_empty() || homes.contains(&key.home))
+        self.process.agent == key.agent && self.process.may_use(&key.home)
     }
 
     /// It may work where the session does.
@@ -168,7 +167,7 @@ pub(crate) fn settle(
     });
     for (key, draft) in &mut drafts {
         if draft.sketch.parent.is_none() && !draft.has_claims() && !open.contains(key) {
-            let verdict = if around.fully_seen_homes.contains(&key.home) {
+            let verdict = if around.fully_seen_homes.contains(&*key.home) {
                 Verdict::Exited(ExitedBecause::NoProcess)
             } else {
                 Verdict::Unknown(UnknownBecause::IncompleteView)

@@ -26,7 +26,7 @@ fn key(session: &str) -> SessionKey {
     SessionKey {
         agent: AgentId::parse("codex").unwrap(),
         session: SessionId::parse(session).unwrap(),
-        home: PathBuf::from("/h"),
+        home: PathBuf::from("/h").into(),
     }
 }
 

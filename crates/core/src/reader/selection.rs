@@ -4,8 +4,6 @@
 //! so that no more than that is held until the list is whole and can be put in order.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::Path;
-use std::rc::Rc;
 
 use whosup_sidecar::{AgentId, SessionId};
 
@@ -98,13 +96,13 @@ pub struct Chosen<R> {
     /// The look without them.
     pub rest: Snapshot,
     /// The ids of everything that was found, if the form needs them.
-    pub ids: Vec<Box<str>>,
+    pub ids: Vec<SessionId>,
 }
 
 /// A session that is shown.
 pub struct Shown<R> {
     place: Place,
-    name: Name,
+    key: SessionKey,
     parent: Option<SessionId>,
     /// How far below another session of the list it is.
     pub depth: usize,
@@ -117,23 +115,6 @@ pub struct Shown<R> {
 }
 
 /// A session's key, with what many of them share in one place.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Name {
-    agent: Rc<AgentId>,
-    session: SessionId,
-    home: Rc<Path>,
-}
-
-impl Name {
-    fn key(&self) -> SessionKey {
-        SessionKey {
-            agent: (*self.agent).clone(),
-            session: self.session.clone(),
-            home: self.home.to_path_buf(),
-        }
-    }
-}
-
 /// Looks, and chooses.
 ///
 /// Files of sessions are read last, and only those of sessions that are shown,
@@ -153,7 +134,6 @@ pub(super) fn choose<F: Form>(
         shown: Vec::new(),
         waiting: Vec::new(),
         sub_agents: Vec::new(),
-        homes: Vec::new(),
         problems: Vec::new(),
     };
     let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
@@ -177,28 +157,26 @@ struct Waiting {
     is_described: bool,
 }
 
-type Finished<R> = (Vec<Shown<R>>, Vec<Box<str>>, Vec<Problem>);
+type Finished<R> = (Vec<Shown<R>>, Vec<SessionId>, Vec<Problem>);
 
 struct Selection<'a, F: Form> {
     reader: Reader<'a>,
     query: &'a ListQuery,
     filter: &'a Filter,
     form: &'a mut F,
-    ids: Vec<Box<str>>,
+    ids: Vec<SessionId>,
     shown: Vec<Shown<F::Row>>,
     /// Where no more than so many are wanted: the first so far, and some more.
     waiting: Vec<(Place, SessionKey, Waiting)>,
     /// Sub-agents that are shown if the session above them is.
     sub_agents: Vec<Waiting>,
-    /// The homes so far, each with its agent.
-    homes: Vec<(Rc<AgentId>, Rc<Path>)>,
     problems: Vec<Problem>,
 }
 
 impl<F: Form> Selection<'_, F> {
     fn take(&mut self, session: Session, describer: Describer<'_>) {
         if F::NEEDS_IDS {
-            self.ids.push(session.key.session.as_str().into());
+            self.ids.push(session.key.session.clone());
         }
         let order = self.query.order;
         let is_limited = self.query.limit.is_some();
@@ -259,7 +237,6 @@ impl<F: Form> Selection<'_, F> {
     fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
         self.describe(&mut waiting, describer);
         let session = waiting.session;
-        let (agent, home) = self.home_of(&session.key);
         self.shown.push(Shown {
             place: self.query.order.place(&session),
             depth: 0,
@@ -267,25 +244,8 @@ impl<F: Form> Selection<'_, F> {
             is_inferred: session.verdict.confidence() == Some(Confidence::Inferred),
             row: self.form.row(&session),
             parent: session.sketch.parent,
-            name: Name {
-                agent,
-                session: session.key.session,
-                home,
-            },
+            key: session.key,
         });
-    }
-
-    fn home_of(&mut self, key: &SessionKey) -> (Rc<AgentId>, Rc<Path>) {
-        // Few, and mostly the last one again.
-        let mut known = self.homes.iter().rev();
-        let known = known
-            .find(|(agent, home)| **agent == key.agent && home.as_os_str() == key.home.as_os_str());
-        if let Some(known) = known {
-            return known.clone();
-        }
-        let new = (Rc::new(key.agent.clone()), Rc::from(key.home.as_path()));
-        self.homes.push(new.clone());
-        new
     }
 
     /// The sessions that are shown, in order, the ids of all, and what could not be
@@ -301,13 +261,13 @@ impl<F: Form> Selection<'_, F> {
                 .shown
                 .iter()
                 .filter(|shown| shown.parent.is_none())
-                .map(|shown| shown.name.key())
+                .map(|shown| shown.key.clone())
                 .collect();
             let keys: Vec<(SessionKey, Option<SessionKey>)> = self
                 .shown
                 .iter()
                 .filter(|shown| shown.parent.is_some())
-                .map(|shown| (shown.name.key(), shown.parent_name().map(|name| name.key())))
+                .map(|shown| (shown.key.clone(), shown.parent_key()))
                 .collect();
             let of_shown = keys.iter().map(|(key, parent)| (key, parent.clone()));
             let of_waiting = sub_agents
@@ -322,9 +282,8 @@ impl<F: Form> Selection<'_, F> {
         }
         let mut shown = self.shown;
         // No two have the same name, and a stable order would take room.
-        shown.sort_unstable_by(|one, other| {
-            (&one.place, &one.name).cmp(&(&other.place, &other.name))
-        });
+        shown
+            .sort_unstable_by(|one, other| (&one.place, &one.key).cmp(&(&other.place, &other.key)));
         put_below_parents(&mut shown);
         (shown, self.ids, self.problems)
     }
@@ -333,14 +292,14 @@ impl<F: Form> Selection<'_, F> {
 impl<R> Shown<R> {
     /// The id of the session.
     pub const fn id(&self) -> &SessionId {
-        &self.name.session
+        &self.key.session
     }
 
-    fn parent_name(&self) -> Option<Name> {
+    fn parent_key(&self) -> Option<SessionKey> {
         let session = self.parent.clone()?;
-        Some(Name {
+        Some(SessionKey {
             session,
-            ..self.name.clone()
+            ..self.key.clone()
         })
     }
 }
@@ -350,19 +309,19 @@ fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
     if shown.iter().all(|one| one.parent.is_none()) {
         return;
     }
-    let names: HashSet<Name> = shown.iter().map(|one| one.name.clone()).collect();
-    let mut children: HashMap<Name, Vec<Shown<R>>> = HashMap::new();
+    let keys: HashSet<SessionKey> = shown.iter().map(|one| one.key.clone()).collect();
+    let mut children: HashMap<SessionKey, Vec<Shown<R>>> = HashMap::new();
     let mut roots = Vec::new();
     for one in shown.drain(..) {
-        match one.parent_name().filter(|parent| names.contains(parent)) {
-            Some(parent) if parent != one.name => children.entry(parent).or_default().push(one),
+        match one.parent_key().filter(|parent| keys.contains(parent)) {
+            Some(parent) if parent != one.key => children.entry(parent).or_default().push(one),
             _ => roots.push(one),
         }
     }
     // The last of the list is the next to come out.
     let mut waiting: Vec<Shown<R>> = roots.into_iter().rev().collect();
     while let Some(one) = waiting.pop() {
-        let below = children.remove(&one.name).unwrap_or_default();
+        let below = children.remove(&one.key).unwrap_or_default();
         let depth = one.depth + 1;
         waiting.extend(
             below

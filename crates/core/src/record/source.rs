@@ -68,7 +68,7 @@ fn home_of_records(root: &Path) -> Home {
     Home {
         owner_uid: whosup_sidecar::file::owner_of(root),
         is_default: true,
-        root: root.to_owned(),
+        root: root.into(),
     }
 }
 
@@ -274,7 +274,7 @@ fn key_of(record: &SessionRecord) -> SessionKey {
     SessionKey {
         agent: record.agent.clone(),
         session: record.session.clone(),
-        home: record.home.clone(),
+        home: record.home.as_path().into(),
     }
 }
 

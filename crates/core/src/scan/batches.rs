@@ -107,7 +107,7 @@ mod tests {
             ..Sketch::new(SessionKey {
                 agent: "codex".parse().unwrap(),
                 session: session.parse().unwrap(),
-                home: "/home/dev/.codex".into(),
+                home: std::path::Path::new("/home/dev/.codex").into(),
             })
         })
     }

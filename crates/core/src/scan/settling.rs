@@ -29,7 +29,9 @@ pub(super) fn surroundings<'a>(
     let roots_of = |is_wanted: &dyn Fn(&Home) -> bool| {
         let homes = asked.iter().map(|(_, home)| home);
         let homes = homes.filter(|home| is_wanted(home));
-        homes.map(|home| home.root.clone()).collect::<HashSet<_>>()
+        homes
+            .map(|home| home.root.to_path_buf())
+            .collect::<HashSet<_>>()
     };
     let claims = other_sources.iter().flat_map(|source| &source.claims);
     let sketches = || other_sources.iter().flat_map(|source| &source.sketches);
@@ -118,7 +120,7 @@ impl<'a> Settling<'a> {
             .collect();
         let roots_of = |known: &HashSet<PathBuf>, is_wanted: &dyn Fn(&Home) -> bool| {
             let besides = homes_besides.iter().filter(|home| is_wanted(home));
-            let besides = besides.map(|home| home.root.clone());
+            let besides = besides.map(|home| home.root.to_path_buf());
             known.iter().cloned().chain(besides).collect()
         };
         let around = self.around;

@@ -69,7 +69,7 @@ fn world() -> World {
             key: SessionKey {
                 agent: AgentId::parse("claude-code").unwrap(),
                 session: SessionId::parse("s1").unwrap(),
-                home: PathBuf::from("/home/dev/.claude"),
+                home: PathBuf::from("/home/dev/.claude").into(),
             },
             subject: Subject::Process(Pid::new(4711).unwrap()),
             scope: ClaimedScope::default(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine as _;
+use jiff::fmt::temporal::DateTimePrinter;
 use whosup_process::Process;
 
 use super::{
@@ -44,8 +45,11 @@ pub fn snapshot(machine: &Machine, snapshot: &Snapshot) -> WireSnapshot {
 /// `None` if it is outside of what such a text can say.
 #[must_use]
 pub fn timestamp(at_ms: i64) -> Option<String> {
+    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     let at = jiff::Timestamp::from_millisecond(at_ms).ok()?;
-    Some(format!("{at:.3}"))
+    let mut text = String::with_capacity("2026-11-27T09:00:00.000Z".len());
+    PRINTER.print_timestamp(&at, &mut text).ok()?;
+    Some(text)
 }
 
 /// The wire form of one session.
@@ -219,7 +223,10 @@ fn problem(problem: &Problem) -> WireProblem {
 
 /// A path as text: lossy where it is not UTF-8.
 fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    match path.to_str() {
+        Some(text) => text.to_owned(),
+        None => path.to_string_lossy().into_owned(),
+    }
 }
 
 /// A path's bytes in base64 where its text would lose something.

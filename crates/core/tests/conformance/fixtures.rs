@@ -84,7 +84,7 @@ fn lacks_of_scan(scan: &AgentScan, adapter: &dyn Adapter, root: &Path) -> Vec<St
     let keys = keys.chain(scan.sketches.iter().map(|sketch| &sketch.key));
     let is_its_own = keys
         .clone()
-        .all(|key| key.agent == agent && key.home == root);
+        .all(|key| key.agent == agent && key.home == root.into());
     let named: BTreeSet<_> = scan.sketches.iter().map(|sketch| &sketch.key).collect();
     let has_parent = scan
         .sketches

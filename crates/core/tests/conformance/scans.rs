@@ -19,7 +19,7 @@ pub(super) fn scan(
     depth: Depth,
 ) -> Found<AgentScan> {
     let home = Home {
-        root: root.to_owned(),
+        root: root.to_owned().into(),
         is_default: true,
         owner_uid: None,
     };
@@ -84,7 +84,9 @@ fn a_home_that_is_a_file_is_told_or_ignored_and_never_a_session() {
 fn every_home_has_something_worth_watching_and_all_of_it_is_below_a_users_home() {
     check_all(|adapter| {
         let home = Home {
-            root: Path::new("/home/dev").join(adapter.profile().default_home),
+            root: Path::new("/home/dev")
+                .join(adapter.profile().default_home)
+                .into(),
             is_default: true,
             owner_uid: None,
         };
@@ -103,7 +105,7 @@ fn key(adapter: &dyn Adapter, session: &str) -> SessionKey {
     SessionKey {
         agent: id_of(adapter),
         session: SessionId::parse(session).unwrap(),
-        home: PathBuf::from("/elsewhere/its"),
+        home: PathBuf::from("/elsewhere/its").into(),
     }
 }
 
@@ -116,7 +118,7 @@ fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
         let moved = variables.first().map(|name| [(*name, "/elsewhere/its")]);
         let moved = moved.and_then(|moved| adapter.homes(&environment(&moved)).into_iter().next());
         let mut key = key(adapter, ID);
-        key.home = moved.unwrap_or(key.home);
+        key.home = moved.map_or(key.home, Into::into);
         let sketch = Sketch::new(key.clone());
         let Some(in_default) = adapter.resume(&sketch, true) else {
             return vec!["it does not say how a session is resumed".to_owned()];
@@ -130,7 +132,10 @@ fn an_ended_session_can_be_resumed_by_its_id_in_its_own_home() {
             .iter()
             .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
             .collect();
-        let is_moved = adapter.homes(&environment(&needed)).contains(&key.home);
+        let is_moved = adapter
+            .homes(&environment(&needed))
+            .iter()
+            .any(|home| **home == *key.home);
         lacks([
             (names_it, "the command to resume does not name the session"),
             (
@@ -151,7 +156,7 @@ fn a_sketch_that_leads_nowhere_is_described_as_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let machine = machine(directory.path());
         let mut sketch = Sketch::new(SessionKey {
-            home: directory.path().to_owned(),
+            home: directory.path().to_owned().into(),
             ..key(adapter, ID)
         });
         let look = Look {

@@ -326,7 +326,7 @@ impl World {
             .map(|session| LiveRow {
                 agent: session.key.agent.to_string(),
                 session: session.key.session.to_string(),
-                home: session.key.home.clone(),
+                home: session.key.home.to_path_buf(),
                 verdict: format!("{:?}", session.verdict),
                 owner: session.owner.as_ref().map(|owner| owner.pid.get()),
             })

@@ -29,6 +29,23 @@ fn panes_of_every_window_are_found_on_a_socket_of_its_own() {
     };
     server.run(&["split-window", "sleep 601"]);
     server.run(&["new-window", "sleep 602"]);
+    // A program that was just forked has no terminal yet.
+    for argument in ["600", "601", "602"] {
+        wait_for(argument, || {
+            let machine = machine(&[&server]);
+            let processes = machine.table().processes().unwrap().iter();
+            let argv = |one| {
+                machine
+                    .table()
+                    .details(one)
+                    .argv
+                    .clone()
+                    .unwrap_or_default()
+            };
+            let mut sleepers = processes.filter(|one| argv(*one).iter().any(|arg| arg == argument));
+            sleepers.any(|one| one.tty.is_some()).then_some(())
+        });
+    }
     let machine = machine(&[&server]);
     let panes = Tmux.list(&machine);
     assert_eq!(panes.problems, []);

@@ -67,7 +67,7 @@ fn of_settings(
     let command = format!("whosup hooks install {agent}");
     let remedy = || Remedy::SetHooks {
         adapter,
-        home: home.root.clone(),
+        home: home.root.to_path_buf(),
     };
     let mut findings = Vec::new();
     if !set.present.is_empty() && !set.missing.is_empty() {
@@ -141,7 +141,7 @@ fn of_silence(
     }
     let heard = records
         .iter()
-        .filter(|stored| stored.record.agent == agent && stored.record.home == home.root)
+        .filter(|stored| stored.record.agent == agent && *stored.record.home == *home.root)
         .map(|stored| stored.record.last_event_at_ms)
         .max();
     let is_untrusted = set.trusted == Some(0);

@@ -34,7 +34,7 @@ fn hosts(records: &[StoredRecord]) -> HashMap<SessionKey, String> {
         let key = SessionKey {
             agent: stored.record.agent.clone(),
             session: stored.record.session.clone(),
-            home: stored.record.home.clone(),
+            home: stored.record.home.clone().into(),
         };
         Some((key, stored.record.owner.as_ref()?.host.clone()?))
     };

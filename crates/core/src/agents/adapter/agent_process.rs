@@ -6,7 +6,7 @@ use std::sync::Arc;
 use whosup_process::{Details, Process};
 use whosup_sidecar::AgentId;
 
-use super::{Home, Program};
+use super::Program;
 
 /// What a process is to its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ impl AgentProcess {
     /// Tells whether it may use `home`: it does by its environment, or that
     /// can't be read.
     #[must_use]
-    pub fn may_use(&self, home: &Home) -> bool {
-        self.homes.is_empty() || self.homes.contains(&home.root)
+    pub fn may_use(&self, home: &Path) -> bool {
+        self.homes.is_empty() || self.homes.iter().any(|its| its == home)
     }
 }

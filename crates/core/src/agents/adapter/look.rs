@@ -1,7 +1,8 @@
 //! What an adapter is given to look with, and what it finds.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
 
 use whosup_sidecar::SessionId;
 
@@ -13,7 +14,7 @@ use crate::machine::Machine;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Home {
     /// Its root.
-    pub root: PathBuf,
+    pub root: Arc<Path>,
     /// It is the one that the agent uses when nothing moves it.
     pub is_default: bool,
     /// The user who owns the root; `None` where that can't be told.
@@ -68,7 +69,7 @@ impl<'a> Look<'a> {
     pub fn processes_of(&self, home: &'a Home) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
         self.processes
             .iter()
-            .filter(move |process| process.may_use(home))
+            .filter(move |process| process.may_use(&home.root))
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Sketch {
     pub last_record_at_ms: Option<i64>,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
+    /// It has none yet, as its adapter saw: nothing was said in it.
+    pub lacks_transcript: bool,
     /// What the agent itself published of its phase.
     pub published: Option<Published>,
     /// How it is paired with processes that claim nothing.
@@ -82,7 +84,7 @@ pub struct Sketch {
     pub described: Option<Box<Description>>,
     /// How it is resumed, as the claim's file says. Counts only for an agent
     /// without an adapter, and is shown, never run: anybody may have written it.
-    pub resume: Option<Invocation>,
+    pub resume: Option<Box<Invocation>>,
 }
 
 impl Sketch {
@@ -96,6 +98,7 @@ impl Sketch {
             born_at_ms: None,
             last_record_at_ms: None,
             transcript: None,
+            lacks_transcript: false,
             published: None,
             pairing: PairingRule::Never,
             named_by: None,

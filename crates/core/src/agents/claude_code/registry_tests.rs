@@ -9,7 +9,7 @@ const RECORD: &str = r#"{"pid":7,"sessionId":"0a022b20-e8f2-410e-9552-8385582a8e
 fn home(directory: &Path) -> Home {
     fs::create_dir_all(directory.join("sessions")).unwrap();
     Home {
-        root: directory.to_owned(),
+        root: directory.to_owned().into(),
         is_default: true,
         owner_uid: None,
     }
@@ -158,7 +158,7 @@ fn a_folder_of_broken_records_costs_no_more_than_a_few() {
 fn a_home_without_a_registry_is_no_problem_and_a_heartbeat_is_none() {
     let directory = tempfile::tempdir().unwrap();
     let missing = Home {
-        root: directory.path().join("none"),
+        root: directory.path().join("none").into(),
         is_default: true,
         owner_uid: None,
     };

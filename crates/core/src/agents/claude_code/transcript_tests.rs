@@ -47,7 +47,7 @@ fn sketch() -> Sketch {
     Sketch::new(SessionKey {
         agent: AgentId::parse("claude-code").unwrap(),
         session: SessionId::parse(ID).unwrap(),
-        home: PathBuf::from("/home/dev/.claude"),
+        home: PathBuf::from("/home/dev/.claude").into(),
     })
 }
 

@@ -49,7 +49,7 @@ fn sketch(path: PathBuf) -> Sketch {
         ..Sketch::new(SessionKey {
             agent: agent(),
             session: SessionId::parse(ID).unwrap(),
-            home: PathBuf::from("/home/dev/.codex"),
+            home: PathBuf::from("/home/dev/.codex").into(),
         })
     }
 }

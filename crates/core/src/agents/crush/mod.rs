@@ -170,7 +170,7 @@ impl Adapter for Crush {
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
         let data_dirs = project::listed_data_dirs(&home.root);
-        let paths = std::iter::once(home.root.clone()).chain(data_dirs);
+        let paths = std::iter::once(home.root.to_path_buf()).chain(data_dirs);
         paths
             .map(|path| WatchPath {
                 path,

@@ -65,7 +65,7 @@ impl World {
 
     fn scan(&self, depth: Depth) -> Found<AgentScan> {
         let home = Home {
-            root: self.home(),
+            root: self.home().into(),
             is_default: true,
             owner_uid: None,
         };

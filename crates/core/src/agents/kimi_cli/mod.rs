@@ -34,6 +34,7 @@ use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, StrictObject};
 
 use self::session::Reading;
+use crate::agents::kimi_wire;
 use crate::agents::last_messages::last_messages;
 use crate::agents::title::one_line;
 use crate::agents::{
@@ -100,6 +101,10 @@ impl Adapter for KimiCli {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        // Nor has it a title: that is written when a turn has ended.
+        if sketch.lacks_transcript {
+            return Found::clean(kimi_wire::of_untouched());
+        }
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };

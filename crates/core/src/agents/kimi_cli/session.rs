@@ -309,6 +309,7 @@ impl<'a> Reading<'a> {
         sketch.born_at_ms = dates.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.transcript = session.transcript();
+        sketch.lacks_transcript = sketch.transcript.is_none();
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
         }
@@ -387,7 +388,7 @@ impl<'a> Reading<'a> {
             path,
         };
         self.claims
-            .push(Box::new(sidecar::claim(key, &sidecar, source)));
+            .push(Box::new(sidecar::claim(key, sidecar, source)));
         pid
     }
 }

@@ -63,7 +63,7 @@ fn world(ages_ms: &[i64]) -> World {
         .collect();
     World {
         home: Home {
-            root: directory.path().to_owned(),
+            root: directory.path().to_owned().into(),
             is_default: true,
             owner_uid: None,
         },

@@ -46,7 +46,7 @@ pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement)
 ///
 /// Not an exclusive one: a headless run of the same session overwrites the
 /// sidecar of the shell that still serves it, and exits.
-pub(super) fn claim(key: SessionKey, sidecar: &Sidecar, source: Source) -> Claim {
+pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim {
     let (subject, says) = match (sidecar.pid, &sidecar.process_start_text) {
         (SidecarPid::Process(pid), Some(start)) => {
             (Subject::Process(pid), format!("pid {pid}, start {start}"))
@@ -58,15 +58,15 @@ pub(super) fn claim(key: SessionKey, sidecar: &Sidecar, source: Source) -> Claim
         key,
         subject,
         scope: ClaimedScope {
-            host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
-            boot: sidecar.boot_id.clone(),
+            host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id,
             pid_namespace: sidecar.pid_namespace,
         },
-        stamp: sidecar.process_start.clone(),
+        stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: source.modified_at_ms,
-        executable: sidecar.executable.clone(),
-        work_dir: Some(sidecar.work_dir.clone()),
+        executable: sidecar.executable,
+        work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Shared,
         serving: Serving::One,
         trust: source.trust,

@@ -5,7 +5,6 @@
 //! through its KAOS layer. `kimi.json` lists the paths.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use md5::{Digest as _, Md5};
@@ -48,11 +47,10 @@ impl FolderKind {
 /// which kimi-cli can't work in.
 pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
     let digest = Md5::digest(work_dir.to_str()?.as_bytes());
-    let mut name = String::with_capacity(MD5_CHARACTERS);
-    for byte in digest {
-        write!(name, "{byte:02x}").ok()?;
-    }
-    Some(name)
+    let halves = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xF]);
+    halves
+        .map(|half| char::from_digit(u32::from(half), 16))
+        .collect()
 }
 
 /// Reads the local directories that `kimi.json` lists, by their folders.

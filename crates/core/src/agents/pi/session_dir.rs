@@ -29,7 +29,7 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let own = look.machine.environment();
     let mut directories = BTreeSet::new();
-    if Pi.homes(own).contains(&home.root) {
+    if Pi.homes(own).iter().any(|its| **its == *home.root) {
         directories.extend(own.directory(VARIABLE));
         directories.extend(setting(&home.root.join("settings.json"), own));
     }
@@ -82,7 +82,7 @@ mod tests {
             let mut sketch = Sketch::new(SessionKey {
                 agent: super::super::AGENT,
                 session: SessionId::parse("01a2").expect("an id"),
-                home: "/h/.pi/agent".into(),
+                home: std::path::Path::new("/h/.pi/agent").into(),
             });
             sketch.transcript = Some(transcript.into());
             Pi.resume(&sketch, true).expect("a command").environment

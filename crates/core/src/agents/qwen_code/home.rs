@@ -44,16 +44,16 @@ pub(super) fn homes(environment: &Environment) -> Vec<PathBuf> {
 /// variables and settings move them.
 pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> {
     let known = Known::of(look);
-    let mut directories = BTreeSet::from([home.root.clone()]);
+    let mut directories = BTreeSet::from([home.root.to_path_buf()]);
     for user in &known.users {
-        if user.homes.contains(&home.root) {
+        if user.homes.iter().any(|its| **its == *home.root) {
             directories.extend(user.runtime.clone());
         }
     }
     directories.extend(from_settings(look, home));
     directories
         .into_iter()
-        .filter(|path| *path == home.root || !known.is_home(path))
+        .filter(|path| **path == *home.root || !known.is_home(path))
         .map(|path| {
             let sharers = known.homes_that_use(&path);
             Runtime { path, sharers }
@@ -66,7 +66,7 @@ pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> 
 pub(super) fn runtime_that_needs_naming(sketch: &Sketch) -> Option<&Path> {
     // `projects/PROJECT/chats/ID.jsonl` in it.
     let directory = sketch.transcript.as_deref()?.ancestors().nth(4)?;
-    (directory != sketch.key.home).then_some(directory)
+    (*directory != *sketch.key.home).then_some(directory)
 }
 
 /// One directory that has sessions.
@@ -92,8 +92,11 @@ impl Runtime {
             .iter()
             .find(|process| Some(process.process.pid) == served_by && !process.homes.is_empty());
         match server {
-            Some(server) => server.may_use(home),
-            None => self.sharers.first() == Some(&home.root),
+            Some(server) => server.may_use(&home.root),
+            None => self
+                .sharers
+                .first()
+                .is_some_and(|first| **first == *home.root),
         }
     }
 }

@@ -64,7 +64,7 @@ fn take(
             if !runtime.is_for(reading.home(), pid, reading.look()) {
                 reading.note_elsewhere(&sidecar.session_id);
             } else if is_wanted {
-                add_claim(reading, &sidecar, path, &facts);
+                add_claim(reading, sidecar, path, &facts);
             }
         }
         // Its session was left since the directory was listed.
@@ -73,10 +73,10 @@ fn take(
     }
 }
 
-fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &FileFacts) {
+fn add_claim(reading: &mut Reading<'_>, sidecar: Sidecar, path: &Path, facts: &FileFacts) {
     let session = &sidecar.session_id;
     let (subject, pid, says) = match sidecar.pid {
-        SidecarPid::Process(pid) => (Subject::Process(pid), Some(pid), says(pid, sidecar)),
+        SidecarPid::Process(pid) => (Subject::Process(pid), Some(pid), says(pid, &sidecar)),
         SidecarPid::Released => (Subject::Released, None, "released (pid 0)".to_owned()),
     };
     let is_only_one = reading.note_left_on_exit(session, pid, sidecar.started_at_ms);
@@ -89,25 +89,25 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: &Sidecar, path: &Path, facts: &
         sketch.agent_version.clone_from(&sidecar.agent_version);
     }
     if sketch.endpoint.is_none() {
-        sketch.endpoint = told_by_sidecar::endpoint(sidecar);
+        sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
     }
     // Which of several processes is meant is settled later.
-    sketch.published = told_by_sidecar::phase(sidecar).filter(|_| is_only_one);
+    sketch.published = told_by_sidecar::phase(&sidecar).filter(|_| is_only_one);
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
     let claim = Claim {
         key: reading.key(session),
         subject,
         scope: ClaimedScope {
-            host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
-            boot: sidecar.boot_id.clone(),
+            host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id,
             pid_namespace: sidecar.pid_namespace,
         },
-        stamp: sidecar.process_start.clone(),
+        stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: facts.modified_ms,
-        executable: sidecar.executable.clone(),
-        work_dir: Some(sidecar.work_dir.clone()),
+        executable: sidecar.executable,
+        work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Exclusive,
         serving: Serving::One,
         trust: reading.trust(facts),

@@ -54,7 +54,7 @@ impl World {
 
     fn scan(&self) -> AgentScan {
         let home = Home {
-            root: self.home(),
+            root: self.home().into(),
             is_default: true,
             owner_uid: None,
         };
