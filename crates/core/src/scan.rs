@@ -166,6 +166,7 @@ fn look<'a>(
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     let mut merged = settling.judge_and_merge(found, &published.homes, &processes, &panes);
+    drop(around);
     for session in &mut merged.sessions {
         hide_dismissed(session, &dismissals);
     }

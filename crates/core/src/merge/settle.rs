@@ -5,6 +5,7 @@
 //! What is said of them here is what [`super::merge`] says with everything else beside
 //! them: every world of the tests is looked at both ways.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -19,14 +20,18 @@ use crate::observe::JudgedClaim;
 use crate::session::Session;
 use crate::verdict::{ExitedBecause, UnknownBecause, Verdict};
 
+/// Finds homes.
+pub(crate) type FindHomes<'a> = Box<dyn FnOnce() -> HashSet<PathBuf> + 'a>;
+
 /// What may have to do with the sessions of a home, beside that home.
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     neighbours: Vec<Neighbour<'a>>,
     /// The homes that their agents use by default.
     pub(crate) default_homes: HashSet<PathBuf>,
-    /// Homes all of whose possible processes can be seen from here.
-    pub(crate) fully_seen_homes: HashSet<PathBuf>,
+    /// Homes all of whose possible processes can be seen from here; found out once there
+    /// is a session.
+    pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
     /// Processes that may use a home and could not be looked into.
     pub(crate) unseen: HashMap<PathBuf, Pid>,
     /// Sessions that other sources than their homes tell of, and the parents that
@@ -45,7 +50,7 @@ impl<'a> Surroundings<'a> {
                 .map(|process| Neighbour::of(process, real_path))
                 .collect(),
             default_homes: HashSet::new(),
-            fully_seen_homes: HashSet::new(),
+            fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
             told_elsewhere: HashSet::new(),
         }

@@ -1,6 +1,7 @@
 //! Judges what was found: each home's own sessions as soon as it was looked at, as far
 //! as nothing else can change them, and the rest together at the end.
 
+use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -21,12 +22,12 @@ use crate::unseen::who_may_use;
 
 /// What there is beside the homes themselves.
 pub(super) fn surroundings<'a>(
-    machine: &Machine,
-    asked: &[(&'static dyn Adapter, Home)],
+    machine: &'a Machine,
+    asked: &'a [(&'static dyn Adapter, Home)],
     processes: &'a [AgentProcess],
     other_sources: [&AgentScan; 2],
 ) -> Surroundings<'a> {
-    let roots_of = |is_wanted: &dyn Fn(&Home) -> bool| {
+    let roots_of = move |is_wanted: &dyn Fn(&Home) -> bool| {
         let homes = asked.iter().map(|(_, home)| home);
         let homes = homes.filter(|home| is_wanted(home));
         homes
@@ -45,7 +46,8 @@ pub(super) fn surroundings<'a>(
     });
     let mut around = Surroundings::of(processes, &real_path);
     around.default_homes = roots_of(&|home| home.is_default);
-    around.fully_seen_homes = roots_of(&|home| is_fully_seen(machine, home));
+    let find = move || roots_of(&|home| is_fully_seen(machine, home));
+    around.fully_seen_homes = LazyCell::new(Box::new(find));
     around.unseen = who_may_use(machine, asked, processes);
     around.told_elsewhere = names.chain(parents).collect();
     around
@@ -56,16 +58,16 @@ fn real_path(path: &Path) -> PathBuf {
 }
 
 /// Judges, and remembers what was looked at for it.
-pub(super) struct Settling<'a> {
+pub(super) struct Settling<'a, 's> {
     machine: &'a Machine,
-    around: &'a Surroundings<'a>,
+    around: &'a Surroundings<'s>,
     /// Where directories of sessions really are.
     real_paths: HashMap<PathBuf, PathBuf>,
     probes: Probes,
 }
 
-impl<'a> Settling<'a> {
-    pub(super) fn new(machine: &'a Machine, around: &'a Surroundings<'a>) -> Self {
+impl<'a, 's> Settling<'a, 's> {
+    pub(super) fn new(machine: &'a Machine, around: &'a Surroundings<'s>) -> Self {
         Self {
             machine,
             around,
@@ -124,15 +126,21 @@ impl<'a> Settling<'a> {
             known.iter().cloned().chain(besides).collect()
         };
         let around = self.around;
+        // Without a session nobody asks which homes can be seen as a whole.
+        let fully_seen_homes = if claims.is_empty() && sketches.is_empty() {
+            HashSet::new()
+        } else {
+            roots_of(&around.fully_seen_homes, &|home| {
+                is_fully_seen(self.machine, home)
+            })
+        };
         merge(Parts {
             claims: judge_all(self.machine, claims, &mut self.probes),
             sketches,
             processes: processes.to_vec(),
             terminal_titles,
             default_homes: roots_of(&around.default_homes, &|home| home.is_default),
-            fully_seen_homes: roots_of(&around.fully_seen_homes, &|home| {
-                is_fully_seen(self.machine, home)
-            }),
+            fully_seen_homes,
             unseen: around.unseen.clone(),
             real_paths: self.real_paths,
         })
