@@ -81,19 +81,23 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let notes = notes.then(|| "skipped: no Python with psutil".to_owned());
     Ok(Outcome {
         name: "all",
-        about: format!(
-            "Every session on disk: {count} dead sidecars, half of qwen-code in one folder per \
-             project, half of kimi-cli in one folder per session, and {} live ones. Each dead \
-             one had a process of its own. All programs told of every session the same life, \
-             process, directory and file; whosup also gives each a reason, its evidence and how \
-             it is resumed.",
-            world.live().len()
-        ),
+        about: about(count, world.live().len()),
         series,
         goals,
         notes: notes.into_iter().collect(),
         ..Outcome::default()
     })
+}
+
+fn about(count: usize, live: usize) -> String {
+    format!(
+        "Every session on disk: {count} dead sidecars, half of qwen-code in one folder per \
+             project, half of kimi-cli in one folder per session, and {} live ones. Each dead \
+             one had a process of its own. All programs told of every session the same life, \
+             process, directory and file; whosup also gives each a reason, its evidence and how \
+             it is resumed.",
+        live
+    )
 }
 
 /// What is compared of a session, by agent and id: its life, the process that is said to
