@@ -89,12 +89,8 @@ pub(super) fn was_begun_elsewhere(
     born_at_ms: Option<i64>,
     last_at_ms: Option<i64>,
 ) -> bool {
-    let Some(born_at_ms) = born_at_ms else {
-        return false;
-    };
-    let is_shown_elsewhere = || last_at_ms.is_some_and(|at_ms| was_shown_elsewhere(process, at_ms));
-    is_begun_by_hand(process, born_at_ms)
-        && (was_typed_elsewhere(process, born_at_ms) || is_shown_elsewhere())
+    let told = (born_at_ms, last_at_ms);
+    is_ruled_out(process, told, was_typed_elsewhere, was_shown_elsewhere)
 }
 
 /// Tells whether it is doubtful that somebody began a session by hand in this process's
@@ -105,12 +101,23 @@ pub(super) fn was_hardly_begun_here(
     born_at_ms: Option<i64>,
     last_at_ms: Option<i64>,
 ) -> bool {
-    let Some(born_at_ms) = born_at_ms else {
-        return false;
-    };
-    let is_hardly_shown = || last_at_ms.is_some_and(|at_ms| was_hardly_shown_here(process, at_ms));
-    is_begun_by_hand(process, born_at_ms)
-        && (was_hardly_typed_here(process, born_at_ms) || is_hardly_shown())
+    let told = (born_at_ms, last_at_ms);
+    is_ruled_out(process, told, was_hardly_typed_here, was_hardly_shown_here)
+}
+
+/// Tells whether the use of a process's terminal rules out that a session, with the dates
+/// of its birth and of what it says last, was begun there by hand.
+fn is_ruled_out(
+    process: &AgentProcess,
+    (born_at_ms, last_at_ms): (Option<i64>, Option<i64>),
+    is_typed_elsewhere: fn(&AgentProcess, i64) -> bool,
+    is_shown_elsewhere: fn(&AgentProcess, i64) -> bool,
+) -> bool {
+    let is_shown_elsewhere = || last_at_ms.is_some_and(|at_ms| is_shown_elsewhere(process, at_ms));
+    born_at_ms.is_some_and(|born_at_ms| {
+        is_begun_by_hand(process, born_at_ms)
+            && (is_typed_elsewhere(process, born_at_ms) || is_shown_elsewhere())
+    })
 }
 
 /// Tells whether a session that was born at `born_at_ms` was begun by hand if it
