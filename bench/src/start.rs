@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use whosup_process::system_backend;
 
 use crate::measure::{Measure, Runner, answer, interleave, run};
 use crate::outcome::{Goal, Outcome};
@@ -63,8 +64,11 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok())
         .count();
+    let (listed, _) = system_backend().processes()?;
     notes.push(format!(
-        "`list` looks at every process of the machine once: there were {processes}."
+        "`list` looks once at every process of the machine that is no thread of the kernel: \
+         at {} of {processes}.",
+        listed.len()
     ));
     Ok(Outcome {
         name: "start",
