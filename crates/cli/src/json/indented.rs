@@ -12,8 +12,8 @@ use serde_json::{Error, Result};
 ///
 /// # Errors
 ///
-/// A value with enums that have fields, or maps whose keys are no text: a session has
-/// neither.
+/// A value with enums that have fields, tuples, bytes, or maps whose keys are no text: a
+/// session has none of these.
 pub(crate) fn write_indented(
     out: &mut Vec<u8>,
     value: &impl Serialize,
@@ -154,7 +154,10 @@ impl<'a> serde::Serializer for Indented<'a> {
         serialize_f32: f32,
         serialize_f64: f64,
         serialize_char: char,
-        serialize_bytes: &[u8],
+    }
+
+    fn serialize_bytes(self, _: &[u8]) -> Result<()> {
+        unexpected("bytes")
     }
 
     fn serialize_bool(self, value: bool) -> Result<()> {

@@ -102,7 +102,7 @@ impl Adapter for KimiCli {
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         // Nor has it a title: that is written when a turn has ended.
-        if sketch.lacks_transcript {
+        if sketch.lacks_transcript && sketch.transcript.is_none() {
             return Found::clean(kimi_wire::of_untouched());
         }
         let Some(directory) = session_directory(sketch) else {

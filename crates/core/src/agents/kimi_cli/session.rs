@@ -294,7 +294,7 @@ impl<'a> Reading<'a> {
         for session in self.sessions_in(folder, None) {
             let mut sketch = Sketch::new(self.key(&session.id));
             sketch.born_at_ms = session.made_at_ms;
-            sketch.transcript = session.transcript();
+            (sketch.transcript, _) = session.transcript();
             self.sketches.insert(session.id, Box::new(sketch));
         }
     }
@@ -308,8 +308,7 @@ impl<'a> Reading<'a> {
         sketch.pairing = PairingRule::Owner;
         sketch.born_at_ms = dates.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
-        sketch.transcript = session.transcript();
-        sketch.lacks_transcript = sketch.transcript.is_none();
+        (sketch.transcript, sketch.lacks_transcript) = session.transcript();
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
         }

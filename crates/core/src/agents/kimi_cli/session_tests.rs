@@ -170,6 +170,34 @@ fn a_transcript_that_is_a_fifo_is_a_problem_and_no_wait() {
     assert_eq!(found.found.sketches.len(), 1);
 }
 
+#[test]
+fn only_a_session_that_has_no_transcript_is_described_as_untouched() {
+    let world = world(&[]);
+    world.session("empty");
+    let odd = world.session("odd");
+    std::fs::create_dir(odd.join("wire.jsonl")).expect("a directory");
+    let look = Look {
+        machine: &world.machine,
+        depth: &Depth::All,
+        processes: &[],
+    };
+    let sketches = world.scan(&Depth::All).found.sketches;
+    let described = |id: &str| {
+        let mut sketches = sketches.iter();
+        let mut its = sketches
+            .find(|its| its.key.session.as_str() == id)
+            .expect("it")
+            .clone();
+        its.work_dir = Some(WORK_DIR.into());
+        KimiCli.describe(&look, &its)
+    };
+    let empty = described("empty");
+    assert_eq!(empty.found.phase, Some(Phase::Idle));
+    assert_eq!(empty.problems, []);
+    let odd = described("odd");
+    assert_eq!((odd.found.phase, odd.problems.len()), (None, 1), "{odd:?}");
+}
+
 fn write_sidecar(session: &Path, pid: i32) {
     let id = session.file_name().expect("a name").to_string_lossy();
     let text = format!(

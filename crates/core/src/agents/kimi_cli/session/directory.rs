@@ -39,13 +39,15 @@ impl SessionDir {
         path
     }
 
-    /// Its transcript, if it has one.
-    pub(super) fn transcript(&self) -> Option<PathBuf> {
+    /// Its transcript, if it has one, and whether it is certain that it has none.
+    pub(super) fn transcript(&self) -> (Option<PathBuf>, bool) {
         let name = self.below_folder(WIRE);
-        let facts = self.folder.facts(name.as_ref(), Links::Follow);
-        facts
-            .is_ok_and(|facts| facts.is_file)
-            .then(|| self.folder.path().join(name))
+        match self.folder.facts(name.as_ref(), Links::Follow) {
+            Ok(facts) if facts.is_file => (Some(self.folder.path().join(name)), false),
+            // Whoever reads it says what else it is, or why it can't be read.
+            Ok(_) => (None, false),
+            Err(error) => (None, error.kind() == ErrorKind::NotFound),
+        }
     }
 }
 
