@@ -290,7 +290,8 @@ impl<'a> HookPayload<'a> {
 
     fn prompt(&self) -> Result<Option<String>, HookError> {
         let key = self.keys.prompt;
-        let Some(serde_json::Value::Array(parts)) = self.object.opt_value(key)? else {
+        let value = self.object.opt_value(key)?;
+        let Some(serde_json::Value::Array(parts)) = value.as_deref() else {
             let text = self.text(key)?.filter(|text| !text.is_empty());
             return Ok(text.map(str::to_owned));
         };

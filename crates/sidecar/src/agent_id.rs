@@ -93,6 +93,11 @@ impl AgentId {
         }
     }
 
+    /// Tells whether `text` can be an agent id.
+    pub(crate) const fn is_valid(text: &str) -> bool {
+        broken_rule(text).is_none()
+    }
+
     /// An agent id that the program itself knows, for constants.
     ///
     /// # Panics

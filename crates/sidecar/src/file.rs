@@ -95,15 +95,15 @@ pub fn read_regular(
     bytes_max: u64,
     links: Links,
 ) -> Result<RegularFile, ReadFileError> {
-    read_at_place(&Place::of(path), bytes_max, links)
+    let place = Place::of(path);
+    read_whole(&place, open_and_look(&place, links)?, bytes_max)
 }
 
-fn read_at_place(
+fn read_whole(
     place: &Place<'_>,
+    (file, facts): (File, FileFacts),
     bytes_max: u64,
-    links: Links,
 ) -> Result<RegularFile, ReadFileError> {
-    let (file, facts) = open_and_look(place, links)?;
     let failed = |error| ReadFileError::from_io(&place.path(), error);
     let too_large = |len| ReadFileError::TooLarge {
         path: place.path(),
@@ -227,6 +227,12 @@ fn open_and_look(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), R
     let failed = |error| ReadFileError::from_io(&place.path(), error);
     let (kind, _) = platform::look_at(place, links).map_err(failed)?;
     kind.refuse_others(place)?;
+    open_looked_at(place, links)
+}
+
+/// Opens what was a regular file when it was looked at.
+fn open_looked_at(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), ReadFileError> {
+    let failed = |error| ReadFileError::from_io(&place.path(), error);
     let refused = |error| platform::refused(&place.path(), error);
     let file = platform::open(place, links).map_err(refused)?;
     // Looked at once more: the path may lead to something else by now.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -51,8 +52,37 @@ pub enum JsonError {
 /// that it has more than once.
 #[derive(Debug)]
 pub(crate) struct ParsedObject<'a> {
-    pub(crate) fields: Vec<(Cow<'a, str>, Value)>,
+    pub(crate) fields: Vec<(Cow<'a, str>, Field<'a>)>,
+    pub(crate) lengths: Lengths,
     pub(crate) repeated: BTreeSet<String>,
+}
+
+/// How long the keys of an object are: one of another length need not be looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lengths(u64);
+
+impl Lengths {
+    fn of<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
+        Self(keys.fold(0, |lengths, key| lengths | Self::of_one(key)))
+    }
+
+    /// Of keys of 63 bytes and more nothing is told.
+    fn of_one(key: &str) -> u64 {
+        1 << key.len().min(63)
+    }
+
+    pub(crate) fn may_have(self, key: &str) -> bool {
+        self.0 & Self::of_one(key) != 0
+    }
+}
+
+/// The value of a field.
+#[derive(Debug, Clone)]
+pub(crate) enum Field<'a> {
+    /// A string, as it stands in the text where it has no escapes.
+    Text(Cow<'a, str>),
+    /// Anything else.
+    Other(Value),
 }
 
 /// Parses bytes that must be one JSON object and nothing else but space.
@@ -133,6 +163,58 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
+impl<'de> Deserialize<'de> for Field<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldVisitor;
+
+        impl<'de> Visitor<'de> for FieldVisitor {
+            type Value = Field<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Field<'de>, E> {
+                Ok(Field::Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Field<'de>, E> {
+                Ok(Field::Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Field<'de>, E> {
+                Ok(Field::Other(value.into()))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Field<'de>, E> {
+                Ok(Field::Other(value.into()))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Field<'de>, E> {
+                Ok(Field::Other(value.into()))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Field<'de>, E> {
+                Ok(Field::Other(value.into()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Field<'de>, E> {
+                Ok(Field::Other(Value::Null))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<Field<'de>, A::Error> {
+                Value::deserialize(SeqAccessDeserializer::new(sequence)).map(Field::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Field<'de>, A::Error> {
+                Value::deserialize(MapAccessDeserializer::new(map)).map(Field::Other)
+            }
+        }
+
+        deserializer.deserialize_any(FieldVisitor)
+    }
+}
+
 /// Reads the outermost value: the fields of an object, or else what it is.
 ///
 /// A [`Value`] alone would not do, since it keeps the last of repeated keys
@@ -157,8 +239,8 @@ impl<'de> Visitor<'de> for Top {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TopValue<'de>, A::Error> {
-        let mut fields: Vec<(Cow<'de, str>, Value)> = Vec::with_capacity(FIELDS_USUAL);
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Value>()? {
+        let mut fields: Vec<(Cow<'de, str>, Field<'de>)> = Vec::with_capacity(FIELDS_USUAL);
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Field<'de>>()? {
             fields.push((key, value));
         }
         // Stable: of one key the last one stays the last.
@@ -168,11 +250,15 @@ impl<'de> Visitor<'de> for Top {
             let is_same = next.0 == kept.0;
             if is_same {
                 repeated.insert(kept.0.clone().into_owned());
-                kept.1 = next.1.take();
+                std::mem::swap(&mut kept.1, &mut next.1);
             }
             is_same
         });
-        Ok(Ok(ParsedObject { fields, repeated }))
+        Ok(Ok(ParsedObject {
+            lengths: Lengths::of(fields.iter().map(|(key, _)| &**key)),
+            fields,
+            repeated,
+        }))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<TopValue<'de>, A::Error> {
@@ -207,7 +293,7 @@ impl<'de> Visitor<'de> for Top {
 
 #[cfg(test)]
 mod tests {
-    use super::{JsonError, parse_object};
+    use super::{Field, JsonError, parse_object};
 
     #[track_caller]
     fn check_error(bytes: &[u8], expected: &JsonError) {
@@ -275,7 +361,10 @@ mod tests {
         let fields: Vec<(&str, i64)> = parsed
             .fields
             .iter()
-            .map(|(key, value)| (&**key, value.as_i64().unwrap()))
+            .map(|(key, value)| match value {
+                Field::Other(value) => (&**key, value.as_i64().unwrap()),
+                Field::Text(text) => panic!("{text}"),
+            })
             .collect();
         assert_eq!(fields, [("a", 4), ("b", 2)]);
     }

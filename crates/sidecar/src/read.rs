@@ -72,7 +72,21 @@ pub fn read_sidecar_in(
     name: &Path,
 ) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
     let file = directory.read_regular(name, SIDECAR_BYTES_MAX, Links::Refuse)?;
-    parse(&file, || directory.path().join(name))
+    parse(&file, || directory.path_of(name))
+}
+
+/// The same for a name that a listing of the directory has just told to be that of a
+/// regular file; see [`Directory::read_listed`].
+///
+/// # Errors
+///
+/// [`ReadSidecarError`] names the whole path and the reason.
+pub fn read_listed_sidecar(
+    directory: &Directory,
+    name: &Path,
+) -> Result<(Sidecar, FileFacts), ReadSidecarError> {
+    let file = directory.read_listed(name, SIDECAR_BYTES_MAX)?;
+    parse(&file, || directory.path_of(name))
 }
 
 fn parse(

@@ -158,8 +158,7 @@ fn parse_agent(object: &StrictObject<'_>) -> Result<(Option<String>, Option<Stri
             .strip_suffix("_version")
             .filter(|name| *name != "schema")?;
         let name = name.replace('_', "-");
-        let is_agent = AgentId::parse(&name).is_ok();
-        is_agent.then_some((key, name))
+        AgentId::is_valid(&name).then_some((key, name))
     });
     match (named.next(), named.next()) {
         (Some((key, name)), None) => Ok((Some(name), owned(object.opt_string(key)?))),
@@ -229,10 +228,7 @@ fn parse_process_start(
 }
 
 fn parse_resume(object: &StrictObject<'_>) -> Result<Option<Resume>, FieldError> {
-    if object
-        .opt_value("resume")?
-        .is_some_and(|value| value.is_string())
-    {
+    if object.is_string("resume")? {
         let line = object.opt_string("resume")?;
         return Ok(line.map(|line| Resume::Line(line.to_owned())));
     }

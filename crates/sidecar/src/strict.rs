@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use whosup_process::Pid;
 
 use crate::field_error::FieldError;
-use crate::json::{JsonError, parse_object, type_name};
+use crate::json::{self, JsonError, Lengths, parse_object, type_name};
 use crate::shown::shown;
 
 /// A JSON object whose fields are asked for by key and type.
@@ -45,9 +45,50 @@ const FEW_FIELDS: usize = 32;
 #[derive(Debug, Clone)]
 enum Fields<'a> {
     /// In the order of their keys.
-    Parsed(Vec<(Cow<'a, str>, Value)>),
+    Parsed(Vec<(Cow<'a, str>, json::Field<'a>)>, Lengths),
     /// Of a value that was parsed already.
     Map(&'a Map<String, Value>),
+}
+
+/// The value of a field.
+#[derive(Clone, Copy)]
+enum Field<'a> {
+    Text(&'a str),
+    Other(&'a Value),
+}
+
+impl<'a> Field<'a> {
+    fn parsed(field: &'a json::Field<'_>) -> Self {
+        match field {
+            json::Field::Text(text) => Self::Text(text),
+            json::Field::Other(value) => Self::Other(value),
+        }
+    }
+
+    fn value(value: &'a Value) -> Self {
+        match value {
+            Value::String(text) => Self::Text(text),
+            other => Self::Other(other),
+        }
+    }
+
+    const fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Other(_) => None,
+        }
+    }
+
+    const fn other(self) -> Option<&'a Value> {
+        match self {
+            Self::Text(_) => None,
+            Self::Other(value) => Some(value),
+        }
+    }
+
+    const fn is_null(self) -> bool {
+        matches!(self, Self::Other(Value::Null))
+    }
 }
 
 /// A process id in a file, where 0 may say that there is no process any more.
@@ -68,7 +109,7 @@ impl<'a> StrictObject<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, JsonError> {
         let parsed = parse_object(bytes)?;
         Ok(Self {
-            fields: Fields::Parsed(parsed.fields),
+            fields: Fields::Parsed(parsed.fields, parsed.lengths),
             repeated: parsed.repeated,
             prefix: String::new(),
         })
@@ -98,7 +139,7 @@ impl<'a> StrictObject<'a> {
     /// The keys of the object.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let (parsed, map) = match &self.fields {
-            Fields::Parsed(fields) => (Some(fields), None),
+            Fields::Parsed(fields, _) => (Some(fields), None),
             Fields::Map(fields) => (None, Some(*fields)),
         };
         let parsed = parsed.into_iter().flatten().map(|(key, _)| &**key);
@@ -114,31 +155,45 @@ impl<'a> StrictObject<'a> {
     /// # Errors
     ///
     /// [`FieldError::Repeated`] if it has more than one.
-    pub fn opt_value(&self, key: &str) -> Result<Option<&Value>, FieldError> {
-        let value = self.any_value(key)?;
-        Ok(value.filter(|value| !value.is_null()))
+    pub fn opt_value(&self, key: &str) -> Result<Option<Cow<'_, Value>>, FieldError> {
+        let field = self.opt_field(key)?;
+        Ok(field.map(|field| match field {
+            Field::Text(text) => Cow::Owned(text.into()),
+            Field::Other(value) => Cow::Borrowed(value),
+        }))
     }
 
-    fn any_value(&self, key: &str) -> Result<Option<&Value>, FieldError> {
+    /// Tells whether a field is a string.
+    pub(crate) fn is_string(&self, key: &str) -> Result<bool, FieldError> {
+        Ok(matches!(self.opt_field(key)?, Some(Field::Text(_))))
+    }
+
+    fn opt_field(&self, key: &str) -> Result<Option<Field<'_>>, FieldError> {
+        let field = self.any_field(key)?;
+        Ok(field.filter(|field| !field.is_null()))
+    }
+
+    fn any_field(&self, key: &str) -> Result<Option<Field<'_>>, FieldError> {
         if !self.repeated.is_empty() && self.repeated.contains(key) {
             let key = self.path_of(key);
             return Err(FieldError::Repeated { key });
         }
         Ok(match &self.fields {
+            Fields::Parsed(_, lengths) if !lengths.may_have(key) => None,
             // Few are compared faster one by one: most differ in length.
-            Fields::Parsed(fields) if fields.len() <= FEW_FIELDS => {
+            Fields::Parsed(fields, _) if fields.len() <= FEW_FIELDS => {
                 let mut fields = fields.iter();
                 fields
                     .find(|(its, _)| **its == *key)
-                    .map(|(_, value)| value)
+                    .map(|(_, field)| Field::parsed(field))
             }
-            Fields::Parsed(fields) => {
+            Fields::Parsed(fields, _) => {
                 let at = fields.binary_search_by(|(its, _)| (**its).cmp(key));
                 at.ok()
                     .and_then(|at| fields.get(at))
-                    .map(|(_, value)| value)
+                    .map(|(_, field)| Field::parsed(field))
             }
-            Fields::Map(fields) => fields.get(key),
+            Fields::Map(fields) => fields.get(key).map(Field::value),
         })
     }
 
@@ -146,7 +201,7 @@ impl<'a> StrictObject<'a> {
         format!("{}{}", self.prefix, shown(key))
     }
 
-    fn wrong_type(&self, key: &str, expected: &'static str, found: &Value) -> FieldError {
+    fn wrong_type(&self, key: &str, expected: &'static str, found: Field<'_>) -> FieldError {
         FieldError::WrongType {
             key: self.path_of(key),
             expected,
@@ -171,9 +226,9 @@ impl<'a> StrictObject<'a> {
         &'s self,
         key: &str,
         expected: &'static str,
-        read: impl FnOnce(&'s Value) -> Option<T>,
+        read: impl FnOnce(Field<'s>) -> Option<T>,
     ) -> Result<Option<T>, FieldError> {
-        let Some(value) = self.opt_value(key)? else {
+        let Some(value) = self.opt_field(key)? else {
             return Ok(None);
         };
         let wrong_type = || self.wrong_type(key, expected, value);
@@ -185,12 +240,12 @@ impl<'a> StrictObject<'a> {
         &'s self,
         key: &str,
         expected: &'static str,
-        read: impl FnOnce(&'s Value) -> Option<T>,
+        read: impl FnOnce(Field<'s>) -> Option<T>,
     ) -> Result<T, FieldError> {
         let missing = || FieldError::Missing {
             key: self.path_of(key),
         };
-        let value = self.any_value(key)?.ok_or_else(missing)?;
+        let value = self.any_field(key)?.ok_or_else(missing)?;
         read(value).ok_or_else(|| self.wrong_type(key, expected, value))
     }
 
@@ -200,7 +255,7 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is missing or no string.
     pub fn string(&self, key: &str) -> Result<&str, FieldError> {
-        self.required(key, "a string", Value::as_str)
+        self.required(key, "a string", Field::text)
     }
 
     /// A text, if there is one.
@@ -209,7 +264,7 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is no string.
     pub fn opt_string(&self, key: &str) -> Result<Option<&str>, FieldError> {
-        self.opt(key, "a string", Value::as_str)
+        self.opt(key, "a string", Field::text)
     }
 
     /// A whole number.
@@ -316,7 +371,7 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is missing or no bool.
     pub fn bool(&self, key: &str) -> Result<bool, FieldError> {
-        self.required(key, "a bool", Value::as_bool)
+        self.required(key, "a bool", bool)
     }
 
     /// A truth value, if there is one.
@@ -325,7 +380,7 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is no bool.
     pub fn opt_bool(&self, key: &str) -> Result<Option<bool>, FieldError> {
-        self.opt(key, "a bool", Value::as_bool)
+        self.opt(key, "a bool", bool)
     }
 
     /// An array.
@@ -361,7 +416,7 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is missing or no object.
     pub fn object(&self, key: &str) -> Result<StrictObject<'_>, FieldError> {
-        let fields = self.required(key, "an object", Value::as_object)?;
+        let fields = self.required(key, "an object", object)?;
         Ok(StrictObject::nested(fields, self.path_of(key) + "."))
     }
 
@@ -371,33 +426,45 @@ impl<'a> StrictObject<'a> {
     ///
     /// [`FieldError`] if it is no object.
     pub fn opt_object(&self, key: &str) -> Result<Option<StrictObject<'_>>, FieldError> {
-        let fields = self.opt(key, "an object", Value::as_object)?;
+        let fields = self.opt(key, "an object", object)?;
         Ok(fields.map(|fields| StrictObject::nested(fields, self.path_of(key) + ".")))
     }
 }
 
 const INTEGER: &str = "an integer";
 
-fn integer(value: &Value) -> Option<i128> {
-    let number = value.as_number()?;
+fn integer(field: Field<'_>) -> Option<i128> {
+    let number = field.other()?.as_number()?;
     let signed = number.as_i64().map(i128::from);
     signed.or_else(|| number.as_u64().map(i128::from))
 }
 
-fn finite(value: &Value) -> Option<f64> {
-    value.as_f64().filter(|number| number.is_finite())
+fn finite(field: Field<'_>) -> Option<f64> {
+    field.other()?.as_f64().filter(|number| number.is_finite())
 }
 
-fn slice(value: &Value) -> Option<&[Value]> {
-    value.as_array().map(Vec::as_slice)
+fn bool(field: Field<'_>) -> Option<bool> {
+    field.other()?.as_bool()
 }
 
-fn strings(value: &Value) -> Option<Vec<&str>> {
-    value.as_array()?.iter().map(Value::as_str).collect()
+fn object(field: Field<'_>) -> Option<&Map<String, Value>> {
+    field.other()?.as_object()
+}
+
+fn slice(field: Field<'_>) -> Option<&[Value]> {
+    field.other()?.as_array().map(Vec::as_slice)
+}
+
+fn strings(field: Field<'_>) -> Option<Vec<&str>> {
+    slice(field)?.iter().map(Value::as_str).collect()
 }
 
 /// Says what a value is: its type, and the value itself where it is short.
-fn described(value: &Value) -> String {
+fn described(field: Field<'_>) -> String {
+    let value = match field {
+        Field::Text(text) => return format!("the string `{}`", shown(text)),
+        Field::Other(value) => value,
+    };
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => format!("the bool `{value}`"),

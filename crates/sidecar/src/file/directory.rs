@@ -3,7 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{FileFacts, Kind, Links, ReadFileError, RegularFile, read_at_place};
+use super::{
+    FileFacts, Kind, Links, ReadFileError, RegularFile, open_and_look, open_looked_at, read_whole,
+};
 
 /// A directory that is open.
 ///
@@ -34,7 +36,7 @@ impl<'a> Place<'a> {
     /// The whole path.
     pub(super) fn path(&self) -> PathBuf {
         match self.directory {
-            Some(directory) => directory.path.join(self.name),
+            Some(directory) => directory.path_of(self.name),
             None => self.name.to_owned(),
         }
     }
@@ -103,6 +105,17 @@ impl Directory {
         &self.path
     }
 
+    /// The path of what lies at `name`, a path below this directory.
+    #[must_use]
+    pub fn path_of(&self, name: &Path) -> PathBuf {
+        // In one piece: joining two paths copies the first of them twice.
+        let bytes = self.path.as_os_str().len() + 1 + name.as_os_str().len();
+        let mut path = PathBuf::with_capacity(bytes);
+        path.push(&self.path);
+        path.push(name);
+        path
+    }
+
     /// Reads a whole regular file of at most `bytes_max` bytes at `name`, a path below
     /// this directory, as [`read_regular`](super::read_regular) does.
     ///
@@ -115,11 +128,26 @@ impl Directory {
         bytes_max: u64,
         links: Links,
     ) -> Result<RegularFile, ReadFileError> {
-        let place = Place {
+        let place = self.place(name);
+        read_whole(&place, open_and_look(&place, links)?, bytes_max)
+    }
+
+    /// Reads a file that a listing of this directory has just told to be a regular one:
+    /// the same, not through a link, but that it is not looked at before it is opened.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`], which names the whole path.
+    pub fn read_listed(&self, name: &Path, bytes_max: u64) -> Result<RegularFile, ReadFileError> {
+        let place = self.place(name);
+        read_whole(&place, open_looked_at(&place, Links::Refuse)?, bytes_max)
+    }
+
+    const fn place<'a>(&'a self, name: &'a Path) -> Place<'a> {
+        Place {
             directory: Some(self),
             name,
-        };
-        read_at_place(&place, bytes_max, links)
+        }
     }
 
     /// Asks for the facts of what lies at `name`, a path below this directory,
@@ -135,7 +163,7 @@ impl Directory {
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
             told => return Ok(told?),
         }
-        let path = self.path.join(name);
+        let path = self.path_of(name);
         let metadata = match links {
             Links::Refuse => std::fs::symlink_metadata(path),
             Links::Follow => std::fs::metadata(path),
@@ -214,6 +242,8 @@ mod tests {
         let by_name = directory.read_regular("a.json".as_ref(), 10, Links::Refuse);
         let by_path = read_regular(&path, 10, Links::Refuse).unwrap();
         assert_eq!(by_name.unwrap(), by_path);
+        let listed = directory.read_listed("a.json".as_ref(), 10);
+        assert_eq!(listed.unwrap(), by_path);
         let error = |name: &str| {
             let read = directory.read_regular(name.as_ref(), 1, Links::Refuse);
             read.unwrap_err().to_string()
@@ -240,6 +270,26 @@ mod tests {
         assert!(
             Directory::open(&folder.path().join("none")).is_err() || cfg!(not(target_os = "linux"))
         );
+    }
+
+    /// What was listed may have become anything since.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_regular_file_any_more_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "x").unwrap();
+        std::os::unix::fs::symlink("file", folder.path().join("link")).unwrap();
+        fs::create_dir(folder.path().join("deep")).unwrap();
+        let directory = Directory::open(folder.path()).unwrap();
+        let read = |name: &str| directory.read_listed(name.as_ref(), 10).unwrap_err();
+        for (name, kind) in [("link", FileKind::Symlink), ("deep", FileKind::Directory)] {
+            let path = folder.path().join(name);
+            assert_eq!(
+                read(name).to_string(),
+                ReadFileError::NotRegular { path, kind }.to_string()
+            );
+        }
+        assert!(matches!(read("none"), ReadFileError::NotFound { .. }));
     }
 
     #[cfg(unix)]

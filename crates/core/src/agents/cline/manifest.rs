@@ -1,6 +1,7 @@
 //! `sessions/ID/ID.json`: what the session's row has, in a file of its own. Read
 //! where the database can't be.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::Value;
@@ -82,8 +83,7 @@ fn parse(bytes: &[u8]) -> Result<Row, String> {
         metadata: told
             .opt_value("metadata")
             .map_err(failed)?
-            .cloned()
-            .unwrap_or(Value::Null),
+            .map_or(Value::Null, Cow::into_owned),
         messages: text("messages_path")?.map(Into::into),
         updated_at_ms: None,
         id,
