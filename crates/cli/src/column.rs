@@ -264,10 +264,7 @@ impl Cells<'_> {
             }
             Column::Model => foreign(session.description.model.as_deref()),
             Column::Branch => foreign(session.description.git_branch.as_deref()),
-            Column::Version => {
-                let told = session.description.agent_version.as_deref();
-                foreign(told.or(session.sketch.agent_version.as_deref()))
-            }
+            Column::Version => foreign(session.agent_version()),
             Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
             Column::Home => text::path(&session.key.home, self.home),
         }

@@ -2,6 +2,7 @@
 
 mod indented;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use whosup_core::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
 };
 
-use self::indented::write_indented;
+pub(crate) use self::indented::Indenter;
 
 /// One line of `list --ndjson`.
 #[derive(Debug, Serialize)]
@@ -26,7 +27,7 @@ pub(crate) enum Line<'a> {
         host: &'a WireHost,
     },
     /// One session.
-    Session(&'a WireSession),
+    Session(&'a WireSession<Cow<'a, str>>),
     /// An agent's process that no session is known of.
     Unattributed(&'a WireUnattributed),
     /// Something that could not be read.
@@ -169,13 +170,4 @@ pub(crate) fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()>
 }
 
 /// How deep in a document its sessions lie.
-const SESSION_DEPTH: usize = 2;
-
-/// Writes a session as it stands in a document, from its first brace to its last.
-///
-/// # Errors
-///
-/// What `serde_json` said.
-pub(crate) fn write_session(out: &mut Vec<u8>, session: &WireSession) -> serde_json::Result<()> {
-    write_indented(out, session, SESSION_DEPTH)
-}
+pub(crate) const SESSION_DEPTH: usize = 2;

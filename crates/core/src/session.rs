@@ -202,6 +202,13 @@ impl Session {
         }
     }
 
+    /// The agent's version: what its files say, else what was told without reading.
+    #[must_use]
+    pub fn agent_version(&self) -> Option<&str> {
+        let described = self.description.agent_version.as_deref();
+        described.or(self.sketch.agent_version.as_deref())
+    }
+
     /// The directory it works in, newest knowledge first.
     #[must_use]
     pub fn work_dir(&self) -> Option<&std::path::Path> {

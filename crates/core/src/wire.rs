@@ -9,6 +9,12 @@ use serde::Serialize;
 
 pub use convert::{session, snapshot, timestamp};
 
+/// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
+/// lent by the session where it can be. For what is written and let go at once.
+pub trait WireText<'a>: Serialize + From<&'a str> + From<String> {}
+
+impl<'a, T: Serialize + From<&'a str> + From<String>> WireText<'a> for T {}
+
 /// The version of this format.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -52,11 +58,11 @@ pub struct WireHost {
 
 /// One session.
 #[derive(Debug, Clone, Serialize)]
-pub struct WireSession {
+pub struct WireSession<T = String> {
     /// The agent.
-    pub agent: String,
+    pub agent: T,
     /// The agent's own id of it.
-    pub session_id: String,
+    pub session_id: T,
     /// `live`, `exited` or `unknown`.
     pub liveness: &'static str,
     /// Why.
@@ -68,13 +74,13 @@ pub struct WireSession {
     /// What it waits for.
     pub waiting_for: Option<&'static str>,
     /// The agent's own word for what it is doing, where it published one.
-    pub phase_word: Option<String>,
+    pub phase_word: Option<T>,
     /// Its owner has exited and nobody said that it ended.
     pub orphan: bool,
     /// The session that its process went on to.
-    pub superseded_by: Option<String>,
+    pub superseded_by: Option<T>,
     /// The session that it is a sub-agent of.
-    pub parent_session_id: Option<String>,
+    pub parent_session_id: Option<T>,
     /// The process that runs it.
     pub owner: Option<WireProcess>,
     /// The owner runs many sessions.
@@ -90,18 +96,18 @@ pub struct WireSession {
     /// It runs without a person at a terminal.
     pub headless: bool,
     /// The directory that it works in.
-    pub work_dir: Option<String>,
+    pub work_dir: Option<T>,
     /// Its bytes in base64, where it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_dir_bytes: Option<String>,
     /// The branch that it was on last.
-    pub git_branch: Option<String>,
+    pub git_branch: Option<T>,
     /// Its title.
-    pub title: Option<String>,
+    pub title: Option<T>,
     /// The model of its last reply.
-    pub model: Option<String>,
+    pub model: Option<T>,
     /// The agent's version.
-    pub agent_version: Option<String>,
+    pub agent_version: Option<T>,
     /// When it began.
     pub started_at: Option<String>,
     /// When something last happened in it.
@@ -110,7 +116,7 @@ pub struct WireSession {
     pub ended_at: Option<String>,
     /// How that came to be known, where hooks told of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_cause: Option<String>,
+    pub end_cause: Option<T>,
     /// The processor time that went into it at least, where hooks told of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_seconds_at_least: Option<f64>,
@@ -123,19 +129,19 @@ pub struct WireSession {
     /// The pane that shows it.
     pub pane: Option<WirePane>,
     /// Its files.
-    pub files: WireFiles,
+    pub files: WireFiles<T>,
     /// Where its own process listens.
-    pub endpoint: Option<String>,
+    pub endpoint: Option<T>,
     /// The agent's home, when it is not the default one.
-    pub home: Option<String>,
+    pub home: Option<T>,
     /// Somebody asked not to be shown it.
     pub dismissed: bool,
     /// How to get to see it; given only while it is live.
-    pub attach: Option<WireCommand>,
+    pub attach: Option<WireCommand<T>>,
     /// How to continue it; given only when it is not live.
-    pub resume: Option<WireCommand>,
+    pub resume: Option<WireCommand<T>>,
     /// What all this rests on.
-    pub evidence: Vec<WireEvidence>,
+    pub evidence: Vec<WireEvidence<T>>,
 }
 
 /// A process.
@@ -214,33 +220,33 @@ pub struct WirePaneServer {
 
 /// A session's files.
 #[derive(Debug, Clone, Serialize)]
-pub struct WireFiles {
+pub struct WireFiles<T = String> {
     /// Its transcript.
-    pub transcript: Option<String>,
+    pub transcript: Option<T>,
     /// Our record of it.
-    pub record: Option<String>,
+    pub record: Option<T>,
 }
 
 /// A command, for a person or a program to run.
 #[derive(Debug, Clone, Serialize)]
-pub struct WireCommand {
+pub struct WireCommand<T = String> {
     /// Program and arguments.
-    pub argv: Vec<String>,
+    pub argv: Vec<T>,
     /// Where to run it.
-    pub cwd: Option<String>,
+    pub cwd: Option<T>,
     /// Variables to set.
     pub env: std::collections::BTreeMap<String, String>,
 }
 
 /// A piece of evidence.
 #[derive(Debug, Clone, Serialize)]
-pub struct WireEvidence {
+pub struct WireEvidence<T = String> {
     /// What kind of thing it is.
     pub kind: &'static str,
     /// The file, if it is one.
-    pub path: Option<String>,
+    pub path: Option<T>,
     /// What it says.
-    pub says: String,
+    pub says: T,
     /// When that was said.
     pub at: Option<String>,
     /// What it was judged.

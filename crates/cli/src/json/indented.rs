@@ -3,34 +3,106 @@
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct};
 use serde_json::{Error, Result};
 
-/// Writes one value as `serde_json::to_string_pretty` does, as it stands so deep in a
-/// document: with two blanks more for every level above it.
+/// Writes values as `serde_json::to_string_pretty` does, as they stand so deep in a
+/// document: with two blanks more for every level above them.
 ///
 /// Faster than that, for there may be a hundred thousand sessions: a text without
-/// escapes, which nearly all are, is copied as a whole. What is not plain is left to
-/// `serde_json`.
-///
-/// # Errors
-///
-/// A value with enums that have fields, tuples, bytes, or maps whose keys are no text: a
-/// session has none of these.
-pub(crate) fn write_indented(
-    out: &mut Vec<u8>,
-    value: &impl Serialize,
+/// escapes, which nearly all are, is copied as a whole, and how a field begins is put
+/// together once. What is not plain is left to `serde_json`.
+#[derive(Debug)]
+pub(crate) struct Indenter {
     depth: usize,
-) -> Result<()> {
-    value.serialize(Indented { out, depth })
+    fields: Fields,
+}
+
+impl Indenter {
+    /// For values so deep in a document.
+    pub(crate) const fn at(depth: usize) -> Self {
+        Self {
+            depth,
+            fields: Fields {
+                known: Vec::new(),
+                next: 0,
+            },
+        }
+    }
+
+    /// Writes one value.
+    ///
+    /// # Errors
+    ///
+    /// A value with enums that have fields, tuples, bytes, or maps whose keys are no
+    /// text: a session has none of these.
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>, value: &impl Serialize) -> Result<()> {
+        value.serialize(Indented {
+            out,
+            fields: &mut self.fields,
+            depth: self.depth,
+        })
+    }
+}
+
+/// How fields begin that were written before.
+#[derive(Debug)]
+struct Fields {
+    known: Vec<Field>,
+    /// The one that comes next, if this value has the fields of the one before.
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Field {
+    key: &'static str,
+    depth: usize,
+    /// All that stands before its value, where it is not the first field.
+    begin: Vec<u8>,
+}
+
+impl Fields {
+    #[inline]
+    fn begin(&mut self, key: &'static str, depth: usize) -> &[u8] {
+        // The name of a field stands in the program once.
+        let is_it = |field: &Field| std::ptr::eq(field.key, key) && field.depth == depth;
+        let at = if self.known.get(self.next).is_some_and(is_it) {
+            self.next
+        } else {
+            self.find(key, depth, is_it)
+        };
+        self.next = if at + 1 == self.known.len() {
+            0
+        } else {
+            at + 1
+        };
+        self.known.get(at).map_or(&[], |field| &field.begin)
+    }
+
+    #[cold]
+    fn find(&mut self, key: &'static str, depth: usize, is_it: impl Fn(&Field) -> bool) -> usize {
+        if let Some(at) = self.known.iter().position(is_it) {
+            return at;
+        }
+        // The name of a field of ours.
+        debug_assert!(is_plain(key.as_bytes()), "{key}");
+        let mut begin = vec![b','];
+        break_line(&mut begin, depth);
+        write_plain(&mut begin, key);
+        begin.extend_from_slice(b": ");
+        self.known.push(Field { key, depth, begin });
+        self.known.len() - 1
+    }
 }
 
 /// Writes one value.
 struct Indented<'a> {
     out: &'a mut Vec<u8>,
+    fields: &'a mut Fields,
     depth: usize,
 }
 
 /// Writes what is in an array or an object.
 struct Within<'a> {
     out: &'a mut Vec<u8>,
+    fields: &'a mut Fields,
     depth: usize,
     is_empty: bool,
     close: u8,
@@ -41,6 +113,7 @@ impl<'a> Indented<'a> {
         self.out.push(open);
         Within {
             out: self.out,
+            fields: self.fields,
             depth: self.depth.saturating_add(1),
             is_empty: true,
             close,
@@ -64,6 +137,7 @@ impl Within<'_> {
     fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Result<()> {
         value.serialize(Indented {
             out: &mut *self.out,
+            fields: &mut *self.fields,
             depth: self.depth,
         })
     }
@@ -303,11 +377,11 @@ impl SerializeStruct for Within<'_> {
         key: &'static str,
         value: &T,
     ) -> Result<()> {
-        self.next();
-        // The name of a field of ours.
-        debug_assert!(is_plain(key.as_bytes()), "{key}");
-        write_plain(self.out, key);
-        self.out.extend_from_slice(b": ");
+        let begin = self.fields.begin(key, self.depth);
+        // The first has no comma before it.
+        let begin = begin.get(usize::from(self.is_empty)..).unwrap_or_default();
+        self.out.extend_from_slice(begin);
+        self.is_empty = false;
         self.value(value)
     }
 
@@ -324,13 +398,13 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::write_indented;
+    use super::Indenter;
 
     #[track_caller]
     fn check(value: &Value) {
         let document = serde_json::to_string_pretty(&json!({ "rows": [value] })).unwrap();
         let mut written = Vec::new();
-        write_indented(&mut written, value, 2).unwrap();
+        Indenter::at(2).write(&mut written, value).unwrap();
         let written = String::from_utf8(written).unwrap();
         assert_eq!(
             document,
@@ -375,9 +449,39 @@ mod tests {
         }
     }
 
+    #[derive(serde::Serialize)]
+    struct Row {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first: Option<u8>,
+        again: Option<Box<Row>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last: Option<&'static str>,
+    }
+
+    #[test]
+    fn fields_are_told_apart_however_deep_and_whichever_are_there() {
+        let row = |first, again, last| Row { first, again, last };
+        let deep = |first, inner, last| row(first, Some(Box::new(inner)), last);
+        let rows = [
+            row(None, None, None),
+            deep(Some(1), row(None, None, Some("in")), Some("out")),
+            deep(None, deep(Some(2), row(Some(3), None, None), None), None),
+            row(Some(4), None, Some("end")),
+        ];
+        let mut indenter = Indenter::at(1);
+        for row in rows.iter().chain(rows.iter().rev()) {
+            let mut written = b"[\n  ".to_vec();
+            indenter.write(&mut written, row).unwrap();
+            written.extend_from_slice(b"\n]");
+            let written = String::from_utf8(written).unwrap();
+            assert_eq!(serde_json::to_string_pretty(&[row]).unwrap(), written);
+        }
+    }
+
     #[test]
     fn a_key_that_is_no_text_is_an_error() {
-        let error = write_indented(&mut Vec::new(), &BTreeMap::from([(1, 2)]), 0).unwrap_err();
+        let error = Indenter::at(0).write(&mut Vec::new(), &BTreeMap::from([(1, 2)]));
+        let error = error.unwrap_err();
         assert_eq!(error.to_string(), "a session has no keys that are no text");
     }
 }

@@ -9,7 +9,7 @@ use whosup_process::Process;
 
 use super::{
     SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
-    WireProblem, WireProcess, WireSession, WireSnapshot, WireUnattributed,
+    WireProblem, WireProcess, WireSession, WireSnapshot, WireText, WireUnattributed,
 };
 use crate::agents::Invocation;
 use crate::claim::EvidenceKind;
@@ -47,21 +47,22 @@ pub fn snapshot(machine: &Machine, snapshot: &Snapshot) -> WireSnapshot {
 pub fn timestamp(at_ms: i64) -> Option<String> {
     const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
     let at = jiff::Timestamp::from_millisecond(at_ms).ok()?;
-    let mut text = String::with_capacity("2026-11-27T09:00:00.000Z".len());
+    // The printer wants room for the longest of dates.
+    let mut text = String::with_capacity(40);
     PRINTER.print_timestamp(&at, &mut text).ok()?;
     Some(text)
 }
 
 /// The wire form of one session.
 #[must_use]
-pub fn session(machine: &Machine, session: &Session) -> WireSession {
+pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
     let told = &session.description;
     let sketch = &session.sketch;
     let work_dir = session.work_dir();
     let is_live = session.liveness() == Liveness::Live;
     WireSession {
-        agent: session.key.agent.to_string(),
-        session_id: session.key.session.to_string(),
+        agent: session.key.agent.as_str().into(),
+        session_id: session.key.session.as_str().into(),
         liveness: session.liveness().name(),
         reason: session.verdict.reason(),
         confidence: session.verdict.confidence().map(|known| known.name()),
@@ -71,10 +72,10 @@ pub fn session(machine: &Machine, session: &Session) -> WireSession {
             .published
             .as_ref()
             .filter(|_| is_live)
-            .map(|published| published.word.clone()),
+            .map(|published| published.word.as_str().into()),
         orphan: session.is_orphan(),
-        superseded_by: session.superseded_by.as_ref().map(ToString::to_string),
-        parent_session_id: sketch.parent.as_ref().map(ToString::to_string),
+        superseded_by: session.superseded_by.as_ref().map(|id| id.as_str().into()),
+        parent_session_id: sketch.parent.as_ref().map(|id| id.as_str().into()),
         owner: session.owner.as_ref().map(|owner| process(machine, owner)),
         owner_shared: session.is_owner_shared,
         client: session
@@ -91,17 +92,18 @@ pub fn session(machine: &Machine, session: &Session) -> WireSession {
         headless: session.is_headless(),
         work_dir: work_dir.map(text),
         work_dir_bytes: work_dir.and_then(bytes_if_not_text),
-        git_branch: told.git_branch.clone(),
-        title: session.title().map(str::to_owned),
-        model: told.model.clone(),
-        agent_version: told
-            .agent_version
-            .clone()
-            .or_else(|| sketch.agent_version.clone()),
+        git_branch: told.git_branch.as_deref().map(T::from),
+        title: session.title().map(T::from),
+        model: told.model.as_deref().map(T::from),
+        agent_version: session.agent_version().map(T::from),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
         ended_at: sketch.ended_at_ms.filter(|_| !is_live).and_then(timestamp),
-        end_cause: sketch.end_cause.clone().filter(|_| !is_live),
+        end_cause: sketch
+            .end_cause
+            .as_deref()
+            .filter(|_| !is_live)
+            .map(T::from),
         cpu_seconds_at_least: sketch
             .cpu_at_least_ms
             .map(|ms| Duration::from_millis(ms).as_secs_f64()),
@@ -110,7 +112,7 @@ pub fn session(machine: &Machine, session: &Session) -> WireSession {
         usage: None,
         pane: session.pane.as_ref().map(pane),
         files: files(session),
-        endpoint: sketch.endpoint.clone().filter(|_| is_live),
+        endpoint: sketch.endpoint.as_deref().filter(|_| is_live).map(T::from),
         home: (!session.is_default_home).then(|| text(&session.key.home)),
         dismissed: session.is_dismissed,
         attach: session
@@ -124,7 +126,7 @@ pub fn session(machine: &Machine, session: &Session) -> WireSession {
     }
 }
 
-fn files(session: &Session) -> WireFiles {
+fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
     let described = session.description.transcript.as_deref();
     let record = session
         .evidence
@@ -171,23 +173,27 @@ fn pane(pane: &Pane) -> WirePane {
     }
 }
 
-fn command(invocation: Invocation, work_dir: Option<&Path>) -> WireCommand {
+fn command<'a, T: WireText<'a>>(
+    invocation: Invocation,
+    work_dir: Option<&'a Path>,
+) -> WireCommand<T> {
+    let directory = invocation.directory.map(|path| owned_text(&path).into());
     WireCommand {
-        argv: invocation.argv,
-        cwd: invocation.directory.as_deref().or(work_dir).map(text),
+        argv: invocation.argv.into_iter().map(T::from).collect(),
+        cwd: directory.or_else(|| work_dir.map(text)),
         env: invocation
             .environment
             .into_iter()
-            .map(|(name, value)| (name, text(&value)))
+            .map(|(name, value)| (name, owned_text(&value)))
             .collect(),
     }
 }
 
-fn evidence(judged: &JudgedEvidence) -> WireEvidence {
+fn evidence<'a, T: WireText<'a>>(judged: &'a JudgedEvidence) -> WireEvidence<T> {
     WireEvidence {
         kind: judged.evidence.kind.name(),
         path: judged.evidence.path.as_deref().map(text),
-        says: judged.evidence.says.clone(),
+        says: judged.evidence.says.as_str().into(),
         at: judged.at_ms.and_then(timestamp),
         verdict: judged.verdict.liveness().name(),
         reason: judged.verdict.reason(),
@@ -222,11 +228,15 @@ fn problem(problem: &Problem) -> WireProblem {
 }
 
 /// A path as text: lossy where it is not UTF-8.
-fn text(path: &Path) -> String {
+fn text<'a, T: WireText<'a>>(path: &'a Path) -> T {
     match path.to_str() {
-        Some(text) => text.to_owned(),
-        None => path.to_string_lossy().into_owned(),
+        Some(text) => text.into(),
+        None => path.to_string_lossy().into_owned().into(),
     }
+}
+
+fn owned_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// A path's bytes in base64 where its text would lose something.

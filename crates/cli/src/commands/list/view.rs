@@ -17,7 +17,7 @@ use crate::app::{App, World, say};
 use crate::column::{Cells, Column, SessionCells};
 use crate::commands::agents::place;
 use crate::condition::{Condition, Wording};
-use crate::json::{self, Line, write_line};
+use crate::json::{Indenter, Line, SESSION_DEPTH, write_line};
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Rows, Shape, natural_width, write_table};
 use crate::text;
@@ -35,6 +35,7 @@ pub(super) struct Json<'a> {
     machine: &'a Machine,
     is_line: bool,
     rows: JsonRows,
+    indenter: Indenter,
     /// The row that is being written.
     text: Vec<u8>,
 }
@@ -46,6 +47,7 @@ impl<'a> Json<'a> {
             machine,
             is_line,
             rows: JsonRows::default(),
+            indenter: Indenter::at(SESSION_DEPTH),
             text: Vec::new(),
         }
     }
@@ -71,7 +73,7 @@ impl Form for Json<'_> {
         if self.is_line {
             serde_json::to_writer(&mut self.text, &Line::Session(&wire))?;
         } else {
-            json::write_session(&mut self.text, &wire)?;
+            self.indenter.write(&mut self.text, &wire)?;
         }
         Ok(self.rows.add(session.agent(), &self.text))
     }

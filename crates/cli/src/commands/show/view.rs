@@ -78,8 +78,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
         let at_ms = at_ms?;
         Some(format!("{} ({})", timestamp(at_ms)?, ago(now_ms, at_ms)))
     };
-    let version = told.agent_version.as_deref();
-    let version = version.or(session.sketch.agent_version.as_deref());
+    let version = session.agent_version();
     let transcript = told.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
     let wire = wire::snapshot(world.machine(), &shown.snapshot);
