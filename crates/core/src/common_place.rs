@@ -13,16 +13,13 @@ use std::sync::Arc;
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
-use whosup_sidecar::{
-    AgentId, ReadSidecarError, Resume, SessionId, Sidecar, SidecarPid, file, read_sidecar,
-};
+use whosup_sidecar::{AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, read_sidecar};
 
 use crate::agents::{
     self, AgentScan, Home, Invocation, KnownClient, Sketch, names_in, told_by_sidecar,
 };
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject,
 };
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
@@ -261,13 +258,7 @@ impl<'a> Place<'a> {
     }
 
     fn claim(&self, key: &SessionKey, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Claim {
-        let (subject, says) = match (sidecar.pid, &sidecar.process_start_text) {
-            (SidecarPid::Process(pid), Some(start)) => {
-                (Subject::Process(pid), format!("pid {pid}, start {start}"))
-            }
-            (SidecarPid::Process(pid), None) => (Subject::Process(pid), format!("pid {pid}")),
-            (SidecarPid::Released, _) => (Subject::Released, "released (pid 0)".to_owned()),
-        };
+        let (subject, says) = told_by_sidecar::subject(sidecar);
         Claim {
             key: key.clone(),
             subject,

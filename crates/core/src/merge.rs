@@ -77,7 +77,10 @@ pub fn merge(mut parts: Parts) -> Merged {
     let sessions = drafts
         .into_values()
         .filter(|draft| !draft.is_nothing())
-        .map(|draft| draft.into_session(&parts.default_homes))
+        .map(|draft| {
+            let is_default_home = parts.default_homes.contains(&*draft.sketch.key.home);
+            draft.into_session(is_default_home)
+        })
         .collect();
     Merged {
         sessions,

@@ -21,9 +21,10 @@ pub struct Observer<'a> {
     machine: &'a Machine,
     booted_at_ms: Option<i64>,
     init_began_at_ms: Option<i64>,
-    /// For each claimed PID, the sessions it is said to serve alone, and when
-    /// that was said.
-    claims_of: HashMap<Pid, Vec<(&'a Claim, Option<i64>)>>,
+    claims: Vec<&'a Claim>,
+    /// For each claimed PID, what says that it serves one session alone; put together
+    /// once a claimed process is there.
+    claims_of: OnceCell<HashMap<Pid, Vec<&'a Claim>>>,
     probes: Probes,
 }
 
@@ -99,23 +100,13 @@ impl<'a> Observer<'a> {
     /// An observer of `machine` for `claims`, which are all the claims there are.
     #[must_use]
     pub fn new(machine: &'a Machine, claims: impl IntoIterator<Item = &'a Claim>) -> Self {
-        let mut claims_of: HashMap<Pid, Vec<_>> = HashMap::new();
-        for claim in claims {
-            if let Some(pid) = claim.subject.pid()
-                && claim.serving == Serving::One
-            {
-                claims_of
-                    .entry(pid)
-                    .or_default()
-                    .push((claim, claim.dated_at_ms));
-            }
-        }
         let init = Pid::new(1).ok().and_then(|pid| machine.table().seen(pid));
         Self {
             machine,
             booted_at_ms: booted_at_ms(machine.table()),
             init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
-            claims_of,
+            claims: claims.into_iter().collect(),
+            claims_of: OnceCell::new(),
             probes: Probes::default(),
         }
     }
@@ -223,6 +214,18 @@ impl<'a> Observer<'a> {
         nested
     }
 
+    fn claims_by_pid(&self) -> HashMap<Pid, Vec<&'a Claim>> {
+        let mut claims_of: HashMap<Pid, Vec<_>> = HashMap::new();
+        for claim in &self.claims {
+            if let Some(pid) = claim.subject.pid()
+                && claim.serving == Serving::One
+            {
+                claims_of.entry(pid).or_default().push(*claim);
+            }
+        }
+        claims_of
+    }
+
     fn seen(&self, claim: &Claim, process: Process) -> Seen {
         let details = self.machine.table().details(&process);
         let is_in_claimed_directory = claim
@@ -230,14 +233,17 @@ impl<'a> Observer<'a> {
             .as_ref()
             .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| is_same(cwd, claimed)));
         let began = process.began_at_ms.clone().ok();
-        let is_newer = |(other, dated): &(&Claim, Option<i64>)| {
+        let is_newer = |other: &&Claim| {
             other.key.session != claim.key.session
-                && dated.is_some_and(|dated| began.is_some_and(|began| dated > began))
+                && other
+                    .dated_at_ms
+                    .is_some_and(|dated| began.is_some_and(|began| dated > began))
         };
         // What a process serves beside another session takes nothing from it.
         let has_newer_claim_to_other = claim.serving == Serving::One
             && self
                 .claims_of
+                .get_or_init(|| self.claims_by_pid())
                 .get(&process.pid)
                 .is_some_and(|claims| claims.iter().any(is_newer));
         let program = Program {

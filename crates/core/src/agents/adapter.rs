@@ -203,7 +203,7 @@ impl Invocation {
     #[must_use]
     pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
         Self {
-            argv: argv.map(str::to_owned).to_vec(),
+            argv: argv.map(str::to_owned).into(),
             directory: None,
             environment: Vec::new(),
         }

@@ -1,14 +1,15 @@
 //! Lists a directory of an agent's, bounded and in one order.
 
 use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::io;
 use std::path::Path;
 
 /// The names in a directory.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct Names<N = OsString> {
     /// Sorted, so that the order in which a file system lists never matters.
-    pub(crate) names: Vec<OsString>,
+    pub(crate) names: Vec<N>,
     /// There are more than were asked for.
     pub(crate) is_cut: bool,
 }
@@ -20,6 +21,14 @@ impl Names {
     }
 }
 
+/// A name in a directory, and what it is the name of.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    /// Of a regular file, as the listing says.
+    pub(crate) is_file: bool,
+}
+
 /// Lists the names in `directory`, at most `entries_max` of them. A directory
 /// that is not there has none; nor is one there whose name is longer than any
 /// on its file system, as agents make up from a long working directory (pi#9836).
@@ -28,19 +37,42 @@ impl Names {
 ///
 /// What the system said if it can't be read.
 pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
+    list(directory, entries_max, |entry| entry.file_name())
+}
+
+/// The same, with what each name is the name of.
+///
+/// # Errors
+///
+/// What the system said if it can't be read.
+pub(crate) fn entries_in(directory: &Path, entries_max: usize) -> io::Result<Names<Entry>> {
+    list(directory, entries_max, |entry| Entry {
+        name: entry.file_name(),
+        is_file: entry.file_type().is_ok_and(|told| told.is_file()),
+    })
+}
+
+fn list<N: Ord>(
+    directory: &Path,
+    entries_max: usize,
+    take: impl Fn(&DirEntry) -> N,
+) -> io::Result<Names<N>> {
+    let mut found = Names {
+        names: Vec::new(),
+        is_cut: false,
+    };
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
-        Err(error) if can_not_be_there(&error) => return Ok(Names::default()),
+        Err(error) if can_not_be_there(&error) => return Ok(found),
         Err(error) => return Err(error),
     };
-    let mut found = Names::default();
     for entry in entries {
-        let name = entry?.file_name();
+        let entry = entry?;
         if found.names.len() == entries_max {
             found.is_cut = true;
             break;
         }
-        found.names.push(name);
+        found.names.push(take(&entry));
     }
     found.names.sort_unstable();
     Ok(found)
@@ -76,7 +108,7 @@ pub(crate) fn list_or_tell(
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
-    use super::names_in;
+    use super::{entries_in, names_in};
 
     #[test]
     fn a_directory_that_is_not_there_has_no_names() -> std::io::Result<()> {
@@ -100,6 +132,20 @@ mod tests {
         let cut = names_in(directory.path(), 2)?;
         assert_eq!(cut.names.len(), 2);
         assert!(cut.is_cut);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_name_is_the_name_of_is_told() -> std::io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("b"), "")?;
+        std::fs::create_dir(directory.path().join("a"))?;
+        let entries = entries_in(directory.path(), 3)?.names;
+        let told = entries.iter().map(|one| (one.name.to_str(), one.is_file));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [(Some("a"), false), (Some("b"), true)]
+        );
         Ok(())
     }
 

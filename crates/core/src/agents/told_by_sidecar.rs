@@ -1,9 +1,27 @@
-//! What a sidecar tells of a session beside which process serves it.
+//! What a sidecar tells of a session.
 
-use whosup_sidecar::Sidecar;
+use std::fmt::Write as _;
+
+use whosup_sidecar::{Sidecar, SidecarPid};
 
 use super::Published;
+use crate::claim::Subject;
 use crate::phase::{Phase, WaitingFor};
+
+/// Who serves it, and that in words.
+pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
+    let pid = match sidecar.pid {
+        SidecarPid::Process(pid) => pid,
+        SidecarPid::Released => return (Subject::Released, "released (pid 0)".to_owned()),
+    };
+    let mut says = String::with_capacity("pid 2147483647".len());
+    // Writing to a text can't fail.
+    let _ = write!(says, "pid {pid}");
+    if let Some(start) = &sidecar.process_start_text {
+        let _ = write!(says, ", start {start}");
+    }
+    (Subject::Process(pid), says)
+}
 
 /// What the conversation is doing, if that is said.
 pub(crate) fn phase(sidecar: &Sidecar) -> Option<Published> {

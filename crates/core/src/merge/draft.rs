@@ -1,7 +1,6 @@
 //! A session in the making: its claims, ranked.
 
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use whosup_process::Process;
 use whosup_sidecar::SessionId;
@@ -319,7 +318,7 @@ impl Draft {
         self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited
     }
 
-    pub(super) fn into_session(self, default_homes: &HashSet<PathBuf>) -> Session {
+    pub(super) fn into_session(self, is_default_home: bool) -> Session {
         let verdict = self.verdict();
         let best = self.claims.first();
         let owner = match &self.found_out {
@@ -342,7 +341,7 @@ impl Draft {
         evidence.extend(self.extra);
         evidence.sort_by_key(|evidence| evidence.verdict.liveness());
         Session {
-            is_default_home: default_homes.contains(&*self.sketch.key.home),
+            is_default_home,
             key: self.sketch.key.clone(),
             verdict,
             owner,

@@ -8,6 +8,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use whosup_process::Pid;
 use whosup_sidecar::{AgentId, SessionId};
@@ -182,6 +183,16 @@ pub(crate) fn settle(
     }
     super::follow_parents(&mut drafts);
     let mut rest: (Vec<Box<Sketch>>, Vec<Box<Claim>>) = Default::default();
+    // All of them are of one home.
+    let mut asked: Option<(Arc<Path>, bool)> = None;
+    let mut is_default_home = |home: &Arc<Path>| match &asked {
+        Some((before, is_default)) if Arc::ptr_eq(before, home) => *is_default,
+        _ => {
+            let is_default = around.default_homes.contains(&**home);
+            asked = Some((Arc::clone(home), is_default));
+            is_default
+        }
+    };
     for (key, mut draft) in drafts {
         if open.contains(&key) {
             let (sketch, claims) = draft.into_parts();
@@ -190,7 +201,7 @@ pub(crate) fn settle(
         } else if !draft.is_nothing() {
             // Nobody shows a session that nobody serves.
             draft.sketch.client = None;
-            settled(draft.into_session(&around.default_homes));
+            settled(draft.into_session(is_default_home(&key.home)));
         }
     }
     rest

@@ -3,6 +3,7 @@
 //! There may be very many. Each is turned into its row as soon as all is known of it,
 //! so that no more than that is held until the list is whole and can be put in order.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use whosup_sidecar::{AgentId, SessionId};
@@ -114,7 +115,6 @@ pub struct Shown<R> {
     pub row: R,
 }
 
-/// A session's key, with what many of them share in one place.
 /// Looks, and chooses.
 ///
 /// Files of sessions are read last, and only those of sessions that are shown,
@@ -281,9 +281,9 @@ impl<F: Form> Selection<'_, F> {
             }
         }
         let mut shown = self.shown;
-        // No two have the same name, and a stable order would take room.
-        shown
-            .sort_unstable_by(|one, other| (&one.place, &one.key).cmp(&(&other.place, &other.key)));
+        put_in_order(&mut shown, |one, other| {
+            (&one.place, &one.key).cmp(&(&other.place, &other.key))
+        });
         put_below_parents(&mut shown);
         (shown, self.ids, self.problems)
     }
@@ -301,6 +301,26 @@ impl<R> Shown<R> {
             session,
             ..self.key.clone()
         })
+    }
+}
+
+/// Sorts in place. What comes in order already, home by home, is only merged; there may
+/// be very many, so that their places are sorted, which takes less room.
+fn put_in_order<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by(|one, other| match (items.get(*one), items.get(*other)) {
+        (Some(one), Some(other)) => compare(one, other),
+        _ => Ordering::Equal,
+    });
+    // Each circle of places that hand their items on is gone along once.
+    for start in 0..order.len() {
+        let mut at = start;
+        while let Some(from) = order.get_mut(at).map(|from| std::mem::replace(from, at))
+            && from != start
+        {
+            items.swap(at, from);
+            at = from;
+        }
     }
 }
 
@@ -333,4 +353,31 @@ fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
     }
     // Sub-agents that claim each other as parent hang below nobody.
     shown.extend(children.into_values().flatten());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::put_in_order;
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_order_is_sorted_and_equals_stay_as_they_came(
+            numbers in prop::collection::vec(0..40_u8, 0..200),
+            turned_by in 0..200_usize,
+        ) {
+            // Two runs in order too, as two homes give them.
+            let mut turned = numbers.clone();
+            turned.sort_unstable();
+            turned.rotate_left(turned_by.checked_rem(numbers.len()).unwrap_or(0));
+            for numbers in [numbers, turned] {
+                let items: Vec<(u8, usize)> = numbers.into_iter().zip(0..).collect();
+                let (mut sorted, mut put) = (items.clone(), items);
+                sorted.sort_by_key(|item| item.0);
+                put_in_order(&mut put, |one, other| one.0.cmp(&other.0));
+                prop_assert_eq!(put, sorted);
+            }
+        }
+    }
 }

@@ -335,8 +335,8 @@ impl<'a> Reading<'a> {
     /// it names. The `runtime.json` of background tasks lie deeper.
     fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<Pid> {
         let name = session.below_folder(SIDECAR);
-        let path = || session.folder.path().join(&name);
-        let (sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
+        let path = || session.folder.path_of(name.as_ref());
+        let (mut sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
             Ok(read) => read,
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => return None,
             Err(error) => {
@@ -376,7 +376,7 @@ impl<'a> Reading<'a> {
             .entry(session.id.clone())
             .or_insert_with(|| Box::new(Sketch::new(key.clone())));
         sketch.work_dir = Some(sidecar.work_dir.clone());
-        sketch.agent_version.clone_from(&sidecar.agent_version);
+        sketch.agent_version = sidecar.agent_version.take();
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
         sketch.published = told_by_sidecar::phase(&sidecar);
         let path = path();

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use whosup_sidecar::{Sidecar, SidecarPid};
+use whosup_sidecar::Sidecar;
 
+use crate::agents::told_by_sidecar;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
     Subject, Trust,
@@ -47,13 +48,7 @@ pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement)
 /// Not an exclusive one: a headless run of the same session overwrites the
 /// sidecar of the shell that still serves it, and exits.
 pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim {
-    let (subject, says) = match (sidecar.pid, &sidecar.process_start_text) {
-        (SidecarPid::Process(pid), Some(start)) => {
-            (Subject::Process(pid), format!("pid {pid}, start {start}"))
-        }
-        (SidecarPid::Process(pid), None) => (Subject::Process(pid), format!("pid {pid}")),
-        (SidecarPid::Released, _) => (Subject::Released, "released (pid 0)".to_owned()),
-    };
+    let (subject, says) = told_by_sidecar::subject(&sidecar);
     Claim {
         key,
         subject,

@@ -5,6 +5,7 @@ mod name;
 mod seeker;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
@@ -18,7 +19,7 @@ use super::reading::Reading;
 use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
-use crate::agents::folder::{Names, names_in};
+use crate::agents::folder::{Entry, Names, entries_in, names_in};
 use crate::agents::{AgentProcess, PairingRule, Role};
 use crate::claim::EvidenceKind;
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -53,8 +54,15 @@ struct Folder {
 /// The files of one project that are of interest.
 struct Chats {
     directory: PathBuf,
-    sidecars: Vec<String>,
+    sidecars: Vec<Listed>,
     transcripts: Vec<SessionId>,
+}
+
+/// A sidecar in a listing.
+struct Listed {
+    name: String,
+    /// The listing says that it is a regular file.
+    is_file: bool,
 }
 
 impl<'a, 'r> Projects<'a, 'r> {
@@ -246,7 +254,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         let since = opened.as_ref().zip(since_ms);
         let folder = self.folders.entry(chats.directory.clone()).or_default();
         folder.is_listed = true;
-        for name in &chats.sidecars {
+        for Listed { name, is_file } in &chats.sidecars {
             let is_older = since.is_some_and(|(opened, since_ms)| {
                 let written = opened.facts(name.as_ref(), Links::Refuse).ok();
                 written
@@ -261,7 +269,9 @@ impl<'a, 'r> Projects<'a, 'r> {
             } else {
                 let keep = Keep::All(runtime);
                 match &opened {
-                    Some(opened) => sidecar::read_in(self.reading, opened, name, keep),
+                    Some(opened) => {
+                        sidecar::read_in(self.reading, opened, name.as_ref(), *is_file, keep);
+                    }
                     None => sidecar::read(self.reading, &chats.directory.join(name), keep),
                 }
             }
@@ -290,7 +300,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         {
             return folder.passed_over.iter().cloned().collect();
         }
-        let mut sidecars = self.list(chats).sidecars;
+        let sidecars = self.list(chats).sidecars.into_iter();
+        let mut sidecars: Vec<String> = sidecars.map(|one| one.name).collect();
         if let Some(folder) = self.folders.get(chats) {
             sidecars.retain(|name| !folder.read.contains(name));
         }
@@ -299,39 +310,47 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
-        let names = self.names(&directory, PROJECTS_MAX);
-        names
-            .names
-            .into_iter()
-            .map(|name| directory.join(name))
-            .collect()
+        let names = self.told(&directory, PROJECTS_MAX, names_in);
+        names.into_iter().map(|name| directory.join(name)).collect()
     }
 
     fn list(&mut self, directory: &Path) -> Chats {
-        let names = self.names(directory, CHATS_MAX);
-        Chats {
-            sidecars: names
-                .texts()
-                .filter(|name| name.ends_with(sidecar::SUFFIX))
-                .map(str::to_owned)
-                .collect(),
-            transcripts: names.names.iter().filter_map(session_of).collect(),
+        let listed = self.told(directory, CHATS_MAX, entries_in);
+        let mut chats = Chats {
             directory: directory.to_owned(),
+            sidecars: Vec::new(),
+            transcripts: Vec::new(),
+        };
+        for Entry { name, is_file } in listed {
+            if let Some(session) = session_of(&name) {
+                chats.transcripts.push(session);
+            } else if let Ok(name) = name.into_string()
+                && name.ends_with(sidecar::SUFFIX)
+            {
+                chats.sidecars.push(Listed { name, is_file });
+            }
         }
+        chats
     }
 
-    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        match names_in(directory, entries_max) {
-            Ok(names) => {
-                if names.is_cut {
+    /// Lists a directory; tells what keeps it from listing everything.
+    fn told<N>(
+        &mut self,
+        directory: &Path,
+        entries_max: usize,
+        list: impl FnOnce(&Path, usize) -> io::Result<Names<N>>,
+    ) -> Vec<N> {
+        match list(directory, entries_max) {
+            Ok(listed) => {
+                if listed.is_cut {
                     let message = format!("it has more than {entries_max} entries");
                     self.reading.problem(directory, message);
                 }
-                names
+                listed.names
             }
             Err(error) => {
                 self.reading.problem(directory, error);
-                Names::default()
+                Vec::new()
             }
         }
     }

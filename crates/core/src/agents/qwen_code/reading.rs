@@ -19,14 +19,20 @@ pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
     claims: Vec<Box<Claim>>,
-    sketches: BTreeMap<SessionId, Box<Sketch>>,
+    sessions: BTreeMap<SessionId, Told>,
     /// Sessions in a shared directory that are another home's.
     elsewhere: BTreeSet<SessionId>,
-    /// Per session, the newest file that a clean exit would have removed.
-    removed_on_exit: BTreeMap<SessionId, Said>,
-    /// Per session, the newest sidecar. A clean exit leaves it.
-    left_on_exit: BTreeMap<SessionId, Said>,
     problems: Vec<Problem>,
+}
+
+/// What was told of one session.
+#[derive(Default)]
+struct Told {
+    sketch: Option<Box<Sketch>>,
+    /// By the newest file that a clean exit would have removed.
+    removed_on_exit: Option<Said>,
+    /// By the newest sidecar. A clean exit leaves it.
+    left_on_exit: Option<Said>,
 }
 
 /// Who is named by a file, and since when.
@@ -42,10 +48,8 @@ impl<'a> Reading<'a> {
             look,
             home,
             claims: Vec::new(),
-            sketches: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
-            removed_on_exit: BTreeMap::new(),
-            left_on_exit: BTreeMap::new(),
             problems: Vec::new(),
         }
     }
@@ -85,15 +89,18 @@ impl<'a> Reading<'a> {
 
     /// Tells whether something has been said of a session.
     pub(super) fn is_known(&self, session: &SessionId) -> bool {
-        self.sketches.contains_key(session)
+        let told = self.sessions.get(session);
+        told.is_some_and(|told| told.sketch.is_some())
     }
 
     /// The sketch of a session, new or known.
     pub(super) fn sketch(&mut self, session: &SessionId) -> &mut Sketch {
         let key = self.key(session);
-        self.sketches
-            .entry(session.clone())
-            .or_insert_with(|| Box::new(Sketch::new(key)))
+        self.told(session).sketch(key)
+    }
+
+    fn told(&mut self, session: &SessionId) -> &mut Told {
+        self.sessions.entry(session.clone()).or_default()
     }
 
     /// A session in a shared directory is another home's.
@@ -112,20 +119,22 @@ impl<'a> Reading<'a> {
             pid: Some(pid),
             at_ms,
         };
-        keep_newest(&mut self.removed_on_exit, session, said);
+        keep_newest(&mut self.told(session).removed_on_exit, said);
     }
 
-    /// A sidecar names `pid`, or nobody any more, for `session`. Tells whether it
-    /// is the first that does.
+    /// A sidecar names `pid`, or nobody any more, for `session`. Returns the sketch, and
+    /// whether it is the first that does.
     pub(super) fn note_left_on_exit(
         &mut self,
         session: &SessionId,
         pid: Option<Pid>,
         at_ms: i64,
-    ) -> bool {
-        let is_first = !self.left_on_exit.contains_key(session);
-        keep_newest(&mut self.left_on_exit, session, Said { pid, at_ms });
-        is_first
+    ) -> (&mut Sketch, bool) {
+        let key = self.key(session);
+        let told = self.told(session);
+        let is_first = told.left_on_exit.is_none();
+        keep_newest(&mut told.left_on_exit, Said { pid, at_ms });
+        (told.sketch(key), is_first)
     }
 
     /// A process that makes no claims may have taken a session up: a stale claim
@@ -171,25 +180,33 @@ impl<'a> Reading<'a> {
     /// took the session up later: then that one's end is what counts, and a
     /// sidecar alone is left behind by a clean exit too.
     pub(super) fn finish(mut self) -> Found<AgentScan> {
-        for (session, said) in &self.removed_on_exit {
-            let is_taken_up_later = self
-                .left_on_exit
-                .get(session)
-                .is_some_and(|left| left.pid != said.pid && left.at_ms > said.at_ms);
-            if let Some(sketch) = self.sketches.get_mut(session) {
+        for told in self.sessions.values_mut() {
+            let (Some(said), left) = (told.removed_on_exit, told.left_on_exit) else {
+                continue;
+            };
+            let is_taken_up_later =
+                left.is_some_and(|left| left.pid != said.pid && left.at_ms > said.at_ms);
+            if let Some(sketch) = &mut told.sketch {
                 sketch.is_orphan_when_stale = !is_taken_up_later;
             }
         }
+        let sketches = self.sessions.into_values();
         Found {
-            found: AgentScan::of(self.claims, self.sketches.into_values()),
+            found: AgentScan::of(self.claims, sketches.filter_map(|told| told.sketch)),
             problems: self.problems,
         }
     }
 }
 
-fn keep_newest(kept: &mut BTreeMap<SessionId, Said>, session: &SessionId, said: Said) {
-    let newest = kept.entry(session.clone()).or_insert(said);
-    if said.at_ms > newest.at_ms {
-        *newest = said;
+impl Told {
+    fn sketch(&mut self, key: SessionKey) -> &mut Sketch {
+        let sketch = &mut self.sketch;
+        sketch.get_or_insert_with(|| Box::new(Sketch::new(key)))
+    }
+}
+
+fn keep_newest(kept: &mut Option<Said>, said: Said) {
+    if kept.is_none_or(|kept| said.at_ms > kept.at_ms) {
+        *kept = Some(said);
     }
 }

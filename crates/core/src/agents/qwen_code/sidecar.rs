@@ -4,16 +4,18 @@
 //! session's own sidecar belongs to a live process, some versions write
 //! `SESSION.claim-HEX.runtime.json` beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::file::{Directory, FileFacts, ReadFileError};
-use whosup_sidecar::{ReadSidecarError, Sidecar, SidecarPid, read_sidecar, read_sidecar_in};
+use whosup_sidecar::{
+    ReadSidecarError, Sidecar, SidecarPid, read_listed_sidecar, read_sidecar, read_sidecar_in,
+};
 
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::agents::told_by_sidecar;
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving};
 
 /// How the names of sidecars end.
 pub(super) const SUFFIX: &str = ".runtime.json";
@@ -29,24 +31,30 @@ pub(super) enum Keep<'a> {
 
 /// Reads one sidecar and adds its claim.
 pub(super) fn read(reading: &mut Reading<'_>, path: &Path, keep: Keep<'_>) {
-    take(reading, read_sidecar(path), path, keep);
+    take(reading, read_sidecar(path), path.to_owned(), keep);
 }
 
-/// The same for a sidecar at `name` in an open directory.
+/// The same for a sidecar at `name` in an open directory; `is_file` if a listing has just
+/// told that this is a regular file.
 pub(super) fn read_in(
     reading: &mut Reading<'_>,
     directory: &Directory,
-    name: &str,
+    name: &Path,
+    is_file: bool,
     keep: Keep<'_>,
 ) {
-    let read = read_sidecar_in(directory, name.as_ref());
-    take(reading, read, &directory.path().join(name), keep);
+    let read = if is_file {
+        read_listed_sidecar(directory, name)
+    } else {
+        read_sidecar_in(directory, name)
+    };
+    take(reading, read, directory.path_of(name), keep);
 }
 
 fn take(
     reading: &mut Reading<'_>,
     read: Result<(Sidecar, FileFacts), ReadSidecarError>,
-    path: &Path,
+    path: PathBuf,
     keep: Keep<'_>,
 ) {
     match read {
@@ -69,24 +77,22 @@ fn take(
         }
         // Its session was left since the directory was listed.
         Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
-        Err(error) => reading.problem(path, error.reason()),
+        Err(error) => reading.problem(&path, error.reason()),
     }
 }
 
-fn add_claim(reading: &mut Reading<'_>, sidecar: Sidecar, path: &Path, facts: &FileFacts) {
+fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, facts: &FileFacts) {
     let session = &sidecar.session_id;
-    let (subject, pid, says) = match sidecar.pid {
-        SidecarPid::Process(pid) => (Subject::Process(pid), Some(pid), says(pid, &sidecar)),
-        SidecarPid::Released => (Subject::Released, None, "released (pid 0)".to_owned()),
-    };
-    let is_only_one = reading.note_left_on_exit(session, pid, sidecar.started_at_ms);
-    let sketch = reading.sketch(session);
+    let (subject, says) = told_by_sidecar::subject(&sidecar);
+    let key = reading.key(session);
+    let (sketch, is_only_one) =
+        reading.note_left_on_exit(session, subject.pid(), sidecar.started_at_ms);
     // The registry, which is read first, follows `/cd` as well and knows more.
     sketch
         .work_dir
         .get_or_insert_with(|| sidecar.work_dir.clone());
     if sketch.agent_version.is_none() {
-        sketch.agent_version.clone_from(&sidecar.agent_version);
+        sketch.agent_version = sidecar.agent_version.take();
     }
     if sketch.endpoint.is_none() {
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
@@ -96,7 +102,7 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: Sidecar, path: &Path, facts: &F
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
     let claim = Claim {
-        key: reading.key(session),
+        key,
         subject,
         scope: ClaimedScope {
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
@@ -111,19 +117,12 @@ fn add_claim(reading: &mut Reading<'_>, sidecar: Sidecar, path: &Path, facts: &F
         exclusivity: Exclusivity::Exclusive,
         serving: Serving::One,
         trust: reading.trust(facts),
-        placement: reading.placement(path, facts),
+        placement: reading.placement(&path, facts),
         evidence: Evidence {
             kind: EvidenceKind::Sidecar,
-            path: Some(path.to_owned()),
+            path: Some(path),
             says,
         },
     };
     reading.claim(claim);
-}
-
-fn says(pid: Pid, sidecar: &Sidecar) -> String {
-    match &sidecar.process_start_text {
-        Some(start) => format!("pid {pid}, start {start}"),
-        None => format!("pid {pid}"),
-    }
 }

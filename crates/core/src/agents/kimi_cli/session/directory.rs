@@ -28,7 +28,7 @@ pub(super) struct SessionDir {
 
 impl SessionDir {
     pub(super) fn path(&self) -> PathBuf {
-        self.folder.path().join(self.id.as_str())
+        self.folder.path_of(self.id.as_str().as_ref())
     }
 
     /// The path of a file in it, below its folder.
@@ -43,7 +43,7 @@ impl SessionDir {
     pub(super) fn transcript(&self) -> (Option<PathBuf>, bool) {
         let name = self.below_folder(WIRE);
         match self.folder.facts(name.as_ref(), Links::Follow) {
-            Ok(facts) if facts.is_file => (Some(self.folder.path().join(name)), false),
+            Ok(facts) if facts.is_file => (Some(self.folder.path_of(name.as_ref())), false),
             // Whoever reads it says what else it is, or why it can't be read.
             Ok(_) => (None, false),
             Err(error) => (None, error.kind() == ErrorKind::NotFound),
