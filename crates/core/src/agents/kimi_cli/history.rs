@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
-use super::log::{Event, EventKind, Log, local_clock_ahead_ms, time_of};
+use super::log::{Event, EventKind, Log, Span, local_clock_ahead_ms, time_of};
 use super::session::Dates;
 use crate::agents::launch::{Newborn, match_launches};
 use crate::claim::CLOCK_SLACK_MS;
@@ -39,8 +39,8 @@ pub(super) struct Makers {
 pub(super) struct History {
     /// What happened, and when as far as that can be told.
     events: Vec<(Event, Option<i64>)>,
-    /// When the log ends, as far as that can be told.
-    ends_at_ms: Option<i64>,
+    /// From when to when the logs tell what happened, as far as that can be told.
+    spans: Vec<Span>,
     /// The log lacks its end: what happened last is not told.
     pub(super) is_torn: bool,
     /// Something in its middle is missing.
@@ -63,18 +63,24 @@ impl History {
         let born_at_ms = |session: &str| born.get(session).copied();
         let Log {
             events,
-            ends_local_ms,
+            spans,
             is_torn,
             has_hole,
         } = log;
         let ahead_ms = local_clock_ahead_ms(&events, events.len(), born_at_ms);
-        let ends_at_ms = ends_local_ms.zip(ahead_ms);
+        let at_ms = |local_ms: i64| ahead_ms.and_then(|ahead| local_ms.checked_sub(ahead));
+        let spans = spans.into_iter().filter_map(|span| {
+            Some(Span {
+                begins_ms: at_ms(span.begins_ms)?,
+                ends_ms: at_ms(span.ends_ms)?,
+            })
+        });
         let times: Vec<_> = (0..events.len())
             .map(|at| time_of(&events, at, born_at_ms))
             .collect();
         let mut history = Self {
             events: events.into_iter().zip(times).collect(),
-            ends_at_ms: ends_at_ms.and_then(|(end, ahead)| end.checked_sub(ahead)),
+            spans: spans.collect(),
             is_torn,
             has_hole,
             processes: processes.into_iter().collect(),
@@ -175,12 +181,19 @@ impl History {
         })
     }
 
-    /// The log does not tell how a session came to be, for it ends before that or lacks
-    /// something before. (A process logs that it makes one, by `/clear` as well.)
+    /// The logs do not tell how a session came to be, for it was made after one of them
+    /// ended and before the next began, or they lack something. (A process logs that it
+    /// makes one, by `/clear` as well.)
     pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
-        let is_after = |(end, born): (i64, i64)| born > end.saturating_add(CLOCK_SLACK_MS);
-        let is_beyond_end = self.ends_at_ms.zip(born_at_ms).is_some_and(is_after);
-        !self.is_told(session) && (is_beyond_end || self.has_hole)
+        let is_between_logs = born_at_ms.is_some_and(|born| {
+            let ended_before = |span: &Span| span.ends_ms.saturating_add(CLOCK_SLACK_MS) < born;
+            let is_within = |span: &Span| {
+                let begins_ms = span.begins_ms.saturating_sub(CLOCK_SLACK_MS);
+                begins_ms <= born && !ended_before(span)
+            };
+            self.spans.iter().any(ended_before) && !self.spans.iter().any(is_within)
+        });
+        !self.is_told(session) && (is_between_logs || self.has_hole)
     }
 
     fn is_told(&self, session: &SessionId) -> bool {
@@ -251,7 +264,10 @@ mod tests {
             began_at_ms: Some(*began),
         });
         let log = Log {
-            ends_local_ms: events.iter().map(|event| event.local_ms).max(),
+            spans: vec![Span {
+                begins_ms: 7_101_500,
+                ends_ms: events.iter().map(|event| event.local_ms).max().unwrap(),
+            }],
             events,
             is_torn: false,
             has_hole: false,

@@ -1,12 +1,14 @@
-//! What the log that all kimi-cli processes share says of sessions.
+//! What a log that kimi-cli processes share says of sessions.
 //!
-//! `logs/kimi.log` has a line for every session that a process makes when it
+//! It has a line for every session that a process makes when it
 //! starts (`Created new session: ID`), and for every one that a process takes
 //! up: at its start by `--session`, or later, also after `/clear` (`Resuming
 //! session: ID`). It names no process and gives its times by the local clock,
 //! without a zone. Seen in kimi-cli 1.50.0, 2026-11.
 
-use std::path::{Path, PathBuf};
+use std::iter::Peekable;
+use std::path::Path;
+use std::vec::IntoIter;
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -20,22 +22,6 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 };
 /// The function that writes these lines, with its module.
 const PLACE: &str = "kimi_cli.cli:_run:";
-
-/// Where the log is, below the share directory.
-pub(super) const FOLDER: &str = "logs";
-
-/// The share directory of a process that has the log `path` open, as every one
-/// has. Each morning at six the log is renamed (`kimi.2026-11-27_06-00-00.log`),
-/// and who has it open keeps it until it has something to write.
-pub(super) fn home_of(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    let folder = path.parent()?;
-    let is_log = name.starts_with("kimi.") && name.ends_with(".log");
-    let home = folder
-        .parent()
-        .filter(|_| is_log && folder.ends_with(FOLDER));
-    home.map(Path::to_owned)
-}
 
 /// What happened to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,17 +42,50 @@ pub(super) enum EventKind {
     TakenUp,
 }
 
+/// From the first line that was read of a log to its last one, as `local_ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) begins_ms: i64,
+    pub(super) ends_ms: i64,
+}
+
 /// The end of the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Log {
     /// Oldest first.
     pub(super) events: Vec<Event>,
-    /// When its newest line was written, as `local_ms`.
-    pub(super) ends_local_ms: Option<i64>,
+    /// From when to when it tells what happened.
+    pub(super) spans: Vec<Span>,
     /// Its last line has no end: what came after it may be missing as well.
     pub(super) is_torn: bool,
     /// In one line another one goes on: what came between them is missing.
     pub(super) has_hole: bool,
+}
+
+impl Log {
+    /// What several logs say together: each in its own order, and all of them in that of
+    /// their times.
+    pub(super) fn of_all(logs: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        let mut left: Vec<_> = Vec::with_capacity(logs.len());
+        for log in logs {
+            all.spans.extend(log.spans);
+            all.is_torn |= log.is_torn;
+            all.has_hole |= log.has_hole;
+            left.push(log.events.into_iter().peekable());
+        }
+        let next = |left: &mut Vec<Peekable<IntoIter<Event>>>| {
+            let heads = left.iter_mut();
+            let earliest = heads
+                .filter_map(|events| Some((events.peek()?.local_ms, events)))
+                .min_by_key(|(at, _)| *at);
+            earliest.and_then(|(_, events)| events.next())
+        };
+        while let Some(event) = next(&mut left) {
+            all.events.push(event);
+        }
+        all
+    }
 }
 
 /// Reads the end of the log; `None` if there is no log.
@@ -80,6 +99,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
         opened => opened?,
     };
     let mut log = Log::default();
+    let mut span: Option<Span> = None;
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
         // An id that has no end may be the beginning of another one.
@@ -91,10 +111,17 @@ pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
             continue;
         };
         log.has_hole |= has_hole(text);
-        log.ends_local_ms = log.ends_local_ms.or_else(|| written_local_ms(text));
+        if let Some(at_ms) = written_local_ms(text) {
+            let ends_ms = span.map_or(at_ms, |span| span.ends_ms);
+            span = Some(Span {
+                begins_ms: at_ms,
+                ends_ms,
+            });
+        }
         log.events.extend(parse(text));
     }
     log.events.reverse();
+    log.spans.extend(span);
     Ok(Some(log))
 }
 
@@ -173,21 +200,6 @@ pub(super) fn local_clock_ahead_ms(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_log_lies_in_a_share_directory() {
-        for (path, home) in [
-            ("/w/kimi/logs/kimi.log", Some("/w/kimi")),
-            ("/w/logs/kimi.2026-11-27_06-00-00_1.log", Some("/w")),
-            ("/logs/kimi.log", Some("/")),
-            ("/w/kimi.log", None),
-            ("/w/logs/kimi-code.log", None),
-            ("/w/logs/kimi.log (deleted)", None),
-            ("/", None),
-        ] {
-            assert_eq!(home_of(Path::new(path)), home.map(PathBuf::from), "{path}");
-        }
-    }
-
     const LOG: &str = "\
 2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:583 |  - Created new session: s-1
 2026-11-27 22:59:58.927 | INFO     | kimi_cli.app:create:204 |  - Loaded config: x=1
@@ -217,8 +229,14 @@ Traceback (most recent call last):
         assert!(torn.is_torn);
         assert_eq!(torn.events, whole.events[..2]);
         let first_ms = whole.events[0].local_ms;
-        assert_eq!(whole.ends_local_ms, Some(first_ms + 13_076));
-        assert_eq!(torn.ends_local_ms, Some(first_ms + 12_769));
+        let span = |log: &Log| {
+            let [span] = log.spans[..] else {
+                panic!("{log:?}");
+            };
+            (span.begins_ms - first_ms, span.ends_ms - first_ms)
+        };
+        assert_eq!(span(&whole), (0, 13_076));
+        assert_eq!(span(&torn), (0, 12_769));
     }
 
     #[test]

@@ -21,6 +21,7 @@
 mod history;
 mod hooks;
 mod log;
+mod logs;
 mod process;
 mod session;
 mod sidecar;
@@ -79,7 +80,7 @@ impl Adapter for KimiCli {
     }
 
     fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
-        log::home_of(path)
+        logs::home_of(path)
     }
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {

@@ -12,8 +12,9 @@ use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
 
 use super::history::{History, Maker, Makers};
-use super::log::{self, Log};
-use super::untouched::Untouched;
+use super::log::Log;
+use super::logs;
+use super::untouched::{BEGAN_SLACK_MS, Untouched};
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, work_dir};
 use crate::agents::terminal_use::{was_begun_elsewhere, was_hardly_begun_here};
@@ -257,14 +258,16 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What the log says, if there is one that can be read.
+    /// What the logs say that may tell of a process, if there are any that can be read.
     fn log(&mut self) -> Option<Log> {
         if self.log.is_none() {
-            let path = self.home.root.join(log::FOLDER).join("kimi.log");
-            let read = log::read(&path).unwrap_or_else(|error| {
-                self.problem(&path, error.reason());
-                None
-            });
+            let processes = self.look.processes_of(self.home);
+            let began = processes.map(|its| its.process.began_at_ms.clone().ok());
+            // `None`, if one of them is of unknown age.
+            let since = began.min().flatten();
+            let since = since.map(|began| began.saturating_sub(BEGAN_SLACK_MS));
+            let folder = self.home.root.join(logs::FOLDER);
+            let read = logs::read(&folder, since, &mut |path, told| self.problem(path, told));
             self.log = Some(read);
         }
         self.log.clone().flatten()
