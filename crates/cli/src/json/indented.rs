@@ -59,27 +59,26 @@ struct Field {
 }
 
 impl Fields {
+    /// Writes all that stands before the value of a field.
     #[inline]
-    fn begin(&mut self, key: &'static str, depth: usize) -> &[u8] {
-        // The name of a field stands in the program once.
-        let is_it = |field: &Field| std::ptr::eq(field.key, key) && field.depth == depth;
-        let at = if self.known.get(self.next).is_some_and(is_it) {
-            self.next
-        } else {
-            self.find(key, depth, is_it)
-        };
-        self.next = if at + 1 == self.known.len() {
-            0
-        } else {
-            at + 1
-        };
-        self.known.get(at).map_or(&[], |field| &field.begin)
+    fn begin(&mut self, out: &mut Vec<u8>, key: &'static str, depth: usize, is_first: bool) {
+        let next = self.known.get(self.next);
+        if !next.is_some_and(|field| field.is(key, depth)) {
+            self.next = self.place_of(key, depth);
+        }
+        if let Some(field) = self.known.get(self.next) {
+            // The first has no comma before it.
+            let begin = field.begin.get(usize::from(is_first)..);
+            out.extend_from_slice(begin.unwrap_or_default());
+        }
+        self.next = self.next.saturating_add(1);
     }
 
     #[cold]
-    fn find(&mut self, key: &'static str, depth: usize, is_it: impl Fn(&Field) -> bool) -> usize {
-        if let Some(at) = self.known.iter().position(is_it) {
-            return at;
+    fn place_of(&mut self, key: &'static str, depth: usize) -> usize {
+        let mut known = self.known.iter();
+        if let Some(place) = known.position(|field| field.is(key, depth)) {
+            return place;
         }
         // The name of a field of ours.
         debug_assert!(is_plain(key.as_bytes()), "{key}");
@@ -88,7 +87,14 @@ impl Fields {
         write_plain(&mut begin, key);
         begin.extend_from_slice(b": ");
         self.known.push(Field { key, depth, begin });
-        self.known.len() - 1
+        self.known.len().saturating_sub(1)
+    }
+}
+
+impl Field {
+    fn is(&self, key: &'static str, depth: usize) -> bool {
+        // The name of a field stands in the program once.
+        std::ptr::eq(self.key, key) && self.depth == depth
     }
 }
 
@@ -377,10 +383,7 @@ impl SerializeStruct for Within<'_> {
         key: &'static str,
         value: &T,
     ) -> Result<()> {
-        let begin = self.fields.begin(key, self.depth);
-        // The first has no comma before it.
-        let begin = begin.get(usize::from(self.is_empty)..).unwrap_or_default();
-        self.out.extend_from_slice(begin);
+        self.fields.begin(self.out, key, self.depth, self.is_empty);
         self.is_empty = false;
         self.value(value)
     }

@@ -36,8 +36,6 @@ pub(super) struct Json<'a> {
     is_line: bool,
     rows: JsonRows,
     indenter: Indenter,
-    /// The row that is being written.
-    text: Vec<u8>,
 }
 
 impl<'a> Json<'a> {
@@ -48,7 +46,6 @@ impl<'a> Json<'a> {
             is_line,
             rows: JsonRows::default(),
             indenter: Indenter::at(SESSION_DEPTH),
-            text: Vec::new(),
         }
     }
 }
@@ -69,13 +66,16 @@ impl Form for Json<'_> {
 
     fn row(&mut self, session: &Session) -> Self::Row {
         let wire = wire::session(self.machine, session);
-        self.text.clear();
-        if self.is_line {
-            serde_json::to_writer(&mut self.text, &Line::Session(&wire))?;
-        } else {
-            self.indenter.write(&mut self.text, &wire)?;
-        }
-        Ok(self.rows.add(session.agent(), &self.text))
+        let Self {
+            is_line, indenter, ..
+        } = self;
+        self.rows.add(session.agent(), |out| {
+            if *is_line {
+                serde_json::to_writer(out, &Line::Session(&wire))
+            } else {
+                indenter.write(out, &wire)
+            }
+        })
     }
 }
 
