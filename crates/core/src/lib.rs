@@ -37,6 +37,7 @@ pub mod phase;
 pub mod problem;
 #[cfg(feature = "reader")]
 pub mod reader;
+pub mod real_paths;
 pub mod recognize;
 pub mod record;
 pub mod scan;

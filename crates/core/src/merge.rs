@@ -13,6 +13,7 @@ use whosup_sidecar::SessionId;
 use crate::agents::{AgentProcess, Role, Sketch};
 use crate::claim::{Serving, SessionKey};
 use crate::observe::JudgedClaim;
+use crate::real_paths::RealPaths;
 use crate::session::{Session, Unattributed};
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
 
@@ -38,7 +39,7 @@ pub struct Parts {
     pub unseen: HashMap<std::path::PathBuf, Pid>,
     /// Where each directory really is, for comparing what agents wrote with
     /// what the kernel says.
-    pub real_paths: HashMap<std::path::PathBuf, std::path::PathBuf>,
+    pub real_paths: RealPaths,
 }
 
 /// Sessions, and agent processes without one.

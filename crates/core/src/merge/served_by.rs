@@ -203,7 +203,7 @@ fn seeker(process: &AgentProcess, parts: &Parts, forks: &Forks) -> Seeker {
 }
 
 fn real_path(path: &Path, parts: &Parts) -> PathBuf {
-    let known = parts.real_paths.get(path).cloned();
+    let known = parts.real_paths.of(path).map(Path::to_owned);
     known.unwrap_or_else(|| composed(path.to_owned()))
 }
 

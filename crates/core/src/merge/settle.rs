@@ -18,6 +18,7 @@ use super::may_have_session;
 use crate::agents::{self, AgentProcess, PairingRule, Sketch};
 use crate::claim::{Claim, SessionKey};
 use crate::observe::JudgedClaim;
+use crate::real_paths::RealPaths;
 use crate::session::Session;
 use crate::verdict::{ExitedBecause, UnknownBecause, Verdict};
 
@@ -63,12 +64,7 @@ impl<'a> Surroundings<'a> {
         neighbours.any(|neighbour| neighbour.process.agent == *agent)
     }
 
-    fn may_change(
-        &self,
-        key: &SessionKey,
-        draft: &Draft,
-        real_paths: &HashMap<PathBuf, PathBuf>,
-    ) -> bool {
+    fn may_change(&self, key: &SessionKey, draft: &Draft, real_paths: &RealPaths) -> bool {
         let is_told_elsewhere = || {
             let name = (key.agent.clone(), key.session.clone());
             self.told_elsewhere.contains(&name)
@@ -81,12 +77,7 @@ impl<'a> Surroundings<'a> {
 
     /// Tells whether a process may have to do with a session that all claims say is
     /// dead.
-    fn may_be_served(
-        &self,
-        key: &SessionKey,
-        draft: &Draft,
-        real_paths: &HashMap<PathBuf, PathBuf>,
-    ) -> bool {
+    fn may_be_served(&self, key: &SessionKey, draft: &Draft, real_paths: &RealPaths) -> bool {
         let sketch = &draft.sketch;
         let is_tied = sketch.named_by.is_some()
             || sketch.possible_owners.is_some()
@@ -99,8 +90,8 @@ impl<'a> Surroundings<'a> {
         if draft.is_dead_for_good() || sketch.parent.is_some() {
             return false;
         }
-        let work_dir = sketch.work_dir.as_ref();
-        let work_dir = work_dir.map(|dir| real_paths.get(dir).unwrap_or(dir));
+        let work_dir = sketch.work_dir.as_deref();
+        let work_dir = work_dir.and_then(|dir| real_paths.of(dir));
         let mut neighbours = self.neighbours.iter();
         neighbours.any(|neighbour| {
             neighbour.is_beside(key, work_dir)
@@ -114,7 +105,7 @@ impl<'a> Surroundings<'a> {
 #[derive(Debug)]
 struct Neighbour<'a> {
     process: &'a AgentProcess,
-    /// Where it may be working; `None` if that can't be told.
+    /// Where it may be working, really; `None` if that can't be told.
     work_dirs: Option<Vec<PathBuf>>,
     /// The session that its arguments name, or the beginning of its id.
     named: Option<String>,
@@ -141,13 +132,15 @@ impl<'a> Neighbour<'a> {
         self.process.agent == key.agent && self.process.may_use(&key.home)
     }
 
-    /// It may work where the session does.
-    fn is_beside(&self, key: &SessionKey, work_dir: Option<&PathBuf>) -> bool {
-        let is_same = match (work_dir, &self.work_dirs) {
-            (Some(dir), Some(its)) => its.contains(dir),
-            _ => true,
-        };
-        is_same && self.may_use(key)
+    /// It may work where the session does: in this directory, or nobody knows in which.
+    fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>) -> bool {
+        // Very many sessions are asked about: what excludes most is asked first.
+        self.process.agent == key.agent
+            && match (work_dir, &self.work_dirs) {
+                (Some(dir), Some(its)) => its.iter().any(|its| its.as_os_str() == dir.as_os_str()),
+                _ => true,
+            }
+            && self.may_use(key)
     }
 
     fn names(&self, key: &SessionKey) -> bool {
@@ -164,7 +157,7 @@ pub(crate) fn settle(
     sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
     around: &Surroundings<'_>,
-    real_paths: &HashMap<PathBuf, PathBuf>,
+    real_paths: &RealPaths,
     settled: &mut dyn FnMut(Session),
 ) -> (Vec<Box<Sketch>>, Vec<Box<Claim>>) {
     let mut drafts = draft::group(sketches, claims);

@@ -2,8 +2,8 @@
 //! as nothing else can change them, and the rest together at the end.
 
 use std::cell::LazyCell;
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::PathBuf;
 
 use whosup_process::Absent;
 use whosup_sidecar::AgentId;
@@ -12,11 +12,11 @@ use super::batches::Batches;
 use super::may_be_in_a_pane;
 use crate::agents::{self, Adapter, AgentProcess, AgentScan, Home, Sketch};
 use crate::claim::Placement;
-use crate::composed::composed;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, Surroundings, merge, settle};
 use crate::observe::{Probes, judge_all};
 use crate::panes::Panes;
+use crate::real_paths::{RealPaths, real_path};
 use crate::session::Session;
 use crate::unseen::who_may_use;
 
@@ -53,16 +53,12 @@ pub(super) fn surroundings<'a>(
     around
 }
 
-fn real_path(path: &Path) -> PathBuf {
-    composed(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
-}
-
 /// Judges, and remembers what was looked at for it.
 pub(super) struct Settling<'a, 's> {
     machine: &'a Machine,
     around: &'a Surroundings<'s>,
     /// Where directories of sessions really are.
-    real_paths: HashMap<PathBuf, PathBuf>,
+    real_paths: RealPaths,
     probes: Probes,
 }
 
@@ -71,7 +67,7 @@ impl<'a, 's> Settling<'a, 's> {
         Self {
             machine,
             around,
-            real_paths: HashMap::new(),
+            real_paths: RealPaths::default(),
             probes: Probes::default(),
         }
     }
@@ -147,14 +143,9 @@ impl<'a, 's> Settling<'a, 's> {
     }
 
     fn find_real_paths(&mut self, sketches: &[Box<Sketch>]) {
-        for directory in sketches
-            .iter()
-            .filter_map(|sketch| sketch.work_dir.as_ref())
-        {
-            if !self.real_paths.contains_key(directory) {
-                self.real_paths
-                    .insert(directory.clone(), real_path(directory));
-            }
+        let directories = sketches.iter().filter_map(|one| one.work_dir.as_deref());
+        for directory in directories {
+            self.real_paths.find(directory);
         }
     }
 }
