@@ -32,6 +32,8 @@ fn check_files(change: &dyn Fn(&Path)) {
             continue;
         }
         let world = World::of_fixture(&case);
+        // What is appended is no later than the last record that can be read.
+        world.date_transcripts();
         let before = world.look(DepthName::All);
         each_transcript(world.home(), change);
         let after = world.look(DepthName::All);

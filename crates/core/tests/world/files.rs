@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{HOME_MARK, expand, time_ms};
 
@@ -153,13 +154,62 @@ fn expand_bytes(bytes: Vec<u8>, home: &Path) -> Vec<u8> {
     expanded
 }
 
+/// Gives every transcript below a directory the date of its last record, as one has that
+/// an agent wrote. One without a date, or of the time after `now_ms`, keeps its own.
+pub fn date_transcripts(directory: &Path, now_ms: i64) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let entry = entry.unwrap();
+        let (path, file_type) = (entry.path(), entry.file_type().unwrap());
+        if file_type.is_dir() {
+            date_transcripts(&path, now_ms);
+        } else if file_type.is_file()
+            && path.extension().is_some_and(|end| end == "jsonl")
+            && entry.metadata().unwrap().len() <= Tree::BYTES_MAX
+            && let Some(at_ms) = last_date_ms(&fs::read(&path).unwrap())
+            && at_ms <= now_ms
+        {
+            set_modified(&path, at_ms);
+        }
+    }
+}
+
+/// The latest date in any record of a transcript, whatever the agent calls it.
+fn last_date_ms(transcript: &[u8]) -> Option<i64> {
+    let lines = transcript.split(|byte| *byte == b'\n');
+    let records = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    records.filter_map(|record| last_date_in(&record)).max()
+}
+
+fn last_date_in(value: &Value) -> Option<i64> {
+    const NAMES: &[&str] = &["created_at", "time", "timestamp"];
+    let fields = value.as_object().into_iter().flatten();
+    let own = fields.filter_map(|(name, value)| {
+        if let Some(text) = value.as_str() {
+            let at: jiff::Timestamp = text.parse().ok()?;
+            return Some(at.as_millisecond());
+        }
+        let number = value.as_f64().filter(|_| NAMES.contains(&name.as_str()))?;
+        let in_ms = if number < 1e11 { number * 1e3 } else { number };
+        Some(in_ms as i64)
+    });
+    let within = value
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.values());
+    let within = within.chain(value.as_array().into_iter().flatten());
+    own.chain(within.filter_map(last_date_in)).max()
+}
+
+fn set_modified(path: &Path, at_ms: i64) {
+    let at = UNIX_EPOCH + Duration::from_millis(u64::try_from(at_ms).unwrap());
+    let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    file.set_modified(at).unwrap();
+}
+
 /// Sets when files were last modified.
 pub fn set_times(times: &BTreeMap<String, String>, home: &Path) {
     for (path, time) in times {
-        let path = expand(path, home);
-        let at = UNIX_EPOCH + Duration::from_millis(u64::try_from(time_ms(time)).unwrap());
-        let file = File::open(&path).unwrap_or_else(|error| panic!("`{path}`: {error}"));
-        file.set_modified(at).unwrap();
+        set_modified(Path::new(&expand(path, home)), time_ms(time));
     }
 }
 

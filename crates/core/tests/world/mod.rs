@@ -189,6 +189,7 @@ impl World {
         for make in &file.make {
             make.make(&home);
         }
+        files::date_transcripts(&home, time_ms(&file.now));
         files::set_times(&file.file_times, &home);
         let tmux = (!file.panes.is_empty()).then(|| {
             let socket = answers::tmux_socket(&home);
@@ -201,6 +202,11 @@ impl World {
             _tmux: tmux,
             _directory: directory,
         }
+    }
+
+    /// Gives every transcript the date of its last record, whatever the fixture says.
+    pub fn date_transcripts(&self) {
+        files::date_transcripts(&self.home, time_ms(&self.file.now));
     }
 
     /// The temporary home.
