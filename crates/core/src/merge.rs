@@ -143,11 +143,11 @@ fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
     };
     let parents = drafts.iter();
     let parents = parents.filter_map(|(key, draft)| parent_of(key, draft));
-    let verdicts: HashMap<SessionKey, Verdict> = parents
+    let verdicts: HashMap<SessionKey, (Verdict, Option<Pid>)> = parents
         .filter_map(|parent| {
             let draft = drafts.get(&parent)?;
             let is_top = draft.sketch.parent.is_none();
-            is_top.then(|| (parent, draft.verdict()))
+            is_top.then(|| (parent, (draft.verdict(), draft.served_by())))
         })
         .collect();
     if verdicts.is_empty() {
@@ -158,8 +158,8 @@ fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
             continue;
         }
         let verdict = parent_of(key, draft).and_then(|parent| verdicts.get(&parent));
-        if let Some(verdict) = verdict {
-            draft.follow_parent(*verdict);
+        if let Some((verdict, served_by)) = verdict {
+            draft.follow_parent(*verdict, *served_by);
         }
     }
 }

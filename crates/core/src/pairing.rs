@@ -4,6 +4,8 @@
 //! What is not unique both ways stays unpaired and is shown as ambiguous with
 //! its candidates. "The newest file in the directory" is never a reason.
 
+mod lengths;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -47,6 +49,8 @@ pub struct Candidate {
     pub born_at_ms: Option<i64>,
     /// The date inside its last record.
     pub last_record_at_ms: Option<i64>,
+    /// Until when it may have gone on, where the end of its records is missing.
+    pub perhaps_until_ms: Option<i64>,
     /// The name that a terminal may show for it.
     pub title: Option<String>,
     /// A process came into being with it. Of several such sessions one at most
@@ -116,8 +120,19 @@ pub struct Pairs {
 }
 
 /// Pairs seekers and candidates of one agent, home and directory rule.
+///
+/// Where the end of a session's records is missing, what is settled is settled both if
+/// nothing was there and if it went on for as long as it may have.
 #[must_use]
 pub fn pair(seekers: &[Seeker], candidates: &[Candidate]) -> Pairs {
+    let pairs = pair_as_told(seekers, candidates);
+    match lengths::longest(seekers, candidates) {
+        None => pairs,
+        Some(longest) => lengths::agreed(pairs, pair_as_told(seekers, &longest)),
+    }
+}
+
+fn pair_as_told(seekers: &[Seeker], candidates: &[Candidate]) -> Pairs {
     let mut pool = Pool {
         seekers,
         candidates,
@@ -214,6 +229,9 @@ impl Pool<'_> {
             return Some(Choice::one(candidate, PairedBy::Arguments));
         }
         let current = self.youngest(&moved_on)?;
+        if self.went_on_beside(candidate, current) {
+            return None;
+        }
         let mut left: Vec<usize> = moved_on.into_iter().filter(|at| *at != current).collect();
         left.push(candidate);
         Some(Choice {
@@ -300,18 +318,20 @@ impl Pool<'_> {
         let is_tie = among
             .iter()
             .any(|at| *at != youngest && born(*at) == born(youngest));
-        // An older one that got records after the youngest was born was not left.
-        let is_contradicted = among.iter().any(|at| {
-            let last = self
-                .candidates
-                .get(*at)
-                .and_then(|one| one.last_record_at_ms);
-            *at != youngest
-                && last
-                    .zip(born(youngest))
-                    .is_some_and(|(last, born)| last > born.saturating_add(BIRTH_SLACK_MS))
-        });
+        let is_contradicted = among
+            .iter()
+            .any(|at| *at != youngest && self.went_on_beside(*at, youngest));
         (!is_tie && !is_contradicted).then_some(youngest)
+    }
+
+    /// An older one that got records after the youngest was born was not left for it.
+    fn went_on_beside(&self, older: usize, youngest: usize) -> bool {
+        let last = self.candidates.get(older);
+        let last = last.and_then(|one| one.last_record_at_ms);
+        let born = self.candidates.get(youngest);
+        let born = born.and_then(|one| one.born_at_ms);
+        last.zip(born)
+            .is_some_and(|(last, born)| last > born.saturating_add(BIRTH_SLACK_MS))
     }
 
     fn take(&mut self, seeker: usize, choice: Choice) {

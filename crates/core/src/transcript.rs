@@ -12,6 +12,7 @@
 mod backwards;
 mod cursor;
 mod line;
+mod missing_end;
 mod split;
 mod surrogate;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use whosup_sidecar::file::{FileFacts, Links, OpenFile, ReadFileError};
 pub use backwards::Backwards;
 pub use cursor::{APPENDED_LINES_MAX, Appended, Cursor, CursorAnswer, FINGERPRINT_BYTES, Restart};
 pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
+pub use missing_end::MissingEnd;
 use split::Splitter;
 
 /// How much is read at once, in bytes. One step holds some dozens of usual

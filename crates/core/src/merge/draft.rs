@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whosup_process::Process;
+use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
 use super::{ProcessKey, SUPERSEDED, is_live, process_key};
@@ -100,6 +100,8 @@ impl Draft {
         mine.work_dir = mine.work_dir.take().or(other.work_dir);
         mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
         mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
+        mine.perhaps_until_ms = mine.perhaps_until_ms.max(other.perhaps_until_ms);
+        mine.may_have_ended |= other.may_have_ended;
         mine.transcript = mine.transcript.take().or(other.transcript);
         mine.lacks_transcript |= other.lacks_transcript;
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
@@ -183,6 +185,15 @@ impl Draft {
     /// What it was made of.
     pub(super) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
         (self.sketch, self.claims)
+    }
+
+    /// The process that serves it, while it is live.
+    pub(super) fn served_by(&self) -> Option<Pid> {
+        let owner = match &self.found_out {
+            Some(found_out) => found_out.owner.as_deref(),
+            None => self.live_claims().next()?.process.as_deref(),
+        };
+        Some(owner?.pid)
     }
 
     pub(super) fn is_found_out(&self) -> bool {
@@ -293,23 +304,31 @@ impl Draft {
         });
     }
 
-    pub(super) fn follow_parent(&mut self, parent: Verdict) {
-        let verdict = match parent {
-            Verdict::Live(_, confidence) => {
+    /// `served_by` is the process that serves its parent.
+    pub(super) fn follow_parent(&mut self, parent: Verdict, served_by: Option<Pid>) {
+        let verdict = match (parent, served_by) {
+            (Verdict::Live(..), Some(pid)) if self.sketch.may_have_ended => {
+                Verdict::Unknown(UnknownBecause::MayBeServedBy(pid))
+            }
+            (Verdict::Live(_, confidence), _) => {
                 Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Proven))
             }
-            Verdict::Exited(_) => Verdict::Exited(ExitedBecause::Parent),
-            Verdict::Unknown(_) => Verdict::Unknown(UnknownBecause::Parent),
+            (Verdict::Exited(_), _) => Verdict::Exited(ExitedBecause::Parent),
+            (Verdict::Unknown(_), _) => Verdict::Unknown(UnknownBecause::Parent),
         };
         let says = match &self.sketch.parent {
+            Some(parent) if verdict.reason() == "may-be-served-by" => format!(
+                "sub-agent of {parent}; what would tell whether it has ended is torn or missing"
+            ),
             Some(parent) => format!("sub-agent of {parent}"),
             None => return,
         };
         self.add_evidence(EvidenceKind::Parent, says, verdict, None);
         let owner = self
             .live_claims()
-            .find_map(|claim| claim.process.as_deref().cloned());
-        self.find_out(verdict, owner);
+            .find_map(|claim| claim.process.as_deref());
+        let owner = owner.filter(|_| is_live(verdict) || !self.sketch.may_have_ended);
+        self.find_out(verdict, owner.cloned());
     }
 
     /// A session that never came to be: an id that its agent gave up before

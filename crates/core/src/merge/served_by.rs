@@ -171,6 +171,7 @@ fn candidate(key: &SessionKey, draft: &Draft, parts: &Parts) -> Candidate {
         work_dir: sketch.work_dir.as_deref().map(|dir| real_path(dir, parts)),
         born_at_ms: sketch.born_at_ms,
         last_record_at_ms: sketch.last_record_at_ms,
+        perhaps_until_ms: sketch.perhaps_until_ms,
         title: sketch
             .terminal_title
             .clone()

@@ -30,6 +30,7 @@ fn session(id: &str, born_s: i64) -> Candidate {
         work_dir: Some("/w/a".into()),
         born_at_ms: Some(T + born_s * 1_000),
         last_record_at_ms: None,
+        perhaps_until_ms: None,
         title: None,
         is_first_of_a_process: false,
         is_held: false,
@@ -334,5 +335,76 @@ fn a_session_that_a_dead_process_explains_as_well_leaves_its_process_open() {
         ..seeker(0)
     };
     let result = check_pairs(&[named], &[session("a", -60), doubtful("b", 60)], &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+}
+
+/// Its last record is of `last_s`, and it may have gone on until `until_s`.
+fn torn(id: &str, born_s: i64, last_s: i64, until_s: i64) -> Candidate {
+    Candidate {
+        last_record_at_ms: Some(T + last_s * 1_000),
+        perhaps_until_ms: Some(T + until_s * 1_000),
+        ..session(id, born_s)
+    }
+}
+
+#[test]
+fn a_session_that_lacks_its_end_is_left_only_if_it_would_be_whenever_that_was() {
+    let result = check_pairs(&[seeker(0)], &[torn("a", 1, 10, 90), session("b", 60)], &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+    assert!(result.superseded.is_empty());
+    let before = [torn("a", 1, 10, 50), session("b", 60)];
+    let result = check_pairs(&[seeker(0)], &before, &[(0, 1, Elimination)]);
+    assert_eq!(result.superseded, [(0, 1)]);
+    // The younger one is the process's whenever its end was.
+    let younger = [session("a", 1), torn("b", 60, 70, 900)];
+    let result = check_pairs(&[seeker(0)], &younger, &[(0, 1, Elimination)]);
+    assert_eq!(result.superseded, [(0, 1)]);
+}
+
+#[test]
+fn what_a_process_may_have_gone_on_with_keeps_it_open_and_proves_nothing() {
+    // The one that lacks its end is older than the process.
+    let result = check_pairs(&[seeker(0)], &[torn("a", -90, -80, 90)], &[]);
+    assert_eq!(result.open, [(0, vec![0])]);
+    let beside = [torn("a", -90, -80, 90), session("b", 60)];
+    let result = check_pairs(&[seeker(0)], &beside, &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+    let result = check_pairs(&[seeker(0)], &[torn("a", -90, -80, -10)], &[]);
+    assert_eq!(result.open, [(0, vec![])]);
+}
+
+#[test]
+fn a_session_that_has_lost_its_birth_as_well_may_be_what_a_process_went_on_to() {
+    let lost = Candidate {
+        born_at_ms: None,
+        last_record_at_ms: None,
+        ..torn("b", 0, 0, 90)
+    };
+    let named = Seeker {
+        named: Some("a".to_owned()),
+        ..seeker(0)
+    };
+    let result = check_pairs(&[named], &[session("a", -60), lost], &[]);
+    assert_eq!(result.open, [(0, vec![0, 1])]);
+}
+
+#[test]
+fn a_named_session_that_got_records_after_a_younger_one_was_born_was_not_left_for_it() {
+    let named = |last_s: i64| {
+        let went_on = Candidate {
+            last_record_at_ms: Some(T + last_s * 1_000),
+            ..session("a", -60)
+        };
+        let seeker = Seeker {
+            named: Some("a".to_owned()),
+            ..seeker(0)
+        };
+        ([seeker], [went_on, session("b", 60)])
+    };
+    let (seekers, sessions) = named(30);
+    let result = check_pairs(&seekers, &sessions, &[(0, 1, Elimination)]);
+    assert_eq!(result.superseded, [(0, 1)]);
+    let (seekers, sessions) = named(90);
+    let result = check_pairs(&seekers, &sessions, &[]);
     assert_eq!(result.open, [(0, vec![0, 1])]);
 }

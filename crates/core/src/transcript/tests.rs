@@ -6,6 +6,7 @@
 mod any_content;
 mod cursors;
 mod json_lines;
+mod missing_end;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};

@@ -1,12 +1,17 @@
 //! Logs whose end is missing, as a full disk, a torn write or a copy leaves them, and
 //! other files whose end does not show.
 
+use std::time::SystemTime;
+
 use super::state_files::below;
 use super::*;
 
+/// How long a file may be to be changed in many places.
+const BYTES_MAX: u64 = 1 << 20;
+
 /// Where a log is cut.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cut {
+pub(super) enum Cut {
     /// In the middle of a line.
     InLines,
     /// Before a line, so that a whole one is the last.
@@ -15,7 +20,7 @@ enum Cut {
 
 impl Cut {
     /// The lengths that a log is cut to.
-    fn lengths(self, bytes: &[u8]) -> Vec<u64> {
+    pub(super) fn lengths(self, bytes: &[u8]) -> Vec<u64> {
         let mut lengths = Vec::new();
         let mut start = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -65,6 +70,17 @@ fn check_changes(
     is_wanted: impl Fn(&str, &Path) -> bool,
     changes: impl Fn(&[u8]) -> Vec<Vec<u8>>,
 ) {
+    check_changed_files(prepare, is_wanted, changes, |_, _, _| {});
+}
+
+/// The same, where each file that was changed is dated by what it was dated before.
+#[track_caller]
+pub(super) fn check_changed_files(
+    prepare: impl Fn(&World),
+    is_wanted: impl Fn(&str, &Path) -> bool,
+    changes: impl Fn(&[u8]) -> Vec<Vec<u8>>,
+    date: impl Fn(&World, &Path, SystemTime),
+) {
     let wanted = std::env::var("WHOSUP_FIXTURES").unwrap_or_default();
     let mut report = String::new();
     let mut checked = 0;
@@ -72,21 +88,28 @@ fn check_changes(
         if !name.contains(&wanted) {
             continue;
         }
-        let world = World::of_fixture(&case);
-        prepare(&world);
-        let before = rows(&world.look(DepthName::All));
+        let whole = World::of_fixture(&case);
+        prepare(&whole);
+        let before = rows(&whole.look(DepthName::All));
         if !before.values().any(Row::is_live) {
             continue;
         }
-        let files = below(world.home(), world.home(), false);
+        let files = below(whole.home(), whole.home(), false);
         for file in files.into_iter().filter(|path| is_wanted(&name, path)) {
-            let bytes = std::fs::read(world.home().join(&file)).unwrap();
-            for changed in changes(&bytes) {
+            let metadata = std::fs::metadata(whole.home().join(&file)).unwrap();
+            if metadata.len() > BYTES_MAX {
+                continue;
+            }
+            let bytes = std::fs::read(whole.home().join(&file)).unwrap();
+            let modified = metadata.modified().unwrap();
+            for mut changed in changes(&bytes) {
                 let world = World::of_fixture(&case);
                 prepare(&world);
+                move_home(&mut changed, whole.home(), world.home());
                 // In its place, as whoever has it open has that very file.
-                let mut log = File::create(world.home().join(&file)).unwrap();
-                log.write_all(&changed).unwrap();
+                let path = world.home().join(&file);
+                File::create(&path).unwrap().write_all(&changed).unwrap();
+                date(&world, &path, modified);
                 let answer = world.look(DepthName::All);
                 let answers = Answers {
                     has_own_environment: !world.file().env.is_empty(),
@@ -109,6 +132,17 @@ fn check_changes(
     }
     assert!(checked > 0);
     assert!(report.is_empty(), "of {checked} cuts\n{report}");
+}
+
+/// A file names the home that it lies in, and each world has its own, of one length.
+fn move_home(bytes: &mut [u8], from: &Path, to: &Path) {
+    let [from, to] = [from, to].map(|home| home.to_str().unwrap().as_bytes());
+    assert_eq!(from.len(), to.len());
+    for at in 0..bytes.len() {
+        if bytes[at..].starts_with(from) {
+            bytes[at..at + to.len()].copy_from_slice(to);
+        }
+    }
 }
 
 /// What was not live is not so now.

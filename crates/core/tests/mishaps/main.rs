@@ -17,6 +17,7 @@ mod logs;
 mod newcomers;
 mod processes;
 mod state_files;
+mod torn;
 mod transcripts;
 #[path = "../world/mod.rs"]
 mod world;

@@ -24,6 +24,12 @@ pub struct Sketch {
     /// The date inside its last prompt, reply or other record, not counting
     /// what a later start of the agent writes into old files.
     pub last_record_at_ms: Option<i64>,
+    /// Until when something may have been recorded of it that can't be read, where its
+    /// transcript lacks its end: it may have gone on until then.
+    pub perhaps_until_ms: Option<i64>,
+    /// It is a sub-agent of which is not known whether it has ended before its parent,
+    /// since what would tell that lacks its end.
+    pub may_have_ended: bool,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
     /// It has none yet, as its adapter saw: nothing was said in it.
@@ -97,6 +103,8 @@ impl Sketch {
             work_dir: None,
             born_at_ms: None,
             last_record_at_ms: None,
+            perhaps_until_ms: None,
+            may_have_ended: false,
             transcript: None,
             lacks_transcript: false,
             published: None,

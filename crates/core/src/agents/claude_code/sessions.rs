@@ -13,7 +13,7 @@ use super::projects::{ProjectFolder, Projects, list, modified_ms};
 use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
-use super::transcript::{read_last_record_at_ms, read_opening};
+use super::transcript::{read_last, read_opening};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
@@ -264,20 +264,33 @@ impl<'a> Sessions<'a> {
             sessions.sort_by(|a, b| b.cmp(a));
             sessions.truncate(BESIDE_MAX);
             for (_, session, transcript) in sessions {
-                let last = self.read(&transcript, read_last_record_at_ms).flatten();
+                let last = self.read(&transcript, read_last).unwrap_or_default();
+                let last = last.record_at_ms.max(last.perhaps_until_ms);
                 if last.is_some_and(|last| last >= began.saturating_sub(CLOCK_SLACK_MS)) {
-                    self.add_pairable(session, transcript);
+                    self.add_pairable(session.clone(), transcript);
+                    self.place(&session, directory);
                 }
             }
         }
     }
 
+    /// One that has lost the lines that tell its directory is of that of its folder.
+    fn place(&mut self, session: &SessionId, directory: &Path) {
+        if let Some(sketch) = self.sketches.get_mut(session)
+            && sketch.perhaps_until_ms.is_some()
+            && sketch.work_dir.is_none()
+        {
+            sketch.work_dir = Some(directory.to_owned());
+        }
+    }
+
     fn add_pairable(&mut self, session: SessionId, transcript: PathBuf) {
-        let last_record_at_ms = self.read(&transcript, read_last_record_at_ms).flatten();
+        let last = self.read(&transcript, read_last).unwrap_or_default();
         self.add_found(session.clone(), transcript);
         if let Some(sketch) = self.sketches.get_mut(&session) {
             sketch.pairing = PairingRule::Owner;
-            sketch.last_record_at_ms = last_record_at_ms;
+            sketch.last_record_at_ms = last.record_at_ms;
+            sketch.perhaps_until_ms = last.perhaps_until_ms;
         }
     }
 

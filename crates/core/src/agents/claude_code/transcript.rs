@@ -112,13 +112,31 @@ fn choose_directory(chosen: &mut Option<PathBuf>, told: &Path, folder: &Path) {
     }
 }
 
-/// Reads the date inside the last record of a transcript.
+/// When a session was last, by its transcript.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Last {
+    /// The date inside its last record.
+    pub(super) record_at_ms: Option<i64>,
+    /// Until when it may have gone on, where its end is missing.
+    pub(super) perhaps_until_ms: Option<i64>,
+}
+
+/// Reads when a session was last.
 ///
 /// # Errors
 ///
-/// [`TranscriptError`] if it can't be read.
-pub(super) fn read_last_record_at_ms(path: &Path) -> Result<Option<i64>, TranscriptError> {
+/// [`TranscriptError`] if its transcript can't be read.
+pub(super) fn read_last(path: &Path) -> Result<Last, TranscriptError> {
     let file = TranscriptFile::open(path)?;
+    let record_at_ms = last_record_at_ms(&file)?;
+    let missing = file.missing_end(record_at_ms, |record| Record(record).at_ms())?;
+    Ok(Last {
+        record_at_ms,
+        perhaps_until_ms: missing.map(|end| end.until_ms),
+    })
+}
+
+fn last_record_at_ms(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
     for line in file.backwards(TailBounds::default())? {
         let json = line?.json();
         let newest = json

@@ -183,7 +183,7 @@ impl Scanning<'_> {
         let is_single =
             process_of(self.look.processes, pid).is_some_and(|its| its.role == Role::Session);
         let is_own_step = match self.segments.get(thread) {
-            Some(segment) if segment.header.id.is_some() => segment.header.parent().is_none(),
+            Some(segment) if segment.header.tells_parent() => segment.header.parent().is_none(),
             _ => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
         };
         if is_single && is_own_step {
@@ -251,6 +251,10 @@ impl Scanning<'_> {
         };
         let born_at_ms =
             thread_id::born_at_ms(id).or_else(|| header.and_then(|header| header.born_at_ms));
+        let (last_record_at_ms, perhaps_until_ms) = segment
+            .filter(|_| is_hosted)
+            .map(|segment| self.last_record_at_ms(segment, problems))
+            .unwrap_or_default();
         Sketch {
             parent: parent
                 .and_then(|parent| SessionId::parse(parent).ok())
@@ -261,9 +265,8 @@ impl Scanning<'_> {
                 // Before the first prompt only its own process tells.
                 .or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
             born_at_ms,
-            last_record_at_ms: segment
-                .filter(|_| is_hosted)
-                .and_then(|segment| self.last_record_at_ms(segment, problems)),
+            last_record_at_ms,
+            perhaps_until_ms,
             transcript: segment.map(|segment| segment.rollout.path.clone()),
             pairing: if is_hosted {
                 PairingRule::Client
@@ -317,16 +320,22 @@ impl Scanning<'_> {
         is_only_one.then_some(process.process.pid)
     }
 
-    fn last_record_at_ms(&self, segment: &Segment, problems: &mut Vec<Problem>) -> Option<i64> {
+    /// The last record of a thread, and until when it may have gone on if that is not
+    /// all that was recorded.
+    fn last_record_at_ms(
+        &self,
+        segment: &Segment,
+        problems: &mut Vec<Problem>,
+    ) -> (Option<i64>, Option<i64>) {
         if segment.rollout.is_compressed {
-            return None;
+            return (None, None);
         }
         let path = &segment.rollout.path;
         match Tail::read(path, &mut BadLines::default()) {
-            Ok(tail) => tail.last_record_at_ms,
+            Ok(tail) => (tail.last_record_at_ms, tail.perhaps_until_ms),
             Err(error) => {
                 problems.push(Problem::at(self.agent, path, error.reason()));
-                None
+                (None, None)
             }
         }
     }

@@ -47,6 +47,8 @@ pub(super) struct Header {
     pub(super) origin: Option<Origin>,
     /// The thread that started it, by a field of its own.
     parent_thread: Option<String>,
+    /// It is cut off, by us or by whoever writes it: what is not told may be so.
+    pub(super) is_cut: bool,
 }
 
 /// Who started a thread (`source`).
@@ -126,13 +128,21 @@ impl Header {
         match LineSeed(&mut header).deserialize(&mut json) {
             Ok(()) => Ok(header),
             // Cut off, by us or by who writes it.
-            Err(error) if error.is_eof() => Ok(header),
+            Err(error) if error.is_eof() => {
+                header.is_cut = true;
+                Ok(header)
+            }
             Err(error) => Err(HeaderError::Malformed(error.to_string())),
         }
     }
 
     fn has_beginning(&self) -> bool {
         self.id.is_some() && self.work_dir.is_some() && self.origin.is_some()
+    }
+
+    /// It tells of which thread this one is a sub-agent, or that it is of none.
+    pub(super) fn tells_parent(&self) -> bool {
+        self.id.is_some() && (self.origin.is_some() || !self.is_cut)
     }
 
     /// The thread that this one is a sub-agent of.

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::record::{Kind, Record};
 use crate::agents::bad_lines::BadLines;
 use crate::phase::{Phase, WaitingFor};
@@ -18,6 +20,8 @@ pub(super) struct Tail {
     /// The time of the last record that is no bookkeeping, in milliseconds
     /// since 1970.
     pub(super) last_record_at_ms: Option<i64>,
+    /// Until when something may have been recorded that is missing at its end.
+    pub(super) perhaps_until_ms: Option<i64>,
     /// The model of the last turn.
     pub(super) model: Option<String>,
     /// The directory of the last turn.
@@ -51,7 +55,11 @@ impl Tail {
                 break;
             }
         }
-        Ok(fold.finish())
+        let mut tail = fold.finish();
+        let date_of = |record: &Value| Record::of(record)?.at_ms;
+        let missing = file.missing_end(tail.last_record_at_ms, date_of)?;
+        tail.perhaps_until_ms = missing.map(|end| end.until_ms);
+        Ok(tail)
     }
 }
 
@@ -141,7 +149,7 @@ impl Fold {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

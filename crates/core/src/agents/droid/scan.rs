@@ -101,13 +101,18 @@ pub(super) fn may_have(process: &AgentProcess, transcript: &Path) -> bool {
     is_named() || is_in_folder()
 }
 
+/// The directory that a process works in.
+fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
+    let named = named_work_dir(&process.program());
+    named.or_else(|| process.work_dir().map(Path::to_owned))
+}
+
 /// The name of the folder that a process's sessions are in: its directory,
 /// with hyphens for slashes.
 fn folder_of(process: &AgentProcess) -> Option<String> {
-    let named = named_work_dir(&process.program());
-    let work_dir = named.as_deref().or(process.work_dir())?;
+    let work_dir = work_dir_of(process)?;
     let real = work_dir.canonicalize();
-    let path = real.as_deref().unwrap_or(work_dir).to_str()?;
+    let path = real.as_deref().unwrap_or(&work_dir).to_str()?;
     let path = path.trim_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     Some(format!("-{}", parts.join("-")))
@@ -241,6 +246,7 @@ impl Scanning<'_> {
             work_dir: head.work_dir,
             born_at_ms: head.first_at_ms,
             last_record_at_ms: tail.last_at_ms,
+            perhaps_until_ms: tail.perhaps_until_ms(),
             transcript: Some(path.to_owned()),
             title: head.title.filter(|_| head.is_title_given),
             started_at_ms: head.first_at_ms,
@@ -255,12 +261,18 @@ impl Scanning<'_> {
         if sketch.parent.is_some() {
             let is_anywhere = |its: &&AgentProcess| folder_of(its).is_none();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
-            self.claims
-                .extend(self.claim_of_ended(&sketch, &tail, may_be_open));
+            let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
+            sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
+            self.claims.extend(ended);
         } else if may_be_open {
             sketch.pairing = PairingRule::Owner;
             let mut its = self.processes.iter().filter(|its| may_have(its, path));
             sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
+            if head.id.is_none() && sketch.work_dir.is_none() {
+                // It has lost its first line: its folder tells where it works.
+                let mut its = self.processes.iter().filter(|its| may_have(its, path));
+                sketch.work_dir = its.find_map(|its| work_dir_of(its));
+            }
         }
         self.sketches.insert(id, sketch);
     }
@@ -271,7 +283,7 @@ impl Scanning<'_> {
         // Without any process it ends as its parent does, which may be hidden.
         let says = if !may_be_open && self.since_ms.is_some() {
             "nothing was written to it since a process of this agent began"
-        } else if tail.phase == Some(Phase::Idle) {
+        } else if tail.phase == Some(Phase::Idle) && tail.missing_end.is_none() {
             "its last message has ended its turn"
         } else {
             return None;

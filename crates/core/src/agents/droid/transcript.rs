@@ -16,7 +16,7 @@ use crate::agents::bad_lines::BadLines;
 use crate::agents::title::one_line;
 use crate::agents::{Message, MessageRole};
 use crate::phase::Phase;
-use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::transcript::{HeadBounds, MissingEnd, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for what a session is.
 const HEAD_BOUNDS: HeadBounds = HeadBounds {
@@ -61,6 +61,8 @@ pub(super) struct Head {
 pub(super) struct Tail {
     /// The date of its last message.
     pub(super) last_at_ms: Option<i64>,
+    /// What is missing there.
+    pub(super) missing_end: Option<MissingEnd>,
     pub(super) phase: Option<Phase>,
 }
 
@@ -79,6 +81,16 @@ pub(super) fn read_head(
         }
     }
     Ok(head)
+}
+
+impl Tail {
+    /// Until when the session may have gone on, where the end of its messages is missing.
+    /// (What is changed in a whole one may be its title, in the first line.)
+    pub(super) fn perhaps_until_ms(&self) -> Option<i64> {
+        let is_lost = |end: &MissingEnd| end.is_torn || self.last_at_ms.is_none();
+        let end = self.missing_end.filter(is_lost);
+        end.map(|end| end.until_ms)
+    }
 }
 
 impl Head {
@@ -116,6 +128,12 @@ pub(super) fn read_tail(
     file: &TranscriptFile,
     bad: &mut BadLines,
 ) -> Result<Tail, TranscriptError> {
+    let mut tail = read_last(file, bad)?;
+    tail.missing_end = file.missing_end(tail.last_at_ms, at_ms)?;
+    Ok(tail)
+}
+
+fn read_last(file: &TranscriptFile, bad: &mut BadLines) -> Result<Tail, TranscriptError> {
     for line in file.backwards(LAST_BOUNDS)? {
         let line = line?;
         if line.is_too_long() {
@@ -131,6 +149,7 @@ pub(super) fn read_tail(
             return Ok(Tail {
                 last_at_ms: at_ms(last),
                 phase: phase(last),
+                ..Tail::default()
             });
         }
     }

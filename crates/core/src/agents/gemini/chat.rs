@@ -17,7 +17,9 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, read_regular};
 
 use super::message::{self, Kind, Record};
-use crate::transcript::{HeadBounds, Stopped, TailBounds, TranscriptError, TranscriptFile};
+use crate::transcript::{
+    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+};
 
 /// How much of the beginning is read for the header.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
@@ -108,6 +110,8 @@ pub(super) struct ChatFacts {
     pub(super) starts_ms: Vec<i64>,
     /// The date inside the last record that has one.
     pub(super) last_at_ms: Option<i64>,
+    /// What is missing at its end.
+    pub(super) missing_end: Option<MissingEnd>,
     /// The last prompts, newest first, and when they were sent.
     pub(super) prompts: Vec<(String, i64)>,
     /// Somebody has said something.
@@ -154,12 +158,18 @@ pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, Stri
                 break;
             }
         }
+        facts.missing_end = file.missing_end(facts.last_at_ms, date_of)?;
         // So much was not written about nothing.
         facts.has_conversation |= lines.stopped() == Some(Stopped::BytesMax);
         Ok(())
     };
     read(&mut facts).map_err(|error| error.reason())?;
     Ok(facts)
+}
+
+/// The date of any record, the header included.
+fn date_of(record: &Value) -> Option<i64> {
+    message::last_date(record).or_else(|| header_in(record)?.started_at_ms)
 }
 
 impl ChatFacts {
@@ -215,6 +225,11 @@ pub(super) struct Chat {
     /// The minute in which a process began it, where its file has lost the header.
     pub(super) minute_ms: Option<i64>,
     pub(super) last_at_ms: Option<i64>,
+    /// Until when something may have been recorded that is missing at its end.
+    pub(super) perhaps_until_ms: Option<i64>,
+    /// The same where a torn record says so. (A later start adds a summary, without a
+    /// date, to whole ones.)
+    pub(super) torn_until_ms: Option<i64>,
     pub(super) prompts: Vec<(String, i64)>,
     pub(super) has_conversation: bool,
 }
@@ -228,6 +243,8 @@ impl Chat {
             starts_ms: Vec::new(),
             minute_ms: None,
             last_at_ms: None,
+            perhaps_until_ms: None,
+            torn_until_ms: None,
             prompts: Vec::new(),
             has_conversation: false,
         }

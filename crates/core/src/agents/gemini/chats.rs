@@ -164,6 +164,12 @@ fn add_file(
 
 fn add_facts(chat: &mut Chat, facts: chat::ChatFacts) {
     chat.last_at_ms = chat.last_at_ms.max(facts.last_at_ms);
+    if let Some(end) = facts.missing_end {
+        chat.perhaps_until_ms = chat.perhaps_until_ms.max(Some(end.until_ms));
+        if end.is_torn {
+            chat.torn_until_ms = chat.torn_until_ms.max(Some(end.until_ms));
+        }
+    }
     chat.has_conversation |= facts.has_conversation;
     chat.starts_ms.extend(facts.starts_ms);
     chat.starts_ms.sort_unstable();

@@ -35,6 +35,8 @@ fn chat(id: &str, born: f64, prompts: &[(&str, f64)]) -> Chat {
         starts_ms: vec![ms(born)],
         minute_ms: None,
         last_at_ms: Some(ms(last)),
+        perhaps_until_ms: None,
+        torn_until_ms: None,
         prompts: sent.collect(),
         has_conversation: !prompts.is_empty(),
     }

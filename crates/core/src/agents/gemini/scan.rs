@@ -208,6 +208,7 @@ impl<'a> Scanning<'a> {
             work_dir: project.root.clone(),
             born_at_ms: chat.born_at_ms(),
             last_record_at_ms: chat.last_at_ms,
+            perhaps_until_ms: chat.torn_until_ms,
             transcript: chat.path.clone(),
             pairing: if may_have_owner {
                 PairingRule::Owner

@@ -54,10 +54,20 @@ fn read_one(
             return;
         }
     };
-    let has_ended = read
-        .last_at_ms
-        .zip(parent.last_at_ms)
-        .is_some_and(|(last, parent)| parent > last);
+    let perhaps_until_ms = read.missing_end.map(|end| end.until_ms);
+    let is_past = |last: Option<i64>, parent: Option<i64>| {
+        last.zip(parent).is_some_and(|(last, parent)| parent > last)
+    };
+    let has_ended = is_past(read.last_at_ms.max(perhaps_until_ms), parent.last_at_ms);
+    // The end of the one or the other is missing.
+    let is_untold = parent.perhaps_until_ms.is_some() || perhaps_until_ms.is_some();
+    let may_have_ended = !has_ended
+        && is_untold
+        && (read.last_at_ms.is_none()
+            || is_past(
+                read.last_at_ms,
+                parent.last_at_ms.max(parent.perhaps_until_ms),
+            ));
     if has_ended && let Ok(facts) = facts(path, Links::Follow) {
         let machine = scanning.look.machine;
         let claim = Claim {
@@ -87,6 +97,8 @@ fn read_one(
         work_dir: project.root.clone(),
         born_at_ms,
         last_record_at_ms: read.last_at_ms,
+        perhaps_until_ms,
+        may_have_ended,
         transcript: Some(path.to_owned()),
         started_at_ms: born_at_ms,
         ..Sketch::new(scanning.key(&id))

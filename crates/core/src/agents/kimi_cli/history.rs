@@ -246,6 +246,7 @@ mod tests {
         Dates {
             born_at_ms: Some(born),
             last_record_at_ms: Some(born + 1_000),
+            perhaps_until_ms: None,
         }
     }
 

@@ -237,8 +237,9 @@ impl<'a> Reading<'a> {
                     |its: &&&AgentProcess| was_begun_elsewhere(its, dates.0, dates.1);
                 let left = fitting.iter().filter(|its| !is_cleared_elsewhere(its));
                 let left: BTreeSet<Pid> = left.map(|its| its.process.pid).collect();
+                let latest = dates.1.max(sketch.perhaps_until_ms);
                 let doubtful = fitting.iter().filter(|its| {
-                    left.contains(&its.process.pid) && was_hardly_begun_here(its, dates.0, dates.1)
+                    left.contains(&its.process.pid) && was_hardly_begun_here(its, dates.0, latest)
                 });
                 sketch
                     .doubtful_owners
@@ -311,6 +312,7 @@ impl<'a> Reading<'a> {
         sketch.pairing = PairingRule::Owner;
         sketch.born_at_ms = dates.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
+        sketch.perhaps_until_ms = dates.perhaps_until_ms;
         (sketch.transcript, sketch.lacks_transcript) = session.transcript();
         if let Some(work_dir) = self.work_dirs.get(folder) {
             sketch.work_dir = Some(work_dir.clone());
@@ -402,7 +404,8 @@ fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
     let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [dates.born_at_ms, dates.last_record_at_ms];
+        let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
+        let dates = [dates.born_at_ms, latest];
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time

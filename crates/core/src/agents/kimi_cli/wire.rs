@@ -40,14 +40,29 @@ pub(super) const DIALECT: Dialect = Dialect {
     phase_without_turn: None,
 };
 
+/// When a conversation was, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct WireDates {
+    /// The date inside its first record.
+    pub(super) first_at_ms: Option<i64>,
+    /// The date inside its last one.
+    pub(super) last_at_ms: Option<i64>,
+    /// Until when it may have gone on, where its end is missing.
+    pub(super) perhaps_until_ms: Option<i64>,
+}
+
 /// Reads the dates inside the first and the last record.
-pub(super) fn read_dates(
-    file: &TranscriptFile,
-) -> Result<(Option<i64>, Option<i64>), TranscriptError> {
+pub(super) fn read_dates(file: &TranscriptFile) -> Result<WireDates, TranscriptError> {
     let head = file.head(BIRTH_BOUNDS)?;
     let mut records = head.lines.iter().flat_map(|line| line.json().values);
     let first = records.find_map(|record| at_ms(&record));
-    Ok((first, DIALECT.last_at_ms(file)?))
+    let last_at_ms = DIALECT.last_at_ms(file)?;
+    let missing = file.missing_end(last_at_ms.or(first), at_ms)?;
+    Ok(WireDates {
+        first_at_ms: first,
+        last_at_ms,
+        perhaps_until_ms: missing.map(|end| end.until_ms),
+    })
 }
 
 /// The message that a record is, if it is one.
@@ -180,7 +195,8 @@ mod tests {
         assert_eq!(told.phase, Some(Phase::Idle));
         assert_eq!(told.problem, None);
         let dates = read_dates(&file).expect("dates");
-        assert_eq!(dates, (told.born_at_ms, told.last_at_ms));
+        assert_eq!(dates.first_at_ms, told.born_at_ms);
+        assert_eq!(dates.last_at_ms, told.last_at_ms);
     }
 
     #[test]

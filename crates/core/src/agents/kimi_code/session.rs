@@ -104,6 +104,16 @@ impl Told {
         self.dates.last_at_ms.or(self.born_at_ms())
     }
 
+    /// The latest that it can have gone on.
+    fn latest_ms(&self) -> Option<i64> {
+        self.last_at_ms().max(self.dates.perhaps_until_ms())
+    }
+
+    /// Its first prompt may be missing, and with it what tells whether a run made it.
+    fn may_be_of_a_run(&self) -> bool {
+        self.dates.missing_end.is_some() && self.dates.prompted_at_ms.is_none()
+    }
+
     /// `/new` made it, and nobody has said anything in it.
     fn is_unprompted(&self) -> bool {
         self.has_wire && self.dates.prompted_at_ms.is_none()
@@ -213,6 +223,7 @@ impl<'a> Reading<'a> {
         sketch.work_dir = named.or_else(beside);
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.dates.last_at_ms;
+        sketch.perhaps_until_ms = told.dates.perhaps_until_ms();
         sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
         if seekers.is_empty() {
             self.sketches.insert(told.id.clone(), sketch);
@@ -308,7 +319,7 @@ fn fits(seeker: &AgentProcess, told: &Told) -> bool {
     let is_named = named.is_some_and(|named| told.id.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [told.born_at_ms(), told.dates.last_at_ms];
+        let dates = [told.born_at_ms(), told.latest_ms()];
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time
@@ -367,7 +378,7 @@ fn has_gone_on_elsewhere(
     sessions: &[Told],
 ) -> bool {
     let mut others = sessions.iter().filter(|other| {
-        other.id != told.id && !other.is_of_a_run() && other.last_at_ms() > told.last_at_ms()
+        other.id != told.id && !other.is_of_a_run() && other.last_at_ms() > told.latest_ms()
     });
     others.any(|other| {
         fits(seeker, other) && seekers.iter().filter(|one| fits(one, other)).count() == 1
@@ -378,10 +389,10 @@ fn has_gone_on_elsewhere(
 /// looks like one of a run, and this process had not just begun; or it went on
 /// when nothing was shown in this one's terminal.
 fn is_doubtful(seeker: &AgentProcess, told: &Told) -> bool {
-    if told.is_of_a_run() {
+    if told.is_of_a_run() || told.may_be_of_a_run() {
         return !may_have_run(seeker, told);
     }
-    let last = told.dates.last_at_ms;
+    let last = told.dates.last_at_ms.max(told.dates.perhaps_until_ms());
     last.is_some_and(|at_ms| was_hardly_shown_here(seeker, at_ms))
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::agents::kimi_wire::{Dialect, HEAD_BOUNDS, Step, part_text, text_of_input};
 use crate::agents::{Message, MessageRole};
 use crate::phase::{Phase, WaitingFor};
-use crate::transcript::{TranscriptError, TranscriptFile};
+use crate::transcript::{MissingEnd, TranscriptError, TranscriptFile};
 
 /// How records of the conversation itself begin. The others say how the
 /// session is set up, or count.
@@ -31,6 +31,15 @@ pub(super) struct Dates {
     pub(super) prompted_at_ms: Option<i64>,
     /// Its last record of the conversation.
     pub(super) last_at_ms: Option<i64>,
+    /// What is missing at its end.
+    pub(super) missing_end: Option<MissingEnd>,
+}
+
+impl Dates {
+    /// Until when it may have gone on, where its end is missing.
+    pub(super) fn perhaps_until_ms(self) -> Option<i64> {
+        self.missing_end.map(|end| end.until_ms)
+    }
 }
 
 impl Dates {
@@ -66,6 +75,10 @@ pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError
         }
     }
     dates.last_at_ms = DIALECT.last_at_ms(file)?;
+    let last_at_ms = dates.last_at_ms.or(dates.created_at_ms);
+    dates.missing_end = file.missing_end(last_at_ms, |record| {
+        at_ms(record).or_else(|| created_at_ms(record))
+    })?;
     Ok(dates)
 }
 

@@ -59,6 +59,16 @@ impl Told {
     fn last_at_ms(&self) -> Option<i64> {
         self.outline.last_at_ms.or(self.born_at_ms())
     }
+
+    /// Until when it may have gone on, where its end is missing.
+    fn perhaps_until_ms(&self) -> Option<i64> {
+        self.outline.missing_end.map(|end| end.until_ms)
+    }
+
+    /// The latest that it can have gone on.
+    fn latest_ms(&self) -> Option<i64> {
+        self.last_at_ms().max(self.perhaps_until_ms())
+    }
 }
 
 /// A process and the session that it was launched with.
@@ -181,7 +191,11 @@ impl<'a> Reading<'a> {
     /// Reads one session: how it went on too, where somebody may serve it.
     fn read_told(&self, path: &Path) -> Result<Option<Told>, TranscriptError> {
         let file = TranscriptFile::open(path)?;
-        let Some(header) = transcript::header(&file)? else {
+        let header = match transcript::header(&file)? {
+            Some(header) => Some(header),
+            None => self.header_by_place(&file)?,
+        };
+        let Some(header) = header else {
             return Ok(None);
         };
         let work_dir = header.work_dir.as_deref().map(PathBuf::from);
@@ -198,6 +212,36 @@ impl<'a> Reading<'a> {
             told.outline = transcript::outline(&file, &told.header)?;
         }
         Ok(Some(told))
+    }
+
+    /// What the name and the folder of a file tell that has lost its first line, where a
+    /// process works that may have written to it.
+    fn header_by_place(&self, file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
+        let folder = file.path().parent();
+        // Where sessions of all directories lie together, it may be of any.
+        let is_of_one_directory = folder.and_then(Path::parent).is_some_and(|sessions| {
+            sessions.parent() == Some(&self.home.root) && sessions.ends_with("sessions")
+        });
+        let folder = folder.and_then(Path::file_name);
+        let may_have_written = |seeker: &&AgentProcess| {
+            let began = seeker.process.began_at_ms.as_ref().ok();
+            let since = began.zip(file.facts().modified_ms);
+            since.is_none_or(|(began, at)| at >= began.saturating_sub(CLOCK_SLACK_MS))
+        };
+        let is_in_folder = |seeker: &&AgentProcess| {
+            let its = seeker.work_dir().and_then(folder_of);
+            its.is_some() && its.as_deref() == folder.and_then(|name| name.to_str())
+        };
+        let mut may_be_its = self
+            .seekers()
+            .filter(|seeker| !is_of_one_directory || is_in_folder(seeker));
+        match may_be_its.find(may_have_written) {
+            Some(seeker) => {
+                let work_dir = seeker.work_dir().filter(|_| is_of_one_directory);
+                transcript::header_by_name(file, work_dir)
+            }
+            None => Ok(None),
+        }
     }
 
     /// The processes that were launched with a session.
@@ -238,6 +282,7 @@ impl<'a> Reading<'a> {
         sketch.work_dir.clone_from(&told.work_dir);
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.outline.last_at_ms;
+        sketch.perhaps_until_ms = told.perhaps_until_ms();
         sketch.transcript = Some(told.path.clone());
         sketch
     }
@@ -262,6 +307,9 @@ impl<'a> Reading<'a> {
             sketch.possible_owners = Some(BTreeSet::from([its.process.process.pid]));
         } else {
             sketch.possible_owners = self.without_those_elsewhere(&id, told, launched);
+            if told.header.is_lost && sketch.possible_owners.is_none() {
+                sketch.possible_owners = Some(self.pids(|seeker| fits(seeker, &id, told)));
+            }
         }
         sketch.doubtful_owners = self.pids(|seeker| {
             let is_launch = its.is_some_and(|its| its.process.process.pid == seeker.process.pid);
@@ -282,7 +330,7 @@ impl<'a> Reading<'a> {
     ) -> Option<BTreeSet<Pid>> {
         let is_elsewhere = |seeker: &AgentProcess| {
             let is_in_its_first = launched.iter().any(|its| {
-                its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.last_at_ms()
+                its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.latest_ms()
             });
             is_in_its_first
                 || was_begun_elsewhere(seeker, told.born_at_ms(), told.outline.last_at_ms)
@@ -300,6 +348,11 @@ impl<'a> Reading<'a> {
         prompts: &Prompts,
         is_launch: bool,
     ) -> bool {
+        let is_lost = told.header.is_lost || told.outline.missing_end.is_some();
+        if is_lost && !is_launch {
+            // It may be a run's, or have been prompted elsewhere.
+            return true;
+        }
         let is_like_a_run = told.outline.is_prompted_at_birth && prompts.may_be_one;
         if is_like_a_run {
             return !is_launch;
@@ -361,7 +414,7 @@ fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
     let is_named = named.is_some_and(|named| id.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [told.born_at_ms(), told.outline.last_at_ms];
+        let dates = [told.born_at_ms(), told.latest_ms()];
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || (is_beside(seeker, told) && is_of_its_time)
@@ -370,5 +423,8 @@ fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
 /// Both work in one directory, which may have several names.
 fn is_beside(seeker: &AgentProcess, told: &Told) -> bool {
     let its = seeker.work_dir();
+    if told.header.is_lost && told.work_dir.is_none() {
+        return true;
+    }
     its.is_some() && (its == told.work_dir.as_deref() || its == told.real_dir.as_deref())
 }

@@ -1,6 +1,9 @@
 //! The transcript of a session: a first line that names it, then one entry a
 //! line. An entry hangs from an earlier one, and all stay.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -8,7 +11,9 @@ use crate::agents::bad_lines::BadLines;
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
-use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::transcript::{
+    HeadBounds, Line, MissingEnd, TailBounds, TranscriptError, TranscriptFile,
+};
 
 /// How much of the beginning is read for the first line.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
@@ -41,12 +46,16 @@ pub(super) struct Header {
     pub(super) id: String,
     pub(super) work_dir: Option<String>,
     pub(super) born_at_ms: Option<i64>,
+    /// It is lost, and this is what the file's name tells.
+    pub(super) is_lost: bool,
 }
 
 /// What a scan needs to know of a session that somebody may serve.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) last_at_ms: Option<i64>,
+    /// What it tells of may be missing at its end.
+    pub(super) missing_end: Option<MissingEnd>,
     /// Its first prompt came with its birth: it was in the arguments.
     pub(super) is_prompted_at_birth: bool,
 }
@@ -71,6 +80,41 @@ pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, Transcript
     Ok(first.and_then(|record| header_of(&record)))
 }
 
+/// The header of a file that has lost it, whose first line is torn or broken, by its
+/// name: `2026-11-27T20-40-00-800Z_ID.jsonl`. `None` if another line is there.
+pub(super) fn header_by_name(
+    file: &TranscriptFile,
+    work_dir: Option<&Path>,
+) -> Result<Option<Header>, TranscriptError> {
+    let head = file.head(HEADER_BOUNDS)?;
+    let is_broken = |line: &Line| line.is_torn || line.json().bad_count > 0;
+    if !head.lines.first().is_none_or(is_broken) {
+        return Ok(None);
+    }
+    let stem = file.path().file_stem().and_then(OsStr::to_str);
+    let told = stem.and_then(|stem| stem.split_once('_'));
+    Ok(told.and_then(|(date, id)| {
+        Some(Header {
+            id: id.to_owned(),
+            work_dir: work_dir.and_then(Path::to_str).map(str::to_owned),
+            born_at_ms: Some(date_in_name(date)?),
+            is_lost: true,
+        })
+    }))
+}
+
+/// `2026-11-27T20-40-00-800Z`.
+fn date_in_name(date: &str) -> Option<i64> {
+    let (day, time) = date.split_once('T')?;
+    let mut parts = time.splitn(4, '-');
+    let (hour, minute) = (parts.next()?, parts.next()?);
+    let (second, fraction) = (parts.next()?, parts.next()?);
+    let at: Timestamp = format!("{day}T{hour}:{minute}:{second}.{fraction}")
+        .parse()
+        .ok()?;
+    Some(at.as_millisecond())
+}
+
 /// Reads how it began and when it went on.
 pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline, TranscriptError> {
     let head = file.head(HEAD_BOUNDS)?;
@@ -91,6 +135,7 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
         }
     }
     Ok(Outline {
+        missing_end: file.missing_end(last_at_ms.or(header.born_at_ms), at_ms)?,
         last_at_ms,
         is_prompted_at_birth: took_ms
             .is_some_and(|took_ms| (0..=PROMPT_AT_BIRTH_MS_MAX).contains(&took_ms)),
@@ -237,6 +282,7 @@ fn header_of(record: &Value) -> Option<Header> {
         id: record.get("id")?.as_str()?.to_owned(),
         work_dir: cwd.filter(|cwd| !cwd.is_empty()).map(str::to_owned),
         born_at_ms: at_ms(record),
+        is_lost: false,
     })
 }
 

@@ -74,6 +74,7 @@ fn an_outline_has_the_first_line_and_the_last_date() {
     let header = header(&file).expect("a file").expect("a session");
     let outline = outline(&file, &header).expect("a file");
     let right = Header {
+        is_lost: false,
         id: "01a2".to_owned(),
         work_dir: Some("/home/dev/app".to_owned()),
         born_at_ms: Some(BORN),

@@ -1,5 +1,6 @@
 //! Which processes without a claim may be serving a session.
 
+use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::{process, transcript};
@@ -10,18 +11,23 @@ use crate::claim::CLOCK_SLACK_MS;
 pub(super) struct Dates {
     pub(super) birth: transcript::Birth,
     pub(super) last_record_at_ms: Option<i64>,
+    /// Until when it may have gone on, where its end is missing.
+    pub(super) perhaps_until_ms: Option<i64>,
     /// Some of its prompts; none if nobody wants to know.
     pub(super) prompts: Vec<String>,
 }
 
 /// How a process without a claim may be serving a session.
 pub(super) struct Fit {
+    pub(super) pid: Pid,
     /// Its arguments name the session.
     pub(super) is_named: bool,
     /// It may have taken up a session that another process left behind.
     pub(super) may_have_taken_up: bool,
     /// It runs without a person at a terminal.
     pub(super) is_headless: bool,
+    /// What would tell whether it was asked what the process was asked may be missing.
+    pub(super) is_doubtful: bool,
 }
 
 impl Fit {
@@ -45,18 +51,27 @@ impl Fit {
         let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
         let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
             let since = began.saturating_sub(CLOCK_SLACK_MS);
-            let dates = [dates.birth.born_at_ms, dates.last_record_at_ms];
+            let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
+            let dates = [dates.birth.born_at_ms, latest];
             dates.into_iter().flatten().any(|at| at >= since)
         });
+        let may_have_taken_up = is_named || process::continues_last(&program);
         let asked = process::plain_prompt(&program);
-        let is_asked_other = asked.is_some_and(|asked| {
-            let was_asked = |prompt: &String| prompt.contains(asked.trim());
-            !dates.prompts.is_empty() && !dates.prompts.iter().any(was_asked)
-        });
+        let was_asked = |asked: &str| {
+            let mut prompts = dates.prompts.iter();
+            prompts.any(|prompt| prompt.contains(asked.trim()))
+        };
+        let is_missing = asked.is_some_and(|asked| !was_asked(asked));
+        let is_other = is_missing && !dates.prompts.is_empty();
+        // What it was asked later than at first may be missing with the end.
+        let may_lack_it = dates.perhaps_until_ms.is_some() && (may_have_taken_up || !is_other);
+        let is_asked_other = is_other && !may_lack_it;
         (is_named || (is_of_its_time && !is_asked_other)).then(|| Self {
+            pid: seeker.process.pid,
             is_named,
-            may_have_taken_up: is_named || process::continues_last(&program),
+            may_have_taken_up,
             is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
+            is_doubtful: is_missing && may_lack_it,
         })
     }
 }

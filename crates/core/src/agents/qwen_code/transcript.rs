@@ -271,7 +271,8 @@ fn text_at(value: &Value, pointer: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn at_ms(record: &Value) -> Option<i64> {
+/// The date of a record, in milliseconds since 1970.
+pub(super) fn at_ms(record: &Value) -> Option<i64> {
     let at: Timestamp = record.get("timestamp")?.as_str()?.parse().ok()?;
     Some(at.as_millisecond())
 }

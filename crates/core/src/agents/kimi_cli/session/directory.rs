@@ -56,6 +56,8 @@ impl SessionDir {
 pub(in super::super) struct Dates {
     pub(in super::super) born_at_ms: Option<i64>,
     pub(in super::super) last_record_at_ms: Option<i64>,
+    /// Until when it may have gone on, where the end of its transcript is missing.
+    pub(in super::super) perhaps_until_ms: Option<i64>,
 }
 
 impl Dates {
@@ -63,6 +65,7 @@ impl Dates {
         Self {
             born_at_ms: session.made_at_ms,
             last_record_at_ms: None,
+            perhaps_until_ms: None,
         }
     }
 }
@@ -128,14 +131,16 @@ impl Reading<'_> {
         let mut dates = Dates::of_directory(session);
         let path = session.path().join(WIRE);
         match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
-            Ok((first, last)) => {
+            Ok(told) => {
+                let first = told.first_at_ms;
                 // A directory that was copied or restored is younger than what
                 // is in it.
                 dates.born_at_ms = match (dates.born_at_ms, first) {
                     (Some(born), Some(first)) => Some(born.min(first)),
                     (born, first) => born.or(first),
                 };
-                dates.last_record_at_ms = last;
+                dates.last_record_at_ms = told.last_at_ms;
+                dates.perhaps_until_ms = told.perhaps_until_ms;
             }
             // There is none before the first prompt.
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}

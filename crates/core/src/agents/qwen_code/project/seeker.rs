@@ -62,10 +62,13 @@ impl<'a> Projects<'a, '_> {
             } else {
                 Vec::new()
             };
+            let last_record_at_ms = transcript::read_last_record_at(&file)?;
+            let missing = file.missing_end(last_record_at_ms, transcript::at_ms)?;
             Ok(Dates {
                 prompts,
                 birth: transcript::read_birth(&file)?,
-                last_record_at_ms: transcript::read_last_record_at(&file)?,
+                last_record_at_ms,
+                perhaps_until_ms: missing.map(|end| end.until_ms),
             })
         });
         read.map_err(|error| self.transcript_problem(path, &error))
@@ -96,6 +99,9 @@ impl<'a> Projects<'a, '_> {
         };
         sketch.born_at_ms = dates.birth.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
+        sketch.perhaps_until_ms = dates.perhaps_until_ms;
+        let doubtful = fits.iter().filter(|fit| fit.is_doubtful);
+        sketch.doubtful_owners.extend(doubtful.map(|fit| fit.pid));
         sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
         if is_headless && (sketch.is_headless.is_none() || is_named) {
             sketch.is_headless = Some(true);

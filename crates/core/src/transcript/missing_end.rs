@@ -1,0 +1,89 @@
+//! Transcripts that lack their end, as a full disk, a torn write or a copy leaves them.
+
+use serde_json::Value;
+
+use super::{Line, TailBounds, TranscriptError, TranscriptFile};
+
+/// How much later than its last record a transcript may have been modified whose last
+/// line is torn, in milliseconds: that record may be the one before.
+const TORN_SLACK_MS: i64 = 2_000;
+/// The same where the last line is whole: what it tells of began before it was written.
+const WHOLE_SLACK_MS: i64 = 10_000;
+
+/// The end of a transcript that is not there, or may not be.
+///
+/// Whoever served the session when the file was modified may have recorded something
+/// then that nobody can read. That is a doubt, and proves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MissingEnd {
+    /// Until when something may have been recorded, in milliseconds since 1970: the
+    /// file's date of modification (`st_mtime`).
+    pub until_ms: i64,
+    /// A part of a record is the last that is there. Otherwise there is none but the
+    /// date of the file, which others may have changed as well.
+    pub is_torn: bool,
+}
+
+impl TranscriptFile {
+    /// Tells whether the transcript lacks its end; `None` if nothing later than its
+    /// last whole record can be missing.
+    ///
+    /// `last_at_ms` is the date of a record that has been read, and `date_of` reads
+    /// that of any record, whatever it tells. The file is read again only where it was
+    /// modified later than that.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError`] if the file can't be read.
+    pub fn missing_end(
+        &self,
+        last_at_ms: Option<i64>,
+        date_of: impl Fn(&Value) -> Option<i64>,
+    ) -> Result<Option<MissingEnd>, TranscriptError> {
+        let facts = self.facts();
+        let is_later = |slack_ms: i64, last_at_ms: Option<i64>| {
+            let ends = facts.modified_ms.zip(last_at_ms);
+            ends.is_none_or(|(modified, last)| modified > last.saturating_add(slack_ms))
+        };
+        if !is_later(TORN_SLACK_MS, last_at_ms) {
+            return Ok(None);
+        }
+        // Of an empty one all is missing.
+        let mut is_torn = (facts.len == 0).then_some(true);
+        let mut newest = None;
+        for line in self.backwards(TailBounds::default())? {
+            let line = line?;
+            is_torn = is_torn.or_else(|| Some(is_broken(&line)));
+            newest = line.json().values.iter().filter_map(&date_of).max();
+            if newest.is_some() {
+                break;
+            }
+        }
+        let last_at_ms = last_at_ms.max(newest);
+        let is_torn = is_torn.unwrap_or(false);
+        let is_missing = if is_torn {
+            is_later(TORN_SLACK_MS, last_at_ms)
+        } else {
+            facts.modified_ms.is_some()
+                && is_later(WHOLE_SLACK_MS, last_at_ms)
+                && !self.is_as_made()
+        };
+        Ok(is_missing.then(|| MissingEnd {
+            until_ms: facts.modified_ms.unwrap_or(i64::MAX),
+            is_torn,
+        }))
+    }
+
+    /// It was not modified since it was made, by whoever copied it if not by its agent.
+    fn is_as_made(&self) -> bool {
+        let facts = self.facts();
+        let dates = facts.born_ms.zip(facts.modified_ms);
+        dates
+            .is_some_and(|(born, modified)| modified.abs_diff(born) <= TORN_SLACK_MS.unsigned_abs())
+    }
+}
+
+/// The line has no end and is no whole record. (One that lacks but its end is whole.)
+fn is_broken(line: &Line) -> bool {
+    line.is_torn && line.json().bad_count > 0
+}
