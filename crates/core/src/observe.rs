@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use whosup_process::{AtPid, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
+use whosup_process::{AtPid, AtPids, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
 
 use crate::agents::{self, Program};
 use crate::claim::{Claim, Serving};
@@ -25,6 +25,7 @@ pub struct Observer<'a> {
     /// For each claimed PID, what says that it serves one session alone; put together
     /// once a claimed process is there.
     claims_of: OnceCell<HashMap<Pid, Vec<&'a Claim>>>,
+    at_pids: AtPids<'a>,
     probes: Probes,
 }
 
@@ -83,10 +84,13 @@ pub(crate) fn judge_all(
     claims: Vec<Box<Claim>>,
     probes: &mut Probes,
 ) -> Vec<JudgedClaim> {
-    let mut observer = Observer::new(machine, claims.iter().map(|claim| &**claim));
-    observer.probes = std::mem::take(probes);
-    let judged: Vec<_> = claims.iter().map(|one| observer.verdict_on(one)).collect();
-    *probes = observer.probes;
+    let judged: Vec<_> = {
+        let mut observer = Observer::new(machine, claims.iter().map(|claim| &**claim));
+        observer.probes = std::mem::take(probes);
+        let judged = claims.iter().map(|one| observer.verdict_on(one)).collect();
+        *probes = observer.probes;
+        judged
+    };
     let judged = claims.into_iter().zip(judged);
     judged
         .map(|(mut claim, (verdict, seen))| {
@@ -107,6 +111,7 @@ impl<'a> Observer<'a> {
             init_began_at_ms: init.and_then(|init| init.began_at_ms.clone().ok()),
             claims: claims.into_iter().collect(),
             claims_of: OnceCell::new(),
+            at_pids: machine.table().at_pids(),
             probes: Probes::default(),
         }
     }
@@ -146,7 +151,7 @@ impl<'a> Observer<'a> {
             return observed;
         };
         let table = self.machine.table();
-        let look = || match table.at_pid(pid) {
+        let look = || match self.at_pids.look(pid) {
             Ok(AtPid::Nothing) => None,
             told => Some(Box::new(told)),
         };

@@ -62,6 +62,33 @@ pub enum AtPid {
     Process(Process),
 }
 
+/// Looks at whatever has an id, for many of them one after another.
+pub struct AtPids<'a>(Box<LookAtPid<'a>>);
+
+type LookAtPid<'a> = dyn Fn(Pid) -> Result<AtPid, ProbeError> + 'a;
+
+impl<'a> AtPids<'a> {
+    /// Looks by `look`.
+    pub fn of(look: impl Fn(Pid) -> Result<AtPid, ProbeError> + 'a) -> Self {
+        Self(Box::new(look))
+    }
+
+    /// Looks at whatever has this id now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::at_pid`].
+    pub fn look(&self, pid: Pid) -> Result<AtPid, ProbeError> {
+        (self.0)(pid)
+    }
+}
+
+impl fmt::Debug for AtPids<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AtPids").finish_non_exhaustive()
+    }
+}
+
 /// What one operating system tells of processes. Implemented by one file per
 /// platform, by [`Recorded`](crate::Recorded) for a table kept as data, and by
 /// whoever has another way to look.
@@ -110,6 +137,12 @@ pub trait Backend: fmt::Debug + Send + Sync {
             None if self.is_thread(pid)? => AtPid::Thread,
             None => AtPid::Nothing,
         })
+    }
+
+    /// Looks at many ids, one after another, as [`Backend::at_pid`] does. What it would
+    /// ask each time alike may be asked once, now.
+    fn at_pids(&self) -> AtPids<'_> {
+        AtPids::of(|pid| self.at_pid(pid))
     }
 
     /// Reads what a process tells beyond its `stat`. Fields of a process that

@@ -60,7 +60,7 @@ mod scope;
 mod table;
 mod view;
 
-pub use backend::{AtPid, Backend, Listing, ProbeError};
+pub use backend::{AtPid, AtPids, Backend, Listing, ProbeError};
 pub use exit_status::ExitStatus;
 pub use exit_watch::ExitWatch;
 pub use field::{Absent, Field};

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{
-    Absent, Among, AtPid, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope,
+    Absent, Among, AtPids, Backend, Details, Field, FileId, Holders, OpenFile, Pid, PidScope,
     ProbeError, Process, StartStamp, View,
 };
 
@@ -120,14 +120,15 @@ impl ProcessTable {
         self.backend.probe(pid)
     }
 
-    /// Looks at whatever has this PID now.
+    /// Looks at whatever has a PID now, for many of them one after another.
     ///
-    /// # Errors
-    ///
-    /// [`ProbeError`] if we could not look.
-    pub fn at_pid(&self, pid: Pid) -> Result<AtPid, ProbeError> {
-        self.processes()?;
-        self.backend.at_pid(pid)
+    /// Each look is a [`ProbeError`] if we could not look.
+    #[must_use]
+    pub fn at_pids(&self) -> AtPids<'_> {
+        match self.processes() {
+            Ok(_) => self.backend.at_pids(),
+            Err(error) => AtPids::of(move |_| Err(error.clone())),
+        }
     }
 
     /// What a process tells beyond its `stat`, read once and kept.

@@ -48,8 +48,8 @@ pub enum JsonError {
     },
 }
 
-/// An object: its fields in the order of their keys, of each key the last, and the keys
-/// that it has more than once.
+/// An object: its fields, of each key the last, and the keys that it has more than once.
+/// Where there are more than [`FEW_FIELDS`], they are in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct ParsedObject<'a> {
     pub(crate) fields: Vec<(Cow<'a, str>, Field<'a>)>,
@@ -135,6 +135,21 @@ fn json_error(error: serde_json::Error) -> JsonError {
 
 /// How many fields there is room for at first.
 const FIELDS_USUAL: usize = 16;
+
+/// How many fields are few: these are found faster one by one, and need no order.
+pub(crate) const FEW_FIELDS: usize = 32;
+
+/// Tells whether a key is there twice; of few fields.
+fn has_repeated(fields: &[(Cow<'_, str>, Field<'_>)]) -> bool {
+    let mut rest = fields;
+    while let [(key, _), others @ ..] = rest {
+        if others.iter().any(|(other, _)| other == key) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}
 
 /// A key, as it stands in the text where it has no escapes.
 struct Key<'de>(Cow<'de, str>);
@@ -243,17 +258,19 @@ impl<'de> Visitor<'de> for Top {
         while let Some((Key(key), value)) = map.next_entry::<Key<'de>, Field<'de>>()? {
             fields.push((key, value));
         }
-        // Stable: of one key the last one stays the last.
-        fields.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut repeated = BTreeSet::new();
-        fields.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            if is_same {
-                repeated.insert(kept.0.clone().into_owned());
-                std::mem::swap(&mut kept.1, &mut next.1);
-            }
-            is_same
-        });
+        if fields.len() > FEW_FIELDS || has_repeated(&fields) {
+            // Stable: of one key the last one stays the last.
+            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+            fields.dedup_by(|next, kept| {
+                let is_same = next.0 == kept.0;
+                if is_same {
+                    repeated.insert(kept.0.clone().into_owned());
+                    std::mem::swap(&mut kept.1, &mut next.1);
+                }
+                is_same
+            });
+        }
         Ok(Ok(ParsedObject {
             lengths: Lengths::of(fields.iter().map(|(key, _)| &**key)),
             fields,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use whosup_process::Pid;
 
 use crate::field_error::FieldError;
-use crate::json::{self, JsonError, Lengths, parse_object, type_name};
+use crate::json::{self, FEW_FIELDS, JsonError, Lengths, parse_object, type_name};
 use crate::shown::shown;
 
 /// A JSON object whose fields are asked for by key and type.
@@ -39,12 +39,9 @@ pub struct StrictObject<'a> {
     prefix: String,
 }
 
-/// How many fields are few.
-const FEW_FIELDS: usize = 32;
-
 #[derive(Debug, Clone)]
 enum Fields<'a> {
-    /// In the order of their keys.
+    /// In the order of their keys, unless they are few.
     Parsed(Vec<(Cow<'a, str>, json::Field<'a>)>, Lengths),
     /// Of a value that was parsed already.
     Map(&'a Map<String, Value>),

@@ -58,7 +58,7 @@ pub fn timestamp(at_ms: i64) -> Option<String> {
 pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
     let told = &session.description;
     let sketch = &session.sketch;
-    let work_dir = session.work_dir();
+    let work_dir = session.work_dir().map(PathText::of);
     let is_live = session.liveness() == Liveness::Live;
     WireSession {
         agent: session.key.agent.as_str().into(),
@@ -90,8 +90,8 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .collect(),
         detached: session.is_detached(),
         headless: session.is_headless(),
-        work_dir: work_dir.map(text),
-        work_dir_bytes: work_dir.and_then(bytes_if_not_text),
+        work_dir: work_dir.map(PathText::get),
+        work_dir_bytes: work_dir.and_then(PathText::bytes_if_not_text),
         git_branch: told.git_branch.as_deref().map(T::from),
         title: session.title().map(T::from),
         model: told.model.as_deref().map(T::from),
@@ -175,12 +175,12 @@ fn pane(pane: &Pane) -> WirePane {
 
 fn command<'a, T: WireText<'a>>(
     invocation: Invocation,
-    work_dir: Option<&'a Path>,
+    work_dir: Option<PathText<'a>>,
 ) -> WireCommand<T> {
     let directory = invocation.directory.map(|path| owned_text(&path).into());
     WireCommand {
         argv: invocation.argv.into_iter().map(T::from).collect(),
-        cwd: directory.or_else(|| work_dir.map(text)),
+        cwd: directory.or_else(|| work_dir.map(PathText::get)),
         env: invocation
             .environment
             .into_iter()
@@ -227,23 +227,42 @@ fn problem(problem: &Problem) -> WireProblem {
     }
 }
 
+/// A path, looked at once for whether it is text.
+#[derive(Clone, Copy)]
+struct PathText<'a> {
+    path: &'a Path,
+    text: Option<&'a str>,
+}
+
+impl<'a> PathText<'a> {
+    fn of(path: &'a Path) -> Self {
+        let text = path.to_str();
+        Self { path, text }
+    }
+
+    /// As text: lossy where it is not UTF-8.
+    fn get<T: WireText<'a>>(self) -> T {
+        match self.text {
+            Some(text) => text.into(),
+            None => owned_text(self.path).into(),
+        }
+    }
+
+    /// Its bytes in base64 where its text would lose something.
+    fn bytes_if_not_text(self) -> Option<String> {
+        if self.text.is_some() {
+            return None;
+        }
+        let bytes = self.path.as_os_str().as_encoded_bytes();
+        Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+    }
+}
+
 /// A path as text: lossy where it is not UTF-8.
 fn text<'a, T: WireText<'a>>(path: &'a Path) -> T {
-    match path.to_str() {
-        Some(text) => text.into(),
-        None => path.to_string_lossy().into_owned().into(),
-    }
+    PathText::of(path).get()
 }
 
 fn owned_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// A path's bytes in base64 where its text would lose something.
-fn bytes_if_not_text(path: &Path) -> Option<String> {
-    if path.to_str().is_some() {
-        return None;
-    }
-    let bytes = path.as_os_str().as_encoded_bytes();
-    Some(base64::engine::general_purpose::STANDARD.encode(bytes))
 }

@@ -1,7 +1,7 @@
 //! Writes a list: as a table, as JSON, or why there is nothing to show.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 
 use anyhow::bail;
 use whosup_core::agents::{AGENTS, Depth, Home};
@@ -99,14 +99,35 @@ pub(super) fn write_json(
     };
     let (before, after) = document.split_at(place + NO_SESSIONS.len() - 1);
     out.write_all(before.as_bytes())?;
-    let mut gap = "";
-    for shown in &chosen.shown {
-        out.write_all(gap.as_bytes())?;
-        out.write_all(b"\n    ")?;
-        out.write_all(&form.text(&shown.row)?)?;
-        gap = ",";
+    let mut gap = &b"\n    "[..];
+    for portion in chosen.shown.chunks(ROWS_AT_ONCE) {
+        let rows = portion.iter().map(|shown| form.text(&shown.row));
+        let rows: Vec<Cow<'_, [u8]>> = rows.collect::<Result<_, _>>()?;
+        let mut slices = Vec::with_capacity(rows.len().saturating_mul(2));
+        for row in &rows {
+            slices.extend([gap, row].map(IoSlice::new));
+            gap = b",\n    ";
+        }
+        write_slices(out, &mut slices)?;
     }
     writeln!(out, "\n  {after}")?;
+    Ok(())
+}
+
+/// How many rows are written at once. Linux takes no more than 1,024 pieces (IOV_MAX),
+/// and each has one before it.
+const ROWS_AT_ONCE: usize = 512;
+
+/// Writes pieces one after another, from where they are.
+fn write_slices(out: &mut dyn Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    while !slices.is_empty() {
+        match out.write_vectored(slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut slices, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(())
 }
 

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use look::Look;
 
 use crate::{
-    Among, AtPid, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing,
+    Among, AtPid, AtPids, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing,
     OpenFile, Pid, PidScope, ProbeError, Process, StartStamp, Still, View,
 };
 
@@ -157,6 +157,16 @@ impl Backend for Proc {
             Some(process) => AtPid::Process(process),
             None if look.is_thread(pid)? => AtPid::Thread,
             None => AtPid::Nothing,
+        })
+    }
+
+    fn at_pids(&self) -> AtPids<'_> {
+        let may_ask_kernel = self.is_system() && self.was_seen_ours();
+        AtPids::of(move |pid| {
+            if may_ask_kernel && !look::exists_in_kernel(pid)? {
+                return Ok(AtPid::Nothing);
+            }
+            self.at_pid(pid)
         })
     }
 
