@@ -157,7 +157,8 @@ function withoutMoment(document) {
     // The start is counted from the clock of each look, to the millisecond.
     if (owner !== null) Object.assign(owner, { cpu_percent: null, rss_bytes: null, started_at: null });
   }
-  const problems = document.problems.filter((one) => one.agent === null || one.agent === "driver-node");
+  // Those of no agent are of the machine: of a tmux server that is just ending, say.
+  const problems = document.problems.filter((one) => one.agent === "driver-node");
   return JSON.stringify({ ...document, taken_at: null, sessions, problems, unattributed: [] });
 }
 
