@@ -339,3 +339,42 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes three bytes at a time, and is interrupted before each.
+    #[derive(Default)]
+    struct Slow {
+        taken: Vec<u8>,
+        is_ready: bool,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.is_ready = !self.is_ready;
+            if self.is_ready {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let taken = bytes.get(..3).unwrap_or(bytes);
+            self.taken.extend_from_slice(taken);
+            Ok(taken.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn pieces_are_written_whole_however_few_bytes_are_taken_at_a_time() {
+        let pieces = [&b"\n    "[..], b"{}", b",", b"", b"{\"a\": 1}"];
+        let mut slow = Slow::default();
+        write_slices(&mut slow, &mut pieces.map(IoSlice::new)).unwrap();
+        assert_eq!(slow.taken, pieces.concat());
+        let mut full = &mut [0_u8; 4][..];
+        let error = write_slices(&mut full, &mut pieces.map(IoSlice::new)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WriteZero);
+    }
+}
