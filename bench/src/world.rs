@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 use whosup_process::{Pid, Process, system_backend};
 
 use crate::copilot;
-use crate::disk::{Claim, Session, uuid};
+use crate::disk::{Claim, Session, kimi_cli_logged, uuid};
 use crate::pose::{Pose, Poses};
 use crate::setting::Setting;
 
@@ -269,6 +270,9 @@ impl World {
                 last_at_ms: began_at_ms,
             };
             write_transcript(agent, &session);
+            if agent == Agent::KimiCli {
+                log_kimi_cli(&session)?;
+            }
             if agent == Agent::Copilot {
                 copilot::claim(&session, pid, now_ms);
                 let open: Vec<String> = self.live.keys().cloned().collect();
@@ -288,6 +292,19 @@ fn write_transcript(agent: Agent, session: &Session<'_>) {
         Agent::KimiCli => session.write_kimi_cli(),
         Agent::Copilot => copilot::write_session(session),
     }
+}
+
+/// Adds what kimi-cli logs when it makes a session.
+fn log_kimi_cli(session: &Session<'_>) -> anyhow::Result<()> {
+    let logs = session.home.join("logs");
+    fs::create_dir_all(&logs)?;
+    let mut log = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(logs.join("kimi.log"))?;
+    let line = kimi_cli_logged(session.born_at_ms, "Created new", session.id);
+    log.write_all(line.as_bytes())?;
+    Ok(())
 }
 
 /// Writes what a running process says of itself.

@@ -265,6 +265,14 @@ impl Session<'_> {
     }
 }
 
+/// A line of kimi-cli's log, of a machine two hours ahead of UTC: that a session was
+/// made or taken up.
+pub fn kimi_cli_logged(at_ms: i64, what: &str, id: &str) -> String {
+    let at = jiff::Timestamp::from_millisecond(at_ms + 7_200_000).unwrap();
+    let at = at.strftime("%Y-%m-%d %H:%M:%S%.3f");
+    format!("{at} | INFO     | kimi_cli.cli:_run:571 |  - {what} session: {id}\n")
+}
+
 /// A thread's id as Codex makes them: a UUID of version 7.
 pub fn codex_id(born_at_ms: i64, number: usize) -> String {
     let digits = format!("{born_at_ms:012x}");

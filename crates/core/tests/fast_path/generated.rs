@@ -15,20 +15,19 @@ use whosup_core::scan::{Scope, scan, scan_at_once};
 use whosup_core::session::Unattributed;
 use whosup_core::verdict::Liveness;
 use whosup_process::{
-    Absent, Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
+    Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
 };
 
-use crate::disk::{Claim, Session, codex_id, set_modified, uuid};
+use crate::disk::{Claim, Session, codex_id, kimi_cli_logged, set_modified, uuid, write};
+use crate::processes::recorded;
 use crate::spec::{Agent, ClaimSpec, DIRECTORIES, Form, HOMES, Kind, ProcessSpec, SessionSpec};
 use crate::spec::{Spec, Who};
 
-const MINUTE_MS: i64 = 60_000;
+pub const MINUTE_MS: i64 = 60_000;
 /// How long before the look the kernel began.
-const UPTIME_MS: i64 = 10_000 * MINUTE_MS;
+pub const UPTIME_MS: i64 = 10_000 * MINUTE_MS;
 /// How long a clock tick is.
-const TICK_MS: i64 = 10;
-/// The PID of the first process.
-const FIRST_PID: i32 = 1000;
+pub const TICK_MS: i64 = 10;
 
 /// A world. Its files go when it is dropped.
 pub struct World {
@@ -90,8 +89,37 @@ impl World {
         }
         for number in 0..HOMES {
             date_chats(&agent_home(&world.home, Agent::QwenCode, number));
+            world.log_kimi_cli(spec, &ids, number);
         }
         world
+    }
+
+    /// kimi-cli's log of one home: what became of its sessions since the log was begun.
+    fn log_kimi_cli(&self, spec: &Spec, ids: &[String], home: usize) {
+        let Some(since) = spec.logs_since_minutes_ago[home] else {
+            return;
+        };
+        let mut events = Vec::new();
+        for (session, id) in spec.sessions.iter().zip(ids) {
+            if session.agent != Agent::KimiCli || session.home != home {
+                continue;
+            }
+            // The directory of one in which nothing was said was made only now.
+            let minutes = session.spoken.map_or(0, |_| session.born_minutes_ago);
+            let born_at_ms = self.now_ms - minutes * MINUTE_MS;
+            events.push((born_at_ms, kimi_cli_logged(born_at_ms, "Created new", id)));
+            for claim in &session.claims {
+                let named = self.named(spec, session, claim);
+                let process = named.map(|at| &self.processes[at].process);
+                let at_ms = self.said_at_ms(claim, process);
+                events.push((at_ms, kimi_cli_logged(at_ms, "Resuming", id)));
+            }
+        }
+        events.retain(|(at_ms, _)| *at_ms >= self.now_ms - since * MINUTE_MS);
+        events.sort();
+        let lines: String = events.into_iter().map(|(_, line)| line).collect();
+        let home = agent_home(&self.home, Agent::KimiCli, home);
+        write(&home.join("logs/kimi.log"), &lines);
     }
 
     fn add(&mut self, spec: &Spec, session: &SessionSpec, id: &str) {
@@ -406,13 +434,13 @@ fn named_by_arguments<'a>(
     Some(its[index.index(its.len())])
 }
 
-fn work_dir(home: &Path, number: usize) -> PathBuf {
+pub fn work_dir(home: &Path, number: usize) -> PathBuf {
     home.join(format!("src/app{number}"))
 }
 
 /// The first home is where the agent has it by default; the others are known
 /// only to processes that are told of them.
-fn agent_home(home: &Path, agent: Agent, number: usize) -> PathBuf {
+pub fn agent_home(home: &Path, agent: Agent, number: usize) -> PathBuf {
     assert!(number < HOMES);
     let name = match agent {
         Agent::ClaudeCode => ".claude",
@@ -433,101 +461,5 @@ fn file_id(path: &Path) -> FileId {
     FileId {
         device: metadata.dev(),
         inode: metadata.ino(),
-    }
-}
-
-fn recorded(
-    spec: &ProcessSpec,
-    number: usize,
-    home: &Path,
-    now_ms: i64,
-    named: Option<&str>,
-) -> RecordedProcess {
-    let place = i64::try_from(number).unwrap();
-    // No two at the same instant.
-    let began_at_ms = now_ms - spec.began_minutes_ago * MINUTE_MS - place * 1000;
-    let ticks = (began_at_ms - (now_ms - UPTIME_MS)) / TICK_MS;
-    let pid = FIRST_PID + i32::try_from(number).unwrap();
-    let mut process = RecordedProcess::new(pid, u64::try_from(ticks).unwrap(), began_at_ms)
-        .ppid(1)
-        .uid(rustix::process::geteuid().as_raw())
-        .cwd(work_dir(home, spec.directory));
-    process = match spec.agent {
-        Agent::ClaudeCode => claude_code(process, spec.kind, named),
-        Agent::Codex => codex(process, spec.kind, named),
-        Agent::QwenCode => qwen_code(process, spec.kind, named),
-        Agent::KimiCli => kimi_cli(process, spec.kind, named),
-    };
-    if spec.has_terminal && spec.kind != Kind::Host {
-        process = process.tty(136, u32::try_from(number).unwrap());
-    }
-    let variable = match spec.agent {
-        Agent::ClaudeCode => "CLAUDE_CONFIG_DIR",
-        Agent::Codex => "CODEX_HOME",
-        Agent::QwenCode => "QWEN_HOME",
-        Agent::KimiCli => "KIMI_SHARE_DIR",
-    };
-    let moved = agent_home(home, spec.agent, spec.home);
-    process = process.env(&[("HOME", home.to_str().unwrap())]);
-    if spec.home > 0 {
-        process = process.env(&[(variable, moved.to_str().unwrap())]);
-    }
-    if !spec.has_environment {
-        process.environment = Err(Absent::PermissionDenied);
-    }
-    process
-}
-
-fn claude_code(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
-    let mut argv = vec!["claude"];
-    match (kind, named) {
-        (Kind::OneShot, _) => argv.extend(["-p", "hello"]),
-        (Kind::Host, Some(named)) => argv.extend(["--session-id", named]),
-        (Kind::Interactive, Some(named)) => argv.extend(["--resume", named]),
-        (_, None) => {}
-    }
-    process
-        .comm("claude")
-        .exe("/opt/node_modules/@anthropic-ai/claude-code/bin/claude.exe")
-        .argv(&argv)
-}
-
-fn codex(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
-    let mut argv = vec!["codex"];
-    match (kind, named) {
-        (Kind::Host, _) => argv.extend(["app-server", "--listen", "unix://", "--managed-daemon"]),
-        (Kind::OneShot, _) => argv.extend(["exec", "hello"]),
-        (Kind::Interactive, Some(named)) => argv.extend(["resume", named]),
-        (Kind::Interactive, None) => {}
-    }
-    process
-        .comm("codex")
-        .exe("/opt/node_modules/@openai/codex-linux-x64/vendor/x/bin/codex")
-        .argv(&argv)
-}
-
-fn qwen_code(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
-    let mut argv = vec!["node", "/opt/node_modules/@qwen-code/qwen-code/cli.js"];
-    match kind {
-        Kind::Host => argv.push("--acp"),
-        Kind::OneShot => argv.extend(["-p", "hello"]),
-        Kind::Interactive => {}
-    }
-    if let (Some(named), Kind::OneShot | Kind::Interactive) = (named, kind) {
-        argv.extend(["--resume", named]);
-    }
-    process.comm("node").exe("/usr/bin/node").argv(&argv)
-}
-
-fn kimi_cli(process: RecordedProcess, kind: Kind, named: Option<&str>) -> RecordedProcess {
-    let process = process.exe("/opt/kimi/bin/python3.13");
-    match (kind, named) {
-        (Kind::Interactive | Kind::Host, Some(named)) => process.comm("python3.13").argv(&[
-            "python3.13",
-            "/opt/kimi/bin/kimi",
-            "--session",
-            named,
-        ]),
-        _ => process.comm("Kimi Code").title("Kimi Code"),
     }
 }

@@ -27,6 +27,8 @@ pub enum Agent {
 pub struct Spec {
     pub processes: Vec<ProcessSpec>,
     pub sessions: Vec<SessionSpec>,
+    /// Since when each home has a log, if its agent writes one for all sessions.
+    pub logs_since_minutes_ago: [Option<i64>; HOMES],
 }
 
 /// A process.
@@ -101,11 +103,16 @@ pub enum Who {
 
 /// Worlds of one agent, or of all.
 pub fn worlds(agents: &'static [Agent]) -> impl Strategy<Value = Spec> {
-    (vec(process(agents), 0..6), vec(session(agents), 0..10)).prop_map(|(processes, sessions)| {
-        Spec {
-            processes,
-            sessions,
-        }
+    let log = || prop::option::of(MINUTES_AGO);
+    let parts = (
+        vec(process(agents), 0..6),
+        vec(session(agents), 0..10),
+        [log(), log()],
+    );
+    parts.prop_map(|(processes, sessions, logs_since_minutes_ago)| Spec {
+        processes,
+        sessions,
+        logs_since_minutes_ago,
     })
 }
 

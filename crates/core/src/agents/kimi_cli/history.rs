@@ -44,7 +44,7 @@ pub(super) struct History {
     /// The log lacks its end: what happened last is not told.
     pub(super) is_torn: bool,
     /// Something in its middle is missing.
-    has_hole: bool,
+    pub(super) has_hole: bool,
     processes: Vec<Maker>,
     /// The process of each session that was made when just one had begun.
     placed: HashMap<String, Pid>,

@@ -1,23 +1,23 @@
 //! The session directories: `sessions/FOLDER/SESSION/`.
 
 mod directory;
+mod folder;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use whosup_process::{Pid, Process};
+use whosup_process::Pid;
 use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
 
-use super::history::{History, Maker, Makers};
+use super::history::{History, Maker};
 use super::log::Log;
 use super::logs;
-use super::untouched::{BEGAN_SLACK_MS, Untouched};
+use super::untouched::BEGAN_SLACK_MS;
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, work_dir};
-use crate::agents::terminal_use::{was_begun_elsewhere, was_hardly_begun_here};
 use crate::agents::{
     AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch, told_by_sidecar,
 };
@@ -25,8 +25,8 @@ use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
-pub(super) use directory::Dates;
 use directory::SessionDir;
+pub(super) use directory::{Dates, below};
 
 /// How many folders are looked at.
 const FOLDERS_MAX: usize = 100_000;
@@ -101,14 +101,17 @@ impl<'a> Reading<'a> {
             folders.sort_unstable();
             folders
         };
-        let mut silent = Vec::new();
+        let mut told_of = Vec::new();
         for folder in &folders {
-            let seekers = seekers_of
-                .get(folder)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let seekers = seekers_of.get(folder).map(Vec::as_slice);
+            let seekers = seekers.unwrap_or_default();
             match FolderKind::of(folder) {
-                Some(FolderKind::Local) => silent.extend(self.read_folder(folder, seekers, is_all)),
+                // One after the other: there may be many sessions in each.
+                Some(FolderKind::Local) if is_all => {
+                    let folder = self.read_folder(folder, seekers);
+                    self.date_folder(folder, is_all);
+                }
+                Some(FolderKind::Local) => told_of.push(self.read_told_of(folder, seekers)),
                 Some(FolderKind::Remote) => self.sketch_remote(folder),
                 None => {
                     let path = self.sessions().join(folder);
@@ -117,6 +120,15 @@ impl<'a> Reading<'a> {
             }
         }
         if !is_all {
+            if !self.are_all_accounted_for() {
+                for folder in &mut told_of {
+                    self.read_touched(folder);
+                }
+            }
+            let mut silent = Vec::new();
+            for folder in told_of {
+                silent.extend(self.date_folder(folder, is_all));
+            }
             self.search_for(&silent, &folders);
         }
     }
@@ -149,116 +161,6 @@ impl<'a> Reading<'a> {
         seekers
     }
 
-    /// Reads one folder, and returns the processes of it that no sidecar there
-    /// names.
-    fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) -> Vec<Pid> {
-        let untouched = if is_all || seekers.is_empty() {
-            None
-        } else {
-            let events = self.log().unwrap_or_default().events;
-            // Those too that may have been started for this directory from others.
-            let all: Vec<&AgentProcess> = self.look.processes_of(self.home).collect();
-            Untouched::new(&self.sessions().join(folder), &all, events)
-        };
-        let sessions = self.sessions_in(folder, untouched.as_ref());
-        if seekers.is_empty() {
-            for session in &sessions {
-                self.read_sidecar(session, Keep::All);
-                self.sketch(folder, session, Dates::of_directory(session));
-            }
-            return Vec::new();
-        }
-        let dates: Vec<Dates> = sessions
-            .iter()
-            .map(|session| self.read_dates(session))
-            .collect();
-        let history = self.history(&sessions, &dates);
-        for (session, dates) in sessions.iter().zip(dates) {
-            let claimed = self.read_sidecar(session, Keep::All);
-            let dates = history.corrected(&session.id, dates);
-            let makers = history.makers_of(&session.id, dates);
-            let fitting: Vec<&AgentProcess> = seekers
-                .iter()
-                .copied()
-                .filter(|seeker| {
-                    let pid = seeker.process.pid;
-                    let may_be = |makers: &Makers| makers.possible.contains(&pid);
-                    makers.as_ref().is_none_or(may_be) && fits(seeker, &session.id, dates)
-                })
-                .collect();
-            if is_all || claimed.is_some() || !fitting.is_empty() {
-                // Then nothing says that `/clear` made it, and no other process.
-                let is_untold = history.is_untold(&session.id, dates.born_at_ms);
-                // Who it is of can't be told where the log lacks its end.
-                let is_doubtful =
-                    history.is_torn || history.is_beyond(&session.id, dates.born_at_ms);
-                self.sketch(folder, session, dates);
-                self.tell_apart(&session.id, makers, &fitting);
-                if is_doubtful {
-                    self.doubt(&session.id, &fitting);
-                }
-                if let Some(sketch) = self.sketches.get_mut(&session.id) {
-                    sketch.is_first_of_a_process |= is_untold;
-                }
-            }
-        }
-        let ours = self.look.machine.table().scope();
-        let is_named = |its: &Process| self.claims.iter().any(|all| all.may_be_about(its, ours));
-        let of_seekers = seekers.iter().map(|its| &its.process);
-        let silent = of_seekers.filter(|its| !is_named(its));
-        silent.map(|its| its.pid).collect()
-    }
-
-    /// Adds what tells more closely which of the processes that fit has it.
-    fn tell_apart(&mut self, id: &SessionId, makers: Option<Makers>, fitting: &[&AgentProcess]) {
-        let Some(sketch) = self.sketches.get_mut(id) else {
-            return;
-        };
-        // It ends with its terminal, so one that has none is a run.
-        let is_run = |its: &&AgentProcess| its.process.tty.is_none();
-        if !fitting.is_empty() && fitting.iter().all(is_run) {
-            sketch.is_headless = Some(true);
-        }
-        let pids: BTreeSet<Pid> = fitting.iter().map(|its| its.process.pid).collect();
-        match makers {
-            Some(makers) if makers.possible.is_empty() => sketch.pairing = PairingRule::Never,
-            Some(makers) => {
-                if makers.are_doubtful {
-                    sketch.doubtful_owners.clone_from(&pids);
-                }
-                if !pids.is_empty() {
-                    sketch.possible_owners = Some(pids);
-                }
-            }
-            None => {
-                // Made by `/clear`, in the terminal where that was typed.
-                let dates = (sketch.born_at_ms, sketch.last_record_at_ms);
-                let is_cleared_elsewhere =
-                    |its: &&&AgentProcess| was_begun_elsewhere(its, dates.0, dates.1);
-                let left = fitting.iter().filter(|its| !is_cleared_elsewhere(its));
-                let left: BTreeSet<Pid> = left.map(|its| its.process.pid).collect();
-                let latest = dates.1.max(sketch.perhaps_until_ms);
-                let doubtful = fitting.iter().filter(|its| {
-                    left.contains(&its.process.pid) && was_hardly_begun_here(its, dates.0, latest)
-                });
-                sketch
-                    .doubtful_owners
-                    .extend(doubtful.map(|its| its.process.pid));
-                if left.len() < pids.len() {
-                    sketch.possible_owners = Some(left);
-                }
-            }
-        }
-    }
-
-    /// Any of these may have it, or somebody who has ended.
-    fn doubt(&mut self, id: &SessionId, fitting: &[&AgentProcess]) {
-        if let Some(sketch) = self.sketches.get_mut(id) {
-            let pids = fitting.iter().map(|its| its.process.pid);
-            sketch.doubtful_owners.extend(pids);
-        }
-    }
-
     /// What the logs say that may tell of a process, if there are any that can be read.
     fn log(&mut self) -> Option<Log> {
         if self.log.is_none() {
@@ -275,7 +177,7 @@ impl<'a> Reading<'a> {
     }
 
     /// What the log says of the sessions of one folder.
-    fn history(&mut self, sessions: &[SessionDir], dates: &[Dates]) -> History {
+    fn history(&mut self, born: impl IntoIterator<Item = (SessionId, Option<i64>)>) -> History {
         let log = self.log().unwrap_or_default();
         let processes = self.look.processes_of(self.home);
         let processes = processes
@@ -284,18 +186,13 @@ impl<'a> Reading<'a> {
                 pid: process.process.pid,
                 began_at_ms: process.process.began_at_ms.clone().ok(),
             });
-        let born = sessions.iter().zip(dates);
-        History::new(
-            log,
-            born.map(|(session, dates)| (session.id.clone(), dates.born_at_ms)),
-            processes,
-        )
+        History::new(log, born, processes)
     }
 
     /// Sessions that work on another machine: who serves them can't be told by
     /// their directory, and a PID in their sidecar may be one of that machine.
     fn sketch_remote(&mut self, folder: &str) {
-        for session in self.sessions_in(folder, None) {
+        for session in self.sessions_in(folder) {
             let mut sketch = Sketch::new(self.key(&session.id));
             sketch.born_at_ms = session.made_at_ms;
             (sketch.transcript, _) = session.transcript();

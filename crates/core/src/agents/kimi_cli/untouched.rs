@@ -1,5 +1,8 @@
 //! Which sessions of a folder no process there can be serving, by when their
 //! files were written.
+//!
+//! This is asked of each old session beside a live one, and its files are looked at.
+//! So it is asked only where there is a process that is not accounted for.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -9,7 +12,7 @@ use whosup_sidecar::file::{Directory, Links};
 
 use super::log::Event;
 use super::process;
-use super::session::{SIDECAR, WIRE};
+use super::session::{SIDECAR, WIRE, below};
 use crate::agents::AgentProcess;
 
 /// How much older than a process what it wrote may seem, in milliseconds:
@@ -34,7 +37,7 @@ impl<'a> Untouched<'a> {
     pub(super) fn new(
         folder: &Path,
         processes: &[&'a AgentProcess],
-        events: Vec<Event>,
+        events: &[Event],
     ) -> Option<Self> {
         let began = processes
             .iter()
@@ -45,29 +48,30 @@ impl<'a> Untouched<'a> {
         Some(Self {
             folder: Directory::open(folder).ok()?,
             since_ms: began - BEGAN_SLACK_MS,
-            in_log: events.into_iter().map(|event| event.session).collect(),
+            in_log: events.iter().map(|event| event.session.clone()).collect(),
             named: named
                 .filter_map(|its| process::session_named_by(&its.program()))
                 .collect(),
         })
     }
 
-    /// Neither its transcript nor its sidecar was written since, and neither
-    /// the log nor arguments name it. One without a transcript may have been
-    /// made since.
+    /// The log or arguments name it.
+    pub(super) fn is_told_of(&self, id: &str) -> bool {
+        self.in_log.contains(id) || self.named.iter().any(|named| id.starts_with(named))
+    }
+
+    /// It is not told of, and neither its transcript nor its sidecar was written since.
+    /// One without a transcript may have been made since.
     pub(super) fn has(&self, id: &str) -> bool {
-        self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
+        !self.is_told_of(id)
+            && self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
             && self
                 .written(id, SIDECAR)
                 .is_none_or(|at| at < self.since_ms)
-            && !self.in_log.contains(id)
-            && !self.named.iter().any(|named| id.starts_with(named))
     }
 
     fn written(&self, id: &str, name: &str) -> Option<i64> {
-        let mut path = String::with_capacity(id.len() + name.len() + 1);
-        path.extend([id, "/", name]);
-        match self.folder.facts(path.as_ref(), Links::Follow) {
+        match self.folder.facts(below(id, name).as_ref(), Links::Follow) {
             Ok(facts) => Some(facts.modified_ms.unwrap_or(i64::MAX)),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             // Whoever reads it says why it can't be read.

@@ -1,5 +1,6 @@
 //! Lists the directories of sessions and dates them.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -7,7 +8,6 @@ use std::rc::Rc;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Directory, Links, ReadFileError};
 
-use super::super::untouched::Untouched;
 use super::super::wire;
 use super::{Reading, WIRE};
 use crate::agents::folder::{Names, list_or_tell};
@@ -33,10 +33,7 @@ impl SessionDir {
 
     /// The path of a file in it, below its folder.
     pub(super) fn below_folder(&self, name: &str) -> String {
-        let id = self.id.as_str();
-        let mut path = String::with_capacity(id.len() + name.len() + 1);
-        path.extend([id, "/", name]);
-        path
+        below(self.id.as_str(), name)
     }
 
     /// Its transcript, if it has one, and whether it is certain that it has none.
@@ -49,6 +46,13 @@ impl SessionDir {
             Err(error) => (None, error.kind() == ErrorKind::NotFound),
         }
     }
+}
+
+/// The path of a file in a session's directory, below the folder.
+pub(in super::super) fn below(id: &str, name: &str) -> String {
+    let mut path = String::with_capacity(id.len() + name.len() + 1);
+    path.extend([id, "/", name]);
+    path
 }
 
 /// When a session was.
@@ -75,27 +79,34 @@ impl Reading<'_> {
         list_or_tell(directory, entries_max, |told| self.problem(directory, told))
     }
 
-    pub(super) fn sessions_in(
-        &mut self,
-        folder: &str,
-        without: Option<&Untouched<'_>>,
-    ) -> Vec<SessionDir> {
+    /// The names of the sessions of a folder.
+    pub(super) fn names_in(&mut self, folder: &str) -> Vec<OsString> {
         let directory = self.sessions().join(folder);
-        let names = self.names(&directory, SESSIONS_MAX);
+        self.names(&directory, SESSIONS_MAX).names
+    }
+
+    /// The sessions of a folder.
+    pub(super) fn sessions_in(&mut self, folder: &str) -> Vec<SessionDir> {
+        let names = self.names_in(folder);
+        self.sessions_named(folder, &names)
+    }
+
+    /// Those of a folder's sessions that are there, by the names of their directories.
+    pub(super) fn sessions_named(&mut self, folder: &str, names: &[OsString]) -> Vec<SessionDir> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let directory = self.sessions().join(folder);
         let opened = Directory::open(&directory).map(Rc::new);
         let mut sessions = Vec::new();
-        for name in &names.names {
-            let text = name.to_str();
-            if without.is_some_and(|without| text.is_some_and(|text| without.has(text))) {
-                continue;
-            }
+        for name in names {
             let path = || directory.join(name);
             // Sessions of old versions are files; they are moved when they are
             // taken up again, and no process serves them as they are.
             if name.as_encoded_bytes().ends_with(b".jsonl") {
                 continue;
             }
-            let id = match text.map(SessionId::parse) {
+            let id = match name.to_str().map(SessionId::parse) {
                 Some(Ok(id)) => id,
                 Some(Err(error)) => {
                     self.problem(&path(), error);

@@ -57,10 +57,10 @@ impl Reading<'_> {
             _ => false,
         };
         if !is_unchanged {
-            return self.sessions_in(folder, None);
+            return self.sessions_in(folder);
         }
         let (Some(log), Ok(opened)) = (self.log(), Directory::open(&path)) else {
-            return self.sessions_in(folder, None);
+            return self.sessions_in(folder);
         };
         let opened = Rc::new(opened);
         let named: BTreeSet<SessionId> = log
