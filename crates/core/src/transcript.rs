@@ -173,8 +173,7 @@ impl TranscriptFile {
     /// [`TranscriptError::File`] if it is not there, is no regular file or
     /// can't be opened.
     pub fn open(path: &Path) -> Result<Self, TranscriptError> {
-        let open = OpenFile::open(path, Links::Follow)?;
-        let facts = open.facts()?;
+        let (open, facts) = OpenFile::open_and_look(path, Links::Follow)?;
         Ok(Self { open, facts })
     }
 
@@ -198,22 +197,24 @@ impl TranscriptFile {
     pub fn head(&self, bounds: HeadBounds) -> Result<Lines, TranscriptError> {
         let mut splitter = Splitter::at(0);
         let mut lines = Vec::new();
-        let mut buffer = vec![0; step_within(bounds.bytes_max)];
+        // A byte more than there were, to see in one step that it ends there.
+        let step = step_within(bounds.bytes_max.min(self.facts.len.saturating_add(1)));
+        let mut buffer = vec![0; step];
         let mut offset = 0;
         let stopped = loop {
             if lines.len() >= bounds.lines_max {
                 break Stopped::LinesMax;
             }
-            let wanted = step_within(bounds.bytes_max.saturating_sub(offset));
+            let wanted = step_within(bounds.bytes_max.saturating_sub(offset)).min(step);
             if wanted == 0 {
                 break self.bytes_max_or_end(offset)?;
             }
             let count = self.open.read_at(&mut buffer[..wanted], offset)?;
-            if count == 0 {
-                break Stopped::NothingLeft;
-            }
             offset += count as u64;
             splitter.push(&buffer[..count], &mut lines, bounds.lines_max);
+            if count < wanted && lines.len() < bounds.lines_max {
+                break Stopped::NothingLeft;
+            }
         };
         if stopped == Stopped::NothingLeft {
             lines.extend(splitter.into_torn_line());

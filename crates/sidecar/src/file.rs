@@ -175,9 +175,19 @@ impl OpenFile {
     ///
     /// [`ReadFileError`] if it is not there, is no regular file or can't be opened.
     pub fn open(path: &Path, links: Links) -> Result<Self, ReadFileError> {
-        let (file, _) = open_and_look(&Place::of(path), links)?;
+        let (file, _) = Self::open_and_look(path, links)?;
+        Ok(file)
+    }
+
+    /// The same, with what the file system told of the file once it was open.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadFileError`] if it is not there, is no regular file or can't be opened.
+    pub fn open_and_look(path: &Path, links: Links) -> Result<(Self, FileFacts), ReadFileError> {
+        let (file, facts) = open_and_look(&Place::of(path), links)?;
         let path = path.to_owned();
-        Ok(Self { file, path })
+        Ok((Self { file, path }, facts))
     }
 
     /// The path that it was opened by.

@@ -69,7 +69,7 @@ impl<'a> Backwards<'a> {
     fn next_line(&mut self) -> Result<Option<Line>, TranscriptError> {
         while self.stopped.is_none() {
             let unread = &self.chunk[..self.unread];
-            if let Some(newline) = unread.iter().rposition(|byte| *byte == b'\n') {
+            if let Some(newline) = memchr::memrchr(b'\n', unread) {
                 let line = self.take_line(newline + 1)?;
                 self.unread = newline;
                 return Ok(Some(line));

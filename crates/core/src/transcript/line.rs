@@ -120,6 +120,10 @@ impl Line {
             Some(rest) if self.offset == 0 => rest,
             _ => bytes,
         };
+        if memchr::memchr(0, bytes).is_none() {
+            json.add(bytes, After::Nothing, self.is_torn);
+            return json;
+        }
         let mut parts = bytes.split(|byte| *byte == 0);
         json.add(
             parts.next().unwrap_or_default(),
@@ -133,9 +137,7 @@ impl Line {
             }
             json.add(part, After::NulBytes, self.is_torn);
         }
-        if bytes.contains(&0) {
-            json.add_problem(LineProblem::NulBytes);
-        }
+        json.add_problem(LineProblem::NulBytes);
         json
     }
 }

@@ -47,7 +47,7 @@ impl Splitter {
     pub(super) fn push(&mut self, bytes: &[u8], lines: &mut Vec<Line>, lines_max: usize) {
         let mut rest = bytes;
         while lines.len() < lines_max {
-            let Some(newline) = rest.iter().position(|byte| *byte == b'\n') else {
+            let Some(newline) = memchr::memchr(b'\n', rest) else {
                 self.collect(rest);
                 return;
             };
