@@ -60,11 +60,10 @@ impl<'a> Untouched<'a> {
         self.in_log.contains(id) || self.named.iter().any(|named| id.starts_with(named))
     }
 
-    /// It is not told of, and neither its transcript nor its sidecar was written since.
-    /// One without a transcript may have been made since.
+    /// Neither the transcript nor the sidecar of a session that is not told of was
+    /// written since. One without a transcript may have been made since.
     pub(super) fn has(&self, id: &str) -> bool {
-        !self.is_told_of(id)
-            && self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
+        self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
             && self
                 .written(id, SIDECAR)
                 .is_none_or(|at| at < self.since_ms)
