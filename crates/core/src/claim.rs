@@ -37,6 +37,8 @@ pub struct Claim {
     /// When its file was last modified. Never a date of the claim; it may only
     /// help to show that an equal stamp is of this boot.
     pub modified_at_ms: Option<i64>,
+    /// When the process took up the session.
+    pub taken_up: TakenUp,
     /// The program that the claim names.
     pub executable: Option<PathBuf>,
     /// The directory that the claim names.
@@ -108,6 +110,26 @@ impl Subject {
             Self::Released | Self::LockFree { .. } => None,
         }
     }
+}
+
+/// When the claimed process took up the session: its claim event.
+///
+/// The last claim event of a process that serves one session at a time decides which
+/// session is current. A heartbeat, the time of a file, or the last event heard is no
+/// claim event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TakenUp {
+    /// When the claim was made: [`Claim::dated_at_ms`], or if that is not known, when the
+    /// session was born.
+    #[default]
+    AsDated,
+    /// At this time, in milliseconds since 1970.
+    At(i64),
+    /// The source names the session that the process serves now, and does not record
+    /// since when (a registry that is rewritten in place).
+    Current,
+    /// The process has served the session and left it for another one.
+    Left,
 }
 
 /// Where the PID of a claim means something, as far as the claim says so.

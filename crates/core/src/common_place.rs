@@ -20,6 +20,7 @@ use crate::agents::{
 };
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
+    TakenUp,
 };
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
@@ -270,6 +271,7 @@ impl<'a> Place<'a> {
             stamp: sidecar.process_start.clone(),
             dated_at_ms: Some(sidecar.started_at_ms),
             modified_at_ms: facts.modified_ms,
+            taken_up: TakenUp::AsDated,
             executable: sidecar.executable.clone(),
             work_dir: Some(sidecar.work_dir.clone()),
             // Where an agent has an adapter, releases that write no sidecar may

@@ -10,7 +10,7 @@ use super::{Merged, Parts, merge};
 use crate::agents::{AgentProcess, KnownClient, PairingRule, Role, Sketch};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 use crate::observe::JudgedClaim;
 use crate::session::Session;
@@ -44,6 +44,7 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
             stamp: None,
             dated_at_ms: Some(T + at_s * 1_000),
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

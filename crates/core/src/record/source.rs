@@ -9,7 +9,8 @@ use whosup_sidecar::{AgentId, SessionId};
 use super::{RECORD_BYTES_MAX, SessionRecord, fold, parse_record};
 use crate::agents::{AgentScan, Depth, Home, Published, Sketch, names_in};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    TakenUp, Trust,
 };
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
@@ -254,6 +255,7 @@ impl StoredRecord {
             stamp: None,
             dated_at_ms: Some(self.record.last_event_at_ms),
             modified_at_ms: self.facts.modified_ms,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: self.record.work_dir.clone(),
             // Some agents tell of a new process only at its first prompt.

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 
 const BOOTED: i64 = 1_795_800_000_000;
@@ -76,6 +76,7 @@ fn world() -> World {
             stamp: Some(StartStamp::LinuxTicks(TICKS)),
             dated_at_ms: Some(CLAIMED),
             modified_at_ms: Some(CLAIMED),
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: Some(PathBuf::from("/home/dev/app")),
             exclusivity: Exclusivity::Exclusive,

@@ -17,7 +17,7 @@ use super::transcript::{read_last, read_opening};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject,
+    Subject, TakenUp,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptError;
@@ -152,6 +152,7 @@ impl<'a> Sessions<'a> {
             stamp: record.stamp.clone(),
             dated_at_ms: record.dated_at_ms,
             modified_at_ms: entry.facts.modified_ms,
+            taken_up: TakenUp::Current,
             executable: None,
             work_dir: record.work_dir.clone(),
             exclusivity: Exclusivity::Exclusive,

@@ -14,7 +14,7 @@ use crate::agents::{
     AgentProcess, AgentScan, Depth, Description, Home, Look, PairingRule, Role, Sketch,
 };
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
 use crate::composed::leads_to;
 use crate::problem::{Found, Problem};
@@ -230,6 +230,7 @@ impl<'a> Scanning<'a> {
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: facts.modified_ms,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Shared,

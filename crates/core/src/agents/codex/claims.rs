@@ -18,7 +18,7 @@ use crate::agents::bad_lines::BadLines;
 use crate::agents::{AgentProcess, AgentScan, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
@@ -150,6 +150,7 @@ impl Scanning<'_> {
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -15,7 +15,7 @@ use crate::agents::bad_lines::BadLines;
 use crate::agents::{AgentProcess, AgentScan};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
-    Trust,
+    TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptFile;
@@ -409,6 +409,7 @@ impl Scanning<'_> {
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -15,7 +15,8 @@ use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    TakenUp, Trust,
 };
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -265,6 +266,7 @@ impl<'a> Scanning<'a> {
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: facts.and_then(|facts| facts.modified_ms),
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             // Locks may be turned off.

@@ -14,7 +14,8 @@ use crate::agents::bad_lines::BadLines;
 use crate::agents::folder::names_in;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    TakenUp, Trust,
 };
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -295,6 +296,7 @@ impl Scanning<'_> {
             stamp: None,
             dated_at_ms: tail.last_at_ms,
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

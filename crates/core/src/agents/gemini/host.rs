@@ -11,7 +11,9 @@ use super::lineage::Fate;
 use super::project::Project;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+};
 use crate::trust::trust_of;
 
 impl Scanning<'_> {
@@ -82,6 +84,7 @@ impl Scanning<'_> {
                 stamp: None,
                 dated_at_ms: None,
                 modified_at_ms: None,
+                taken_up: TakenUp::AsDated,
                 executable: None,
                 work_dir: None,
                 exclusivity: Exclusivity::Shared,

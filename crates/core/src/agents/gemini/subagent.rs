@@ -12,7 +12,9 @@ use super::chat::{self, Chat, ChatName};
 use super::project::Project;
 use super::scan::Scanning;
 use crate::agents::Sketch;
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+};
 use crate::trust::trust_of;
 
 /// How many sub-agents of one session are looked at.
@@ -77,6 +79,7 @@ fn read_one(
             stamp: None,
             dated_at_ms: parent.last_at_ms,
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -7,7 +7,7 @@ use whosup_sidecar::Sidecar;
 use crate::agents::told_by_sidecar;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 
 /// Where a sidecar was read.
@@ -29,6 +29,7 @@ pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement)
         stamp: None,
         dated_at_ms: None,
         modified_at_ms: None,
+        taken_up: TakenUp::AsDated,
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Shared,
@@ -60,6 +61,7 @@ pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim 
         stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: source.modified_at_ms,
+        taken_up: TakenUp::AsDated,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Shared,

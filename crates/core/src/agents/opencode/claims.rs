@@ -10,7 +10,7 @@ use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 use crate::trust::trust_of;
 
@@ -163,6 +163,7 @@ fn bare_claim(
         stamp: None,
         dated_at_ms: None,
         modified_at_ms: None,
+        taken_up: TakenUp::AsDated,
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Shared,

@@ -9,7 +9,9 @@ use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObj
 
 use super::reading::Reading;
 use crate::agents::folder::names_in;
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+};
 
 /// The newest schema that can be read.
 const SCHEMA_MAX: i64 = 1;
@@ -248,6 +250,7 @@ fn add_claim(
         stamp: record.stamp.clone(),
         dated_at_ms: Some(record.registered_at_ms),
         modified_at_ms: facts.modified_ms,
+        taken_up: TakenUp::Current,
         executable: None,
         work_dir: Some(record.work_dir.clone()),
         exclusivity: Exclusivity::Exclusive,

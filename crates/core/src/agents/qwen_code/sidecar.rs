@@ -15,7 +15,7 @@ use whosup_sidecar::{
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::agents::told_by_sidecar;
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving};
+use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, TakenUp};
 
 /// How the names of sidecars end.
 pub(super) const SUFFIX: &str = ".runtime.json";
@@ -112,6 +112,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: facts.modified_ms,
+        taken_up: TakenUp::AsDated,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Exclusive,

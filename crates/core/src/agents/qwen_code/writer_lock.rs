@@ -13,7 +13,9 @@ use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObj
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::agents::folder::names_in;
-use crate::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject};
+use crate::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+};
 
 /// The schemas that can be read.
 const SCHEMAS: std::ops::RangeInclusive<i64> = 1..=3;
@@ -223,6 +225,7 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         stamp: lock.stamp.clone(),
         dated_at_ms: Some(lock.acquired_at_ms),
         modified_at_ms: facts.modified_ms,
+        taken_up: TakenUp::AsDated,
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Exclusive,

@@ -17,7 +17,7 @@ use crate::agents::{
 };
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, Trust,
+    Subject, TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
@@ -283,6 +283,7 @@ impl<'a> Scanning<'a> {
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,
