@@ -123,6 +123,7 @@ fn every_verdict() -> Vec<Verdict> {
     let unknown = [
         UnknownBecause::ProcNotOurs,
         UnknownBecause::UntrustedClaim,
+        UnknownBecause::Unreadable,
         UnknownBecause::OtherHost,
         UnknownBecause::OtherPidNamespace,
         UnknownBecause::Ambiguous,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use whosup_process::{Absent, RecordedProcess};
+use whosup_process::{Absent, RecordedProcess, TerminalUse};
 
 use crate::generated::{MINUTE_MS, TICK_MS, UPTIME_MS, agent_home, work_dir};
 use crate::spec::{Agent, Kind, ProcessSpec};
@@ -34,7 +34,15 @@ pub fn recorded(
         Agent::KimiCli => kimi_cli(process, spec.kind, named),
     };
     if spec.has_terminal && spec.kind != Kind::Host {
-        process = process.tty(136, u32::try_from(number).unwrap());
+        // Somebody has just typed in every second terminal, and nobody in the others.
+        let used_ms = if number % 2 == 0 { now_ms } else { began_at_ms };
+        process = process
+            .tty(136, u32::try_from(number).unwrap())
+            .terminal_use(TerminalUse {
+                no_input_since_ms: used_ms,
+                no_output_since_ms: used_ms,
+                is_noted: true,
+            });
     }
     let variable = match spec.agent {
         Agent::ClaudeCode => "CLAUDE_CONFIG_DIR",
