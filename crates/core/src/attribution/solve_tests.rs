@@ -133,7 +133,7 @@ fn the_only_session_is_served_if_somebody_typed_since() {
         is_typed_since: true,
         ..touched(0, 0)
     };
-    check(&[40], &[typed.clone()], &[(0, 0, Terminal)]);
+    check(&[40], std::slice::from_ref(&typed), &[(0, 0, Terminal)]);
     check(&[40], &[typed.clone(), touched(1, 0)], &[]);
     check(&[40, 60], &[typed.clone(), touched(0, 1)], &[]);
     let later = Pair {
