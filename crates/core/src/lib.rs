@@ -18,6 +18,7 @@
 //! ```
 
 pub mod agents;
+mod attribution;
 pub mod claim;
 pub mod command;
 pub mod common_place;
@@ -35,6 +36,7 @@ pub mod pairing;
 pub mod panes;
 pub mod phase;
 pub mod problem;
+pub mod reachable;
 #[cfg(feature = "reader")]
 pub mod reader;
 pub mod real_paths;

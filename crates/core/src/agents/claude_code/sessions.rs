@@ -249,7 +249,9 @@ impl<'a> Sessions<'a> {
         else {
             return;
         };
-        let folders = self.projects.of_directory(directory);
+        let folders = self
+            .projects
+            .of_directory(directory, self.look.machine.mounts());
         for folder in folders.take(&mut self.problems) {
             let listed = self.listed(&folder);
             let transcripts = listed

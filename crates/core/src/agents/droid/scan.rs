@@ -17,6 +17,7 @@ use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
 };
+use crate::mounts::Mounts;
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptFile;
@@ -39,9 +40,13 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let is_anybody_there = !processes.is_empty();
     let mut scanning = Scanning {
         home,
+        mounts: look.machine.mounts(),
         root: sessions_in(&home.root),
         placement: look.machine.mounts().placement_of(&home.root),
-        folders: processes.iter().filter_map(|its| folder_of(its)).collect(),
+        folders: processes
+            .iter()
+            .filter_map(|its| folder_of(its, look.machine.mounts()))
+            .collect(),
         named: processes
             .iter()
             .filter_map(|its| named(&its.program()))
@@ -74,6 +79,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
 
 struct Scanning<'a> {
     home: &'a Home,
+    mounts: &'a Mounts,
     root: PathBuf,
     placement: crate::claim::Placement,
     /// The folders of the directories that its processes work in.
@@ -90,14 +96,15 @@ struct Scanning<'a> {
 
 /// Tells whether a process may have the session with this transcript: its
 /// arguments name it, or it works in the directory of its folder.
-pub(super) fn may_have(process: &AgentProcess, transcript: &Path) -> bool {
+pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
     let is_named = || {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str());
         stem.is_some() && named(&process.program()) == stem
     };
     let is_in_folder = || {
         let folder = transcript.parent().and_then(Path::file_name);
-        folder.is_some() && folder_of(process).as_deref() == folder.and_then(|name| name.to_str())
+        let folder = folder.and_then(|name| name.to_str());
+        folder.is_some() && folder_of(process, mounts).as_deref() == folder
     };
     is_named() || is_in_folder()
 }
@@ -110,10 +117,9 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
 
 /// The name of the folder that a process's sessions are in: its directory,
 /// with hyphens for slashes.
-fn folder_of(process: &AgentProcess) -> Option<String> {
-    let work_dir = work_dir_of(process)?;
-    let real = work_dir.canonicalize();
-    let path = real.as_deref().unwrap_or(&work_dir).to_str()?;
+fn folder_of(process: &AgentProcess, mounts: &Mounts) -> Option<String> {
+    let real = mounts.real_path(&work_dir_of(process)?);
+    let path = real.to_str()?;
     let path = path.trim_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     Some(format!("-{}", parts.join("-")))
@@ -260,18 +266,24 @@ impl Scanning<'_> {
             })
         };
         if sketch.parent.is_some() {
-            let is_anywhere = |its: &&AgentProcess| folder_of(its).is_none();
+            let is_anywhere = |its: &&AgentProcess| folder_of(its, self.mounts).is_none();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
             sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
             self.claims.extend(ended);
         } else if may_be_open {
             sketch.pairing = PairingRule::Owner;
-            let mut its = self.processes.iter().filter(|its| may_have(its, path));
+            let mut its = self
+                .processes
+                .iter()
+                .filter(|its| may_have(its, path, self.mounts));
             sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
             if head.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.
-                let mut its = self.processes.iter().filter(|its| may_have(its, path));
+                let mut its = self
+                    .processes
+                    .iter()
+                    .filter(|its| may_have(its, path, self.mounts));
                 sketch.work_dir = its.find_map(|its| work_dir_of(its));
             }
         }

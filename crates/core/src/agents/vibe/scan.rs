@@ -40,7 +40,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches: BTreeMap::new(),
         unclear: BTreeSet::new(),
     };
-    for storage in roots(&home.root, &mut problems) {
+    for storage in roots(&home.root, look.machine.mounts(), &mut problems) {
         let leases = read_leases(look, &storage, &mut problems);
         for lease in &leases.leases {
             scanning.add_lease(&storage, &leases, lease, &mut problems);
