@@ -190,3 +190,11 @@ impl Commands for NoCommands {
         now()
     }
 }
+
+#[cfg(all(test, unix))]
+#[path = "command/tests.rs"]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "commands are bounded by real time"
+)]
+mod tests;

@@ -58,6 +58,7 @@ pub enum WhyNot {
     },
 }
 
+#[expect(clippy::disallowed_methods, reason = "that is what was checked")]
 impl CheckedPath {
     /// The path as it was written.
     #[must_use]
@@ -165,6 +166,7 @@ impl Mounts {
     }
 
     /// Walks to a directory; `None` without a table of mounts.
+    #[expect(clippy::disallowed_methods, reason = "the user relies on it")]
     pub(crate) fn walk(&self, path: &Path) -> Option<Arc<Walked>> {
         let mut known = self.known();
         let relied = std::mem::take(&mut known.to_rely_on);
@@ -304,6 +306,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks on by one name, which is touched only if that can't hang.
+    #[expect(clippy::disallowed_methods, reason = "the mount was checked")]
     fn step(&mut self, above: &Walked, name: &OsStr) -> Arc<Walked> {
         if !matches!(above.end, End::There) {
             return self.below(above, name);
@@ -400,3 +403,8 @@ impl<'a> Walk<'a> {
         })
     }
 }
+
+#[cfg(all(test, unix))]
+#[path = "reachable_tests.rs"]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests;

@@ -157,12 +157,7 @@ fn look<'a>(
     let dismissals = dismissals.take(&mut problems);
     let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
     let mut settling = Settling::new(machine, &around);
-    let panes = std::thread::scope(|threads| {
-        let ask = || Panes::ask(machine);
-        let panes = needs_panes.then(|| {
-            let started = Builder::new().name("whosup-panes".to_owned());
-            started.spawn_scoped(threads, ask)
-        });
+    let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
             let look = Look {
                 machine,
@@ -184,12 +179,6 @@ fn look<'a>(
             found.claims.extend(rest.claims);
             found.sketches.extend(rest.sketches);
         }
-        match panes {
-            Some(Ok(asked)) => asked.join().unwrap_or_default(),
-            // No thread can be started now: they are asked here.
-            Some(Err(_)) => ask(),
-            None => Found::default(),
-        }
     });
     let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
@@ -210,6 +199,24 @@ fn look<'a>(
         processes,
         snapshot,
     }
+}
+
+/// Asks the pane hosts, where that is wanted, while something else is done.
+fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> Found<Panes> {
+    let ask = || Panes::ask(machine);
+    std::thread::scope(|threads| {
+        let panes = is_wanted.then(|| {
+            let started = Builder::new().name("whosup-panes".to_owned());
+            started.spawn_scoped(threads, ask)
+        });
+        work();
+        match panes {
+            Some(Ok(asked)) => asked.join().unwrap_or_default(),
+            // No thread can be started now: they are asked here.
+            Some(Err(_)) => ask(),
+            None => Found::default(),
+        }
+    })
 }
 
 /// A session that lives, or may, is never hidden.

@@ -122,6 +122,6 @@ impl Seen {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 #[path = "directory_tests.rs"]
 mod tests;

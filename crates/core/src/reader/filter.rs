@@ -151,6 +151,10 @@ impl<'a> Filter<'a> {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whoever asks for a directory relies on it"
+)]
 fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
     let reason = match path.canonicalize() {
         Ok(real) if real.is_dir() => return Ok(real),

@@ -275,6 +275,7 @@ fn short_path(path: &Path, home: Option<&Path>) -> String {
 
 /// A problem that sessions may be hidden behind: a place that could not be
 /// looked at, rather than a file that was and made no sense.
+#[expect(clippy::disallowed_methods, reason = "checked before")]
 fn hides_sessions(problem: &Problem, mounts: &Mounts) -> bool {
     let Some(path) = &problem.path else {
         return problem.agent.is_some();

@@ -14,6 +14,7 @@ use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
 use super::transcript::{read_last, read_opening};
+use crate::agents::folder::is_there;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
@@ -370,7 +371,7 @@ impl<'a> Sessions<'a> {
         match read(transcript) {
             Ok(value) => Some(value),
             Err(error) => {
-                if transcript.exists() {
+                if is_there(transcript) {
                     let problem = Problem::at(&AGENT, transcript, error.reason());
                     self.problems.push(problem);
                 }

@@ -11,6 +11,7 @@ use super::process::{is_headless, named, named_work_dir};
 use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
 use crate::agents::bad_lines::BadLines;
+use crate::agents::folder::is_directory;
 use crate::agents::folder::names_in;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
@@ -132,7 +133,7 @@ impl Scanning<'_> {
         let root = self.root.clone();
         let mut folders = vec![String::new()];
         folders.extend(self.names(&root, FOLDERS_MAX));
-        folders.retain(|name| name != ASIDES && self.root.join(name).is_dir());
+        folders.retain(|name| name != ASIDES && is_directory(&self.root.join(name)));
         folders
     }
 
@@ -273,17 +274,12 @@ impl Scanning<'_> {
             self.claims.extend(ended);
         } else if may_be_open {
             sketch.pairing = PairingRule::Owner;
-            let mut its = self
-                .processes
-                .iter()
-                .filter(|its| may_have(its, path, self.mounts));
+            let may_be_its = |its: &&&AgentProcess| may_have(its, path, self.mounts);
+            let mut its = self.processes.iter().filter(may_be_its);
             sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
             if head.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.
-                let mut its = self
-                    .processes
-                    .iter()
-                    .filter(|its| may_have(its, path, self.mounts));
+                let mut its = self.processes.iter().filter(may_be_its);
                 sketch.work_dir = its.find_map(|its| work_dir_of(its));
             }
         }

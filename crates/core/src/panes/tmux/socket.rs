@@ -259,6 +259,7 @@ impl<'a> Sockets<'a> {
     }
 
     /// Adds what is at `path` if it is a socket of ours; tells whether it is.
+    #[expect(clippy::disallowed_methods, reason = "checked before")]
     fn add(&mut self, path: &Path, of: Option<Pid>) -> bool {
         if self.mounts.touchable(path).is_err() {
             return false;
@@ -311,6 +312,7 @@ impl<'a> Sockets<'a> {
     }
 
     /// Adds every socket in the directories that tmux puts them in.
+    #[expect(clippy::disallowed_methods, reason = "checked before")]
     fn add_directories(&mut self, machine: &Machine, servers: &[Server]) {
         let ours = directories(machine.environment(), self.uid);
         let theirs = servers
@@ -337,6 +339,7 @@ impl<'a> Sockets<'a> {
 
 /// Finds a directory above a path in which somebody else could put another
 /// file in its place.
+#[expect(clippy::disallowed_methods, reason = "above a socket that was checked")]
 fn find_open_directory(path: &Path, uid: u32) -> Option<PathBuf> {
     // In a user namespace the root directory belongs to nobody that it knows.
     let trusted = [
