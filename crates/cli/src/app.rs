@@ -180,6 +180,7 @@ impl World {
             adapter,
             extra,
             &mut processes.to_vec(),
+            &mut Vec::new(),
         ))
     }
 }

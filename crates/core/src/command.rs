@@ -1,10 +1,18 @@
 //! External commands: pane hosts only, each bounded in time and output.
 
+#[cfg(not(unix))]
+#[path = "command/other.rs"]
+mod output;
+#[cfg(unix)]
+#[path = "command/unix.rs"]
+mod output;
+
 use std::ffi::OsString;
 use std::fmt;
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use output::{Outputs, Pipe};
 
 /// How long all commands of one scan may take together.
 pub const COMMANDS_TIME_MAX: Duration = Duration::from_secs(2);
@@ -14,6 +22,9 @@ pub const COMMAND_OUTPUT_BYTES_MAX: usize = 4 << 20;
 
 /// How long a command sleeps between two looks at whether it has ended.
 const POLL_STEP: Duration = Duration::from_millis(2);
+
+/// How often a command that was killed is asked whether it has ended.
+const REAPS_MAX: usize = 25;
 
 /// Why a command gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -103,35 +114,34 @@ impl Commands for SystemCommands {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        // Each pipe has a reader of its own, so that neither fills up while
-        // the other is read.
-        let stdout = child.stdout.take().map(read_in_background);
-        let stderr = child.stderr.take().map(read_in_background);
+        let pipes = [
+            child.stdout.take().map(Pipe::from),
+            child.stderr.take().map(Pipe::from),
+        ];
+        let mut outputs = Outputs::new(pipes).map_err(failed)?;
         let started = now();
         let status = loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
+            // Whoever still holds a pipe that the command has left is not waited for: what
+            // the command wrote is in the pipe when it has ended.
+            let ended = child.try_wait().map_err(failed)?;
+            outputs.read();
+            if let Some(status) = ended {
                 break status;
             }
             if now() >= deadline {
-                // Our own child, by its handle.
-                child.kill().ok();
-                child.wait().ok();
+                stop(&mut child);
                 return Err(CommandError::TimedOut {
                     program: program.to_owned(),
                     time_max: deadline.saturating_duration_since(started),
                 });
             }
-            std::thread::sleep(POLL_STEP);
+            outputs.wait(POLL_STEP);
         };
-        let collect = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| {
-            reader
-                .and_then(|reader| reader.join().ok())
-                .unwrap_or_default()
-        };
+        let [stdout, stderr] = outputs.into_bytes();
         Ok(CommandOutput {
             is_success: status.success(),
-            stdout: collect(stdout),
-            stderr: collect(stderr),
+            stdout,
+            stderr,
         })
     }
 
@@ -148,13 +158,16 @@ fn now() -> Instant {
     Instant::now()
 }
 
-fn read_in_background(pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let mut pipe = pipe.take(COMMAND_OUTPUT_BYTES_MAX as u64);
-        pipe.read_to_end(&mut bytes).ok();
-        bytes
-    })
+/// Ends our own child, by its handle, and nothing that it has started.
+fn stop(child: &mut Child) {
+    child.kill().ok();
+    for _ in 0..REAPS_MAX {
+        // One that waits for a file system that does not answer ends later, or never.
+        if !matches!(child.try_wait(), Ok(None)) {
+            break;
+        }
+        std::thread::sleep(POLL_STEP);
+    }
 }
 
 /// A world without commands: each one is "not installed".
@@ -177,3 +190,11 @@ impl Commands for NoCommands {
         now()
     }
 }
+
+#[cfg(all(test, unix))]
+#[path = "command/tests.rs"]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "commands are bounded by real time"
+)]
+mod tests;

@@ -15,6 +15,7 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, read_sidecar};
 
+use crate::agents::folder::is_directory;
 use crate::agents::{
     self, AgentScan, Home, Invocation, KnownClient, Sketch, names_in, told_by_sidecar,
 };
@@ -54,7 +55,7 @@ pub fn root(environment: &Environment) -> Option<PathBuf> {
 /// Tells whether an agent has a directory in the common place.
 #[must_use]
 pub fn has_agent(environment: &Environment, agent: &AgentId) -> bool {
-    root(environment).is_some_and(|root| root.join(agent.as_str()).is_dir())
+    root(environment).is_some_and(|root| is_directory(&root.join(agent.as_str())))
 }
 
 /// The agents without an adapter that have a directory in the common place, by

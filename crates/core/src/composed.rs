@@ -23,12 +23,6 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || composed(one.to_owned()) == composed(other.to_owned())
 }
 
-/// Tells whether a path that an agent wrote leads to `real`, one of the kernel's:
-/// in whatever form, and by whatever links.
-pub(crate) fn leads_to(written: &Path, real: &Path) -> bool {
-    is_same(written, real) || written.canonicalize().is_ok_and(|written| written == real)
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;

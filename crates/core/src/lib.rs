@@ -35,6 +35,7 @@ pub mod observe;
 pub mod panes;
 pub mod phase;
 pub mod problem;
+pub mod reachable;
 #[cfg(feature = "reader")]
 pub mod reader;
 pub mod real_paths;

@@ -31,6 +31,8 @@ pub struct Environment {
     variables: BTreeMap<String, OsString>,
     home: Option<PathBuf>,
     cwd: Option<PathBuf>,
+    /// The home is another process's, on a mount that may not answer.
+    is_home_barred: bool,
 }
 
 impl Environment {
@@ -45,6 +47,7 @@ impl Environment {
             variables,
             home,
             cwd,
+            is_home_barred: false,
         }
     }
 
@@ -75,6 +78,12 @@ impl Environment {
     #[must_use]
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
+    }
+
+    /// The home directory, if what lies in it can be touched without waiting for ever.
+    #[must_use]
+    pub fn touchable_home(&self) -> Option<&Path> {
+        self.home().filter(|_| !self.is_home_barred)
     }
 
     /// A variable that names a directory: `~` means home, relative values hang
@@ -121,6 +130,9 @@ impl Machine {
         mounts: Mounts,
         commands: Arc<dyn Commands>,
     ) -> Self {
+        if let Some(home) = environment.home() {
+            mounts.rely_on(home);
+        }
         Self {
             environment,
             now_ms,
@@ -191,6 +203,12 @@ impl Machine {
             .find(|(name, value)| name == "HOME" && !value.is_empty())
             .map(|(_, value)| PathBuf::from(value));
         let cwd = self.table.details(process).cwd.clone().ok();
-        Some(Environment::new(home, cwd, variables))
+        let is_home_barred = home
+            .as_deref()
+            .is_some_and(|home| self.mounts.touchable(home).is_err());
+        Some(Environment {
+            is_home_barred,
+            ..Environment::new(home, cwd, variables)
+        })
     }
 }

@@ -1,49 +1,23 @@
 //! What is mounted where, and so whom a file may come from.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use whosup_process::file_system;
 use whosup_sidecar::file::FileFacts;
 
 use crate::claim::Placement;
+use crate::reachable::Known;
 
-/// How many directories are kept in mind.
-const DIRECTORIES_MAX: usize = 10_000;
-/// How many directories above one are looked at one by one.
-const DEPTH_MAX: usize = 64;
+/// How many mounts at one place are followed down.
+const STACKED_MAX: usize = 64;
 /// How many mounts are read.
 const MOUNTS_MAX: usize = 20_000;
 /// How much of the mount table is read, in bytes.
 const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
 /// How long it mostly is at most.
 const MOUNT_TABLE_BYTES_USUAL: usize = 16 << 10;
-
-/// File systems that other machines may write to as well.
-const SHARED_TYPES: &[&str] = &[
-    "9p",
-    "afs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "coda",
-    "drvfs",
-    "gfs2",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "ncpfs",
-    "nfs",
-    "nfs4",
-    "ocfs2",
-    "orangefs",
-    "pvfs2",
-    "smb3",
-    "smbfs",
-    "vboxsf",
-    "virtiofs",
-];
 
 /// File systems without owners and modes of their own: what `stat` shows there
 /// was made up at mount time and says nothing about who wrote a file.
@@ -52,57 +26,47 @@ const MODELESS_TYPES: &[&str] = &["drvfs", "exfat", "msdos", "ntfs", "ntfs3", "v
 /// File systems that a container has to itself when their root is mounted.
 const CONTAINER_TYPES: &[&str] = &["aufs", "fuse.fuse-overlayfs", "overlay", "tmpfs"];
 
-/// What is mounted where, as `/proc/self/mountinfo` tells it
+/// What is mounted where, as `/proc/self/mountinfo` shows it
 /// (proc_pid_mountinfo(5)).
 #[derive(Debug)]
 pub struct Mounts {
-    /// Read once somebody asks; `None` if it could not be.
+    /// Read at the first question; `None` if it could not be.
     table: OnceLock<Option<Table>>,
-    /// Where directories really are, looked up once each.
-    real: Mutex<KnownDirectories>,
+    /// What is known of directories, each looked up once.
+    known: Mutex<Known>,
 }
 
-/// Directories by their paths. Names of the same in other words (`a//b`) stand apart: to
-/// compare paths part by part takes long.
-type KnownDirectories = HashMap<OsString, Arc<RealDirectory>>;
-
 /// What is mounted, in the order of mounting.
-#[derive(Debug)]
-struct Table {
+#[derive(Debug, Default)]
+pub(crate) struct Table {
     mounts: Vec<Mount>,
+    /// The mounts at a place, the last one last.
+    at: HashMap<PathBuf, Vec<usize>>,
     /// The directories that mount points lie in.
     directories: HashSet<PathBuf>,
 }
 
-/// Where a directory really is.
-#[derive(Debug)]
-struct RealDirectory {
-    path: PathBuf,
-    /// The mount that it lies on, by its place in the table.
-    mount: Option<usize>,
-    /// Something in it is a mount point.
-    has_mount_points: bool,
-}
-
 #[derive(Debug, Clone)]
-struct Mount {
+pub(crate) struct Mount {
     /// Its number.
     id: u64,
+    /// The number of the mount that it was mounted on.
+    parent: u64,
     /// The directory of the file system that is mounted.
     root: PathBuf,
     /// Where.
-    at: PathBuf,
+    pub(crate) at: PathBuf,
     /// What.
-    kind: String,
+    pub(crate) kind: String,
 }
 
 impl Mounts {
-    /// The mounts of this process, read once somebody asks for them.
+    /// The mounts of this process, read at the first question.
     #[must_use]
     pub fn of_this_machine() -> Self {
         Self {
             table: OnceLock::new(),
-            real: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
@@ -111,12 +75,16 @@ impl Mounts {
     pub fn parse(text: &[u8]) -> Self {
         Self {
             table: OnceLock::from(Some(Table::parse(text))),
-            real: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 
-    fn table(&self) -> Option<&Table> {
+    pub(crate) fn table(&self) -> Option<&Table> {
         self.table.get_or_init(Table::read).as_ref()
+    }
+
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What kind of file system `path` lies on. Where the table can't be read,
@@ -147,32 +115,40 @@ impl Mounts {
     /// The mount that `path` lies on: the deepest mount point above it, and of
     /// several at one place the last.
     fn mount_of(&self, path: &Path) -> Option<&Mount> {
-        let table = self.table()?;
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-            return table.mounts.get(table.deepest(path)?);
+            let walked = self.walk(path)?;
+            return self.table()?.mounts.get(walked.mount?);
         };
-        let mut real = self.real.lock().unwrap_or_else(PoisonError::into_inner);
-        let directory = table.look_up(&mut real, directory, 0);
-        let mount = if directory.has_mount_points {
-            table.deepest(&directory.path.join(name))
-        } else {
-            directory.mount
-        };
-        table.mounts.get(mount?)
+        let directory = self.walk(directory)?;
+        let table = self.table()?;
+        let itself = directory
+            .has_mount_points
+            .then(|| table.mounted_at(&directory.path.join(name), directory.mount))
+            .flatten();
+        table.mounts.get(itself.or(directory.mount)?)
     }
 }
 
 impl Mount {
     fn placement(&self) -> Placement {
-        let is_fuse = self.kind.starts_with("fuse.") || self.kind == "fuse";
         let is_whole = self.root == Path::new("/");
         if CONTAINER_TYPES.contains(&self.kind.as_str()) && is_whole {
             Placement::ThisContainer
-        } else if SHARED_TYPES.contains(&self.kind.as_str()) || is_fuse {
+        } else if file_system::is_network(&self.kind) || file_system::is_fuse(&self.kind) {
             Placement::SharedByMachines
         } else {
             Placement::Local
         }
+    }
+
+    /// Whoever touches a file of it may wait for ever.
+    pub(crate) fn may_hang(&self) -> bool {
+        file_system::may_hang(&self.kind)
+    }
+
+    /// Touching a name in it mounts something there first.
+    pub(crate) fn is_automount(&self) -> bool {
+        file_system::is_automount(&self.kind)
     }
 }
 
@@ -181,7 +157,7 @@ impl Default for Mounts {
     fn default() -> Self {
         Self {
             table: OnceLock::from(None),
-            real: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 }
@@ -200,74 +176,59 @@ impl Table {
         let mounts = parse_mounts(text);
         let points = mounts.iter().map(|mount| mount.at.as_path());
         let directories = points.filter_map(Path::parent).map(Path::to_owned);
+        let directories = directories.collect();
+        let mut at: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        for (number, mount) in mounts.iter().enumerate() {
+            at.entry(mount.at.clone()).or_default().push(number);
+        }
         Self {
-            directories: directories.collect(),
             mounts,
+            at,
+            directories,
         }
     }
 
-    /// Finds out where a directory really is, and keeps that: it is asked for
-    /// every file in it. One that is no link lies in the one above it, and on
-    /// its mount.
-    fn look_up(
-        &self,
-        known: &mut KnownDirectories,
-        directory: &Path,
-        depth: usize,
-    ) -> Arc<RealDirectory> {
-        if let Some(known) = known.get(directory.as_os_str()) {
-            return Arc::clone(known);
-        }
-        let above = match (directory.parent(), directory.file_name()) {
-            (Some(above), Some(name)) if depth < DEPTH_MAX => Some((above, name)),
-            _ => None,
-        };
-        let (path, mount) = match above {
-            Some((above, name)) if std::fs::read_link(directory).is_err() => {
-                let above = self.look_up(known, above, depth + 1);
-                let path = above.path.join(name);
-                let mount = if above.has_mount_points {
-                    self.deepest(&path)
-                } else {
-                    above.mount
-                };
-                (path, mount)
-            }
-            _ => {
-                let path = real_directory(directory);
-                let mount = self.deepest(&path);
-                (path, mount)
+    pub(crate) fn mount(&self, number: usize) -> Option<&Mount> {
+        self.mounts.get(number)
+    }
+
+    /// Something in this directory is a mount point.
+    pub(crate) fn has_mount_points_in(&self, directory: &Path) -> bool {
+        self.directories.contains(directory)
+    }
+
+    /// What is mounted at a place that is reached on the mount `on`: of several the last.
+    /// What lies on a mount that another one covers is not reached.
+    pub(crate) fn mounted_at(&self, place: &Path, on: Option<usize>) -> Option<usize> {
+        let here = self.at.get(place)?;
+        let on = on.and_then(|number| self.mounts.get(number));
+        let is_reached = |number: &&usize| {
+            let bottom = self.bottom_of_stack(**number);
+            let is_parent = |mount: &Mount| Some(mount.id) == bottom;
+            match on {
+                Some(on) => is_parent(on) || !self.mounts.iter().any(is_parent),
+                None => true,
             }
         };
-        let found = Arc::new(RealDirectory {
-            has_mount_points: self.directories.contains(&path),
-            mount,
-            path,
-        });
-        if known.len() < DIRECTORIES_MAX {
-            known.insert(directory.as_os_str().to_owned(), Arc::clone(&found));
+        here.iter().rev().find(is_reached).copied()
+    }
+
+    /// The number of the mount below all that are mounted at one place on each other.
+    fn bottom_of_stack(&self, number: usize) -> Option<u64> {
+        let mut mount = self.mounts.get(number)?;
+        for _ in 0..STACKED_MAX {
+            let mut here = self.at.get(&mount.at)?.iter();
+            let below = here.find_map(|other| {
+                let other = self.mounts.get(*other)?;
+                (other.id == mount.parent && other.id != mount.id).then_some(other)
+            });
+            let Some(below) = below else {
+                break;
+            };
+            mount = below;
         }
-        found
+        Some(mount.parent)
     }
-
-    /// The deepest mount point above a path, and of several at one place the
-    /// last.
-    fn deepest(&self, path: &Path) -> Option<usize> {
-        let above = self.mounts.iter().enumerate();
-        above
-            .filter(|(_, mount)| path.starts_with(&mount.at))
-            .max_by_key(|(_, mount)| mount.at.components().count())
-            .map(|(place, _)| place)
-    }
-}
-
-fn real_directory(directory: &Path) -> PathBuf {
-    // What isn't there lies where the nearest directory above it is.
-    let resolved = directory.ancestors().find_map(|ancestor| {
-        let rest = directory.strip_prefix(ancestor).ok()?;
-        Some(ancestor.canonicalize().ok()?.join(rest))
-    });
-    resolved.unwrap_or_else(|| directory.to_owned())
 }
 
 fn parse_mounts(text: &[u8]) -> Vec<Mount> {
@@ -280,12 +241,15 @@ fn parse_mounts(text: &[u8]) -> Vec<Mount> {
 /// Parses `36 35 98:0 /root /mnt rw,noatime master:1 - ext3 /dev/root rw`.
 fn parse_mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
-    let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-    let root = unescape(fields.nth(2)?);
+    let number = |field| std::str::from_utf8(field).ok()?.parse().ok();
+    let id = number(fields.next()?)?;
+    let parent = number(fields.next()?)?;
+    let root = unescape(fields.nth(1)?);
     let at = unescape(fields.next()?);
     let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
     Some(Mount {
         id,
+        parent,
         root,
         at,
         kind: String::from_utf8_lossy(kind).into_owned(),

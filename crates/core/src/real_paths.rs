@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::composed::composed;
+use crate::mounts::Mounts;
 
 /// Where the directories really are that were looked for so far.
 #[derive(Debug, Clone, Default)]
 pub struct RealPaths {
-    /// By what was written: as bytes, which is told apart faster than paths are.
+    /// By what was written: as bytes, which are compared faster than paths are.
     known: HashMap<OsString, PathBuf>,
 }
 
 impl RealPaths {
     /// Looks where a directory really is, unless that is known.
-    pub fn find(&mut self, directory: &Path) {
+    pub fn find(&mut self, mounts: &Mounts, directory: &Path) {
         let written = directory.as_os_str();
         if !self.known.contains_key(written) {
-            let real = real_path(directory);
+            let real = mounts.real_path(directory);
             self.known.insert(written.to_owned(), real);
         }
     }
@@ -32,19 +32,12 @@ impl RealPaths {
     }
 }
 
-/// Where a directory really is, in one spelling: two of these are the same directory if
-/// their bytes are the same. What can't be looked at is where it says.
-pub(crate) fn real_path(directory: &Path) -> PathBuf {
-    let real = directory.canonicalize();
-    let real = composed(real.unwrap_or_else(|_| directory.to_owned()));
-    real.components().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::RealPaths;
+    use crate::mounts::Mounts;
 
     #[cfg(unix)]
     #[test]
@@ -53,11 +46,12 @@ mod tests {
         let real = folder.path().canonicalize().unwrap();
         std::fs::create_dir(real.join("app")).unwrap();
         std::os::unix::fs::symlink("app", real.join("link")).unwrap();
+        let mounts = Mounts::of_this_machine();
         let mut paths = RealPaths::default();
         let at = |name: &str| real.join(name);
         for written in ["app", "link", "./app/", "gone", "gone/", "./gone//"] {
             assert_eq!(paths.of(&at(written)), None);
-            paths.find(&at(written));
+            paths.find(&mounts, &at(written));
         }
         let bytes = |name: &str| paths.of(&at(name)).map(Path::as_os_str);
         for written in ["app", "link", "./app/"] {

@@ -133,8 +133,11 @@ fn homes_held_open(machine: &Machine, adapter: &dyn Adapter, process: &Process) 
         .iter()
         .filter_map(|open| Some((open, adapter.home_of_open_file(&open.path)?)))
         .filter(|(open, _)| {
-            facts(&open.path, Links::Refuse)
-                .is_ok_and(|its| (its.device, its.inode) == (open.file.device, open.file.inode))
+            let checked = machine.mounts().touchable(&open.path);
+            checked.is_ok_and(|_| {
+                facts(&open.path, Links::Refuse)
+                    .is_ok_and(|its| (its.device, its.inode) == (open.file.device, open.file.inode))
+            })
         })
         .map(|(_, home)| home)
         .collect();
@@ -216,6 +219,7 @@ pub fn homes(
     adapter: &dyn Adapter,
     extra: &[(AgentId, PathBuf)],
     processes: &mut [AgentProcess],
+    problems: &mut Vec<Problem>,
 ) -> Vec<Home> {
     let agent = agents::id_of(adapter);
     let default = machine
@@ -230,15 +234,37 @@ pub fn homes(
         .iter()
         .filter(|process| process.agent == agent)
         .flat_map(|process| process.homes.clone());
-    let roots = adapter
+    let own: Vec<PathBuf> = adapter
         .homes(machine.environment())
         .into_iter()
         .chain(configured)
-        .chain(of_processes);
+        .collect();
+    for root in &own {
+        machine.mounts().rely_on(root);
+    }
+    let mut barred = HashSet::new();
+    let mut is_touchable = |root: &PathBuf| match machine.mounts().touchable(root) {
+        Ok(_) => true,
+        Err(why) => {
+            if barred.insert(root.clone()) {
+                problems.push(Problem {
+                    agent: Some(agent.clone()),
+                    path: Some(root.clone()),
+                    message: format!(
+                        "a process uses this home, which is not looked at: {why}; `homes` in \
+                         the configuration can name it"
+                    ),
+                });
+            }
+            false
+        }
+    };
+    let of_processes = of_processes.filter(&mut is_touchable);
+    let roots = own.into_iter().chain(of_processes);
     let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut homes: Vec<Home> = Vec::new();
     for root in roots {
-        let real = real_name(&root);
+        let real = real_name(machine, &root);
         if known.contains_key(real.as_ref().unwrap_or(&root)) {
             continue;
         }
@@ -255,7 +281,7 @@ pub fn homes(
     {
         let mut named = HashSet::new();
         for root in &mut process.homes {
-            let real = real_name(root).unwrap_or_else(|| root.clone());
+            let real = real_name(machine, root).unwrap_or_else(|| root.clone());
             if let Some(first_name) = known.get(&real) {
                 root.clone_from(first_name);
             }
@@ -267,11 +293,10 @@ pub fn homes(
 
 /// The name of a directory without links; `None` if it can't be told. What is not there
 /// costs one look, and not one at each directory above it.
-fn real_name(root: &Path) -> Option<PathBuf> {
-    if matches!(root.try_exists(), Ok(false)) {
-        return None;
-    }
-    root.canonicalize().ok()
+fn real_name(machine: &Machine, root: &Path) -> Option<PathBuf> {
+    let mounts = machine.mounts();
+    let is_there = mounts.touchable(root).is_ok_and(|root| root.exists());
+    is_there.then(|| mounts.real_path(root))
 }
 
 #[cfg(all(test, unix))]
@@ -307,7 +332,7 @@ mod tests {
             Mounts::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n"),
             Arc::new(NoCommands),
         );
-        let homes = homes(&machine, &Vibe, &[], &mut []);
+        let homes = homes(&machine, &Vibe, &[], &mut [], &mut Vec::new());
         assert_eq!(homes.len(), 1);
         assert_eq!(homes[0].owner_uid, Some(owner));
     }

@@ -6,10 +6,13 @@ mod settling;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::thread::Builder;
 
 use whosup_sidecar::AgentId;
 
-use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role};
+use crate::agents::{
+    self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch,
+};
 use crate::claim::{Claim, Trust};
 use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
@@ -69,12 +72,27 @@ impl Describer<'_> {
     /// Reads what the files of one session tell of it; returns what could not be read.
     pub fn describe(&self, session: &mut Session) -> Vec<Problem> {
         let mut problems = Vec::new();
+        if let Some(problem) = untouched_transcript(self.0.machine, &session.sketch) {
+            return vec![problem];
+        }
         if let Some(adapter) = agents::adapter(&session.key.agent) {
             let description = adapter.describe(&self.0, &session.sketch);
             session.description = description.take(&mut problems);
         }
         problems
     }
+}
+
+/// Why the transcript that a record, sidecar or database names is not read, if so.
+#[must_use]
+pub fn untouched_transcript(machine: &Machine, sketch: &Sketch) -> Option<Problem> {
+    let transcript = sketch.transcript.as_deref()?;
+    let why = machine.mounts().touchable(transcript).err()?;
+    Some(Problem {
+        agent: Some(sketch.key.agent.clone()),
+        path: Some(transcript.to_owned()),
+        message: format!("this transcript is not read: {why}"),
+    })
 }
 
 /// Looks at one machine once.
@@ -123,7 +141,13 @@ fn look<'a>(
     let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
-        let found = homes(machine, *adapter, &scope.extra_homes, &mut processes);
+        let found = homes(
+            machine,
+            *adapter,
+            &scope.extra_homes,
+            &mut processes,
+            &mut problems,
+        );
         asked.extend(found.into_iter().map(|home| (*adapter, home)));
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
@@ -133,8 +157,7 @@ fn look<'a>(
     let dismissals = dismissals.take(&mut problems);
     let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
     let mut settling = Settling::new(machine, &around);
-    let panes = std::thread::scope(|threads| {
-        let panes = needs_panes.then(|| threads.spawn(|| Panes::ask(machine)));
+    let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
             let look = Look {
                 machine,
@@ -156,9 +179,6 @@ fn look<'a>(
             found.claims.extend(rest.claims);
             found.sketches.extend(rest.sketches);
         }
-        panes
-            .and_then(|asked| asked.join().ok())
-            .unwrap_or_default()
     });
     let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
@@ -179,6 +199,24 @@ fn look<'a>(
         processes,
         snapshot,
     }
+}
+
+/// Asks the pane hosts, where that is wanted, while something else is done.
+fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> Found<Panes> {
+    let ask = || Panes::ask(machine);
+    std::thread::scope(|threads| {
+        let panes = is_wanted.then(|| {
+            let started = Builder::new().name("whosup-panes".to_owned());
+            started.spawn_scoped(threads, ask)
+        });
+        work();
+        match panes {
+            Some(Ok(asked)) => asked.join().unwrap_or_default(),
+            // No thread can be started now: they are asked here.
+            Some(Err(_)) => ask(),
+            None => Found::default(),
+        }
+    })
 }
 
 /// A session that lives, or may, is never hidden.

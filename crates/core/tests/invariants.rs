@@ -117,6 +117,8 @@ fn platform_code_stays_in_its_places() {
             "sidecar/src/owner/disk",
             // Mounts, which pane hosts there are, device numbers of terminals, SQLite's files.
             "core/src/mounts.rs",
+            // Pipes of commands that are asked what they have.
+            "core/src/command",
             "core/src/panes/mod.rs",
             "core/src/panes/tmux",
             "core/src/sqlite",
@@ -126,6 +128,8 @@ fn platform_code_stays_in_its_places() {
             "cli/src/commands/demo",
             // Terminals, signals and how a child ended.
             "cli/src/commands/run",
+            // Standard input that is asked whether it has something.
+            "cli/src/commands/hook",
             // Events of a directory, and users.
             "cli/src/commands/conformance",
             // A process that outlives the terminal of whoever started it.

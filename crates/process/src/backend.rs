@@ -178,6 +178,16 @@ pub trait Backend: fmt::Debug + Send + Sync {
         Err(Absent::Unsupported)
     }
 
+    /// Tells whether a process sees the same mounts as this program, so that a path means
+    /// the same to both. Where there are no mount namespaces, all do.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if that could not be read.
+    fn shares_mounts(&self, _process: &Process) -> Field<bool> {
+        Ok(true)
+    }
+
     /// Finds who has `files` open, in one walk. Processes that the table does
     /// not show are asked only by name; [`View::is_everything_shown`] tells
     /// whether there may be such.

@@ -48,6 +48,7 @@ mod backend;
 mod exit_status;
 mod exit_watch;
 mod field;
+pub mod file_system;
 mod holder;
 mod identity;
 mod named;

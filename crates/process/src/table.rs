@@ -162,6 +162,15 @@ impl ProcessTable {
         self.backend.open_files(process)
     }
 
+    /// Tells whether a process sees the same mounts as this program.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if that could not be read.
+    pub fn shares_mounts(&self, process: &Process) -> Field<bool> {
+        self.backend.shares_mounts(process)
+    }
+
     /// The parents of a process, nearest first, as this look saw them.
     ///
     /// Ends at a parent that began after its child: then the PID of the real

@@ -160,6 +160,16 @@ pub fn facts(path: &Path, links: Links) -> Result<FileFacts, ReadFileError> {
     Ok(facts)
 }
 
+/// Asks the file system for the facts of whatever lies at `path`, also a directory or,
+/// where links are refused, a link itself. Opens nothing.
+///
+/// # Errors
+///
+/// What the system said if there is nothing, or it can't be looked at.
+pub fn facts_of_any(path: &Path, links: Links) -> io::Result<FileFacts> {
+    platform::look_at(&Place::of(path), links).map(|(_, facts)| facts)
+}
+
 /// The user who owns whatever lies at `path`, also a directory; links are
 /// followed. `None` where that can't be told.
 #[must_use]

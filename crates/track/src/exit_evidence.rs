@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use whosup_core::hook_event::{EventKind, StartSource};
+use whosup_core::mounts::Mounts;
 use whosup_core::process::{Backend, Pid, Process};
 use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, RecordedOwner};
 
@@ -63,7 +64,10 @@ impl Supervised {
     pub fn note_start(&self, now_ms: i64) -> Result<(), TrackError> {
         let mut event = self.event(EventKind::SessionStarted(StartSource::Startup), now_ms);
         event.work_dir = Some(self.work_dir.clone());
-        event.git_branch = branch_of(&self.work_dir);
+        let mounts = Mounts::of_this_machine();
+        // It was started there: whoever did so relies on it.
+        mounts.rely_on(&self.work_dir);
+        event.git_branch = branch_of(&self.work_dir, &mounts);
         self.note(&event)
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use whosup_core::agents::{self, Adapter};
 use whosup_core::hook_event::{EventKind, HookEvent};
 use whosup_core::machine::Environment;
+use whosup_core::mounts::Mounts;
 use whosup_core::process::{Backend, Pid};
 use whosup_core::record::{
     EndCause, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint, SessionRecord,
@@ -16,7 +17,7 @@ use crate::append::append;
 use crate::end::{Ended, Pass, end_session, pass_on};
 use crate::git::branch_of;
 use crate::owner::{FoundOwner, find_owner};
-use crate::session_meant::set_session;
+use crate::session_meant::{AgentFiles, set_session};
 use crate::{SessionLock, Store, TrackError, refresh};
 
 /// How long a hook waits for whoever writes the record. The event is safe by
@@ -69,10 +70,20 @@ pub fn receive(
     let mut event = hooks.parse(payload, world.event.as_deref())?;
     let owner = find_owner(world.backend.as_ref(), adapter, world.hook);
     let home = home(adapter, event.transcript.as_ref(), world);
-    set_session(&mut event, adapter, hooks, &home, &owner);
+    let mounts = Mounts::of_this_machine();
+    for relied_on in world.environment.home().into_iter().chain([home.as_path()]) {
+        mounts.rely_on(relied_on);
+    }
+    let agent_files = AgentFiles {
+        adapter,
+        hooks,
+        home: &home,
+        mounts: &mounts,
+    };
+    set_session(&mut event, &agent_files, &owner);
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &event.session);
-    let logged = logged(event, owner, home, world);
+    let logged = logged(event, owner, home.clone(), world, &mounts);
     if logged.kind == EventKind::SessionEnded {
         // `None`: it waits for the lock here, as any event does.
         let ended = end_session(&files, &logged, None)?;
@@ -91,7 +102,13 @@ pub fn receive(
     Ok(record.filter(|_| pass == Pass::On))
 }
 
-fn logged(event: HookEvent, owner: FoundOwner, home: PathBuf, world: &HookWorld) -> LoggedEvent {
+fn logged(
+    event: HookEvent,
+    owner: FoundOwner,
+    home: PathBuf,
+    world: &HookWorld,
+    mounts: &Mounts,
+) -> LoggedEvent {
     let (owner, cpu_ms) = match owner {
         FoundOwner::Owner { owner, cpu_ms } => (Some(owner), cpu_ms),
         FoundOwner::Nobody(_) => (None, None),
@@ -100,12 +117,11 @@ fn logged(event: HookEvent, owner: FoundOwner, home: PathBuf, world: &HookWorld)
         event.kind,
         EventKind::SessionStarted(_) | EventKind::TurnStarted
     );
-    let branch_of = |directory: &PathBuf| branch_of(directory);
     let git_branch = event
         .work_dir
         .as_ref()
         .filter(|_| is_beginning)
-        .and_then(branch_of);
+        .and_then(|directory| branch_of(directory, mounts));
     let prompt = event.prompt.filter(|_| world.prompts == Prompts::Keep);
     let is_shared = owner.as_ref().is_some_and(|owner| owner.is_shared);
     LoggedEvent {

@@ -1,26 +1,30 @@
 //! Which session an event is about, where its payload names another one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_core::agents::{Adapter, Hooks};
 use whosup_core::hook_event::{EventKind, HookEvent, StartSource};
+use whosup_core::mounts::Mounts;
 use whosup_core::sidecar::SessionId;
 
 use crate::owner::FoundOwner;
 
+/// Where an agent's files are and how they are read.
+pub(crate) struct AgentFiles<'a> {
+    pub(crate) adapter: &'a dyn Adapter,
+    pub(crate) hooks: &'a Hooks,
+    pub(crate) home: &'a Path,
+    /// Says which of the paths that the event names can be touched.
+    pub(crate) mounts: &'a Mounts,
+}
+
 /// Corrects the session of an event.
-pub(crate) fn set_session(
-    event: &mut HookEvent,
-    adapter: &dyn Adapter,
-    hooks: &Hooks,
-    home: &Path,
-    owner: &FoundOwner,
-) {
-    if let Some(forked) = session_that_was_forked(event, adapter, home, owner) {
+pub(crate) fn set_session(event: &mut HookEvent, files: &AgentFiles<'_>, owner: &FoundOwner) {
+    if let Some(forked) = session_that_was_forked(event, files.adapter, files.home, owner) {
         event.session = forked;
         // It is the other one's.
         event.transcript = None;
-    } else if let Some(written) = session_that_is_written(event, hooks) {
+    } else if let Some(written) = session_that_is_written(event, files) {
         event.session = written;
     }
 }
@@ -46,9 +50,9 @@ fn session_that_was_forked(
 
 /// The session whose transcript is written, where the payload names another one
 /// that has no transcript (claude-code#26563).
-fn session_that_is_written(event: &HookEvent, hooks: &Hooks) -> Option<SessionId> {
+fn session_that_is_written(event: &HookEvent, files: &AgentFiles<'_>) -> Option<SessionId> {
     let transcript = event.transcript.as_deref()?;
-    let written = (hooks.session_of_transcript)(transcript)?;
+    let written = (files.hooks.session_of_transcript)(transcript)?;
     if written == event.session {
         return None;
     }
@@ -57,5 +61,7 @@ fn session_that_is_written(event: &HookEvent, hooks: &Hooks) -> Option<SessionId
     let mut named = named.into_os_string();
     named.push(".");
     named.push(extension);
-    (transcript.is_file() && !PathBuf::from(named).exists()).then_some(written)
+    let touchable = |path: &Path| files.mounts.touchable(path).ok();
+    let is_written = touchable(transcript)?.is_file();
+    (is_written && !touchable(Path::new(&named))?.exists()).then_some(written)
 }

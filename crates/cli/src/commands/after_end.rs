@@ -141,7 +141,13 @@ fn run_one(words: &[String], environment: &Environment, document: &[u8]) -> anyh
     let stdin = child.stdin.take();
     let document = document.to_owned();
     // It need not read what it is given; nobody waits for this.
-    std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&document)));
+    let write = move || stdin.map(|mut stdin| stdin.write_all(&document));
+    if let Err(error) = std::thread::Builder::new().spawn(write) {
+        // Without the document it would do something else.
+        child.kill()?;
+        child.wait()?;
+        anyhow::bail!("cannot write to it: no thread can be started: {error}");
+    }
     let until = Instant::now() + COMMAND_TIME_MAX;
     let status = loop {
         if let Some(status) = child.try_wait()? {

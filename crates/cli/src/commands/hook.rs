@@ -1,13 +1,16 @@
 //! `whosup hook`
 
-use std::io::Read as _;
+#[cfg(not(unix))]
+#[path = "hook/input_by_thread.rs"]
+mod input;
+#[cfg(unix)]
+mod input;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use whosup_core::agents::adapter;
-use whosup_core::hook_event::PAYLOAD_BYTES_MAX;
 use whosup_core::machine::Environment;
 use whosup_core::process::{Pid, system_backend};
 use whosup_core::sidecar::AgentId;
@@ -18,15 +21,8 @@ use crate::app::App;
 use crate::config;
 use crate::exit::ExitStatus;
 
-/// How long standard input is waited for.
-const INPUT_PATIENCE: Duration = Duration::from_secs(1);
-/// How long standard input is quiet before what came is taken for all of it, if
-/// it is a whole event.
-const INPUT_QUIET: Duration = Duration::from_millis(20);
-/// How much is read at once, in bytes.
-const CHUNK_BYTES: usize = 64 * 1024;
-/// How many chunks wait to be taken.
-const CHUNKS_WAITING_MAX: usize = 4;
+/// How long the hook may take once it has read the event.
+const TIME_MAX: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,7 +85,8 @@ fn record(
     environment: &Environment,
     now_ms: i64,
 ) -> anyhow::Result<()> {
-    let payload = read_input()?;
+    let payload = input::read()?;
+    end_in_time();
     let agent = arguments.agent.as_str();
     let known = AgentId::parse(agent).ok().and_then(|agent| adapter(&agent));
     let adapter = known.ok_or_else(|| TrackError::UnknownAgent {
@@ -116,42 +113,16 @@ fn record(
     problem.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Reads standard input to its end, for a second at most.
-fn read_input() -> anyhow::Result<Vec<u8>> {
-    let (sender, chunks) = sync_channel(CHUNKS_WAITING_MAX);
-    // It may wait for ever: nobody waits for it in turn.
-    std::thread::spawn(move || {
-        let mut stdin = std::io::stdin().lock();
-        let mut chunk = vec![0; CHUNK_BYTES];
-        // Ends with the input, or when nobody takes its chunks any more.
-        while let Ok(len) = stdin.read(&mut chunk) {
-            if sender.send(chunk[..len].to_vec()).is_err() || len == 0 {
-                break;
-            }
-        }
-    });
-    collect(&chunks)
-}
-
-fn collect(chunks: &Receiver<Vec<u8>>) -> anyhow::Result<Vec<u8>> {
-    let until = Instant::now() + INPUT_PATIENCE;
-    let mut input = Vec::new();
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match chunks.recv_timeout(left.min(INPUT_QUIET)) {
-            Ok(chunk) if chunk.is_empty() => return Ok(input),
-            Ok(chunk) => input.extend(chunk),
-            Err(RecvTimeoutError::Disconnected) => return Ok(input),
-            Err(RecvTimeoutError::Timeout) if is_whole(&input) => return Ok(input),
-            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                anyhow::bail!("standard input did not end within a second");
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-        if input.len() > PAYLOAD_BYTES_MAX {
-            anyhow::bail!("the event is longer than {PAYLOAD_BYTES_MAX} bytes");
-        }
-    }
+/// Ends this process in time, whatever it waits for: a file system that does not answer,
+/// say. The agent waits for its hook.
+#[expect(clippy::exit, reason = "what waits can't be interrupted")]
+fn end_in_time() {
+    let watch = || {
+        std::thread::sleep(TIME_MAX);
+        std::process::exit(0);
+    };
+    // Where no thread can be started, the event is recorded all the same.
+    std::thread::Builder::new().spawn(watch).ok();
 }
 
 /// The input is a whole JSON value, so that nothing can follow it.

@@ -7,6 +7,7 @@ use clap::Args;
 use whosup_core::agents::{self, Invocation};
 use whosup_core::explain::sentence;
 use whosup_core::machine::Environment;
+use whosup_core::mounts::Mounts;
 use whosup_core::session::Session;
 use whosup_core::verdict::Liveness;
 
@@ -83,7 +84,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
         );
     }
     let program = command.program(app.world.machine().environment(), &name)?;
-    command.check_directory(&name)?;
+    command.check_directory(&name, app.world.machine().mounts())?;
     app.out.flush()?;
     command.run(&program)
 }
@@ -168,9 +169,11 @@ impl Resumption {
             .ok_or_else(|| anyhow::anyhow!("cannot resume {name}: there is no `{wanted}` on PATH"))
     }
 
-    fn check_directory(&self, name: &str) -> anyhow::Result<()> {
+    fn check_directory(&self, name: &str, mounts: &Mounts) -> anyhow::Result<()> {
         match &self.directory {
-            Some(directory) if !directory.is_dir() => {
+            // Where it can't be asked for without the risk of waiting for ever, the change
+            // to it, which the user asked for, says so.
+            Some(directory) if mounts.touchable(directory).is_ok_and(|its| !its.is_dir()) => {
                 let shown = text::visible(&directory.to_string_lossy());
                 anyhow::bail!("cannot resume {name}: its directory `{shown}` is no longer there")
             }

@@ -6,6 +6,7 @@ use clap::Args;
 use whosup_core::agents::{self, Message};
 use whosup_core::problem::Problem;
 use whosup_core::reader::Single;
+use whosup_core::scan::untouched_transcript;
 use whosup_core::session::Session;
 use whosup_core::wire;
 
@@ -91,6 +92,9 @@ fn read_messages(
     let mut sketch = session.sketch.clone();
     if let Some(transcript) = &session.description.transcript {
         sketch.transcript = Some(transcript.clone());
+    }
+    if let Some(problem) = untouched_transcript(world.machine(), &sketch) {
+        return (Vec::new(), vec![problem]);
     }
     let found = adapter.messages(world.machine(), &sketch, messages_max);
     (found.take(&mut problems), problems)

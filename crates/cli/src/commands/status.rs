@@ -64,7 +64,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
         depth: wish.depth(),
         ..Reach::default()
     };
-    let filter = Filter::new(wish, app.world.machine().now_ms())?;
+    let filter = Filter::new(wish, app.world.machine())?;
     let mut scanned = app.world.scan(&reach)?;
     let ids = ShortIds::of(&scanned.snapshot.sessions);
     let is_shown = |session: &Session| session.sketch.parent.is_none() && filter.is_shown(session);

@@ -1,7 +1,7 @@
 //! Lists a directory of an agent's, bounded and in one order.
 
 use std::ffi::OsString;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, Metadata};
 use std::io;
 use std::path::Path;
 
@@ -52,6 +52,29 @@ pub(crate) fn entries_in(directory: &Path, entries_max: usize) -> io::Result<Nam
     })
 }
 
+/// Tells whether there is a directory in a home that is looked at.
+#[expect(clippy::disallowed_methods, reason = "homes are looked at")]
+pub(crate) fn is_directory(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// Tells whether there is anything at a path in a home that is looked at.
+#[expect(clippy::disallowed_methods, reason = "homes are looked at")]
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Asks for what the file system knows of a path in a home that is looked at.
+///
+/// # Errors
+///
+/// What the system said if there is nothing, or it can't be looked at.
+#[expect(clippy::disallowed_methods, reason = "homes are looked at")]
+pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
+    std::fs::metadata(path)
+}
+
+#[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 fn list<N: Ord>(
     directory: &Path,
     entries_max: usize,

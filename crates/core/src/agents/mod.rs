@@ -9,7 +9,7 @@ pub mod copilot;
 pub mod crush;
 pub mod droid;
 mod event_names;
-mod folder;
+pub(crate) mod folder;
 pub mod gemini;
 mod held;
 mod hooks;

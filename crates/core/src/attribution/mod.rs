@@ -18,6 +18,7 @@
 mod clue;
 mod current;
 mod dead;
+pub(crate) mod directory;
 mod launch;
 mod seek;
 mod solve;

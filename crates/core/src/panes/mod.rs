@@ -5,6 +5,7 @@ pub mod tmux;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::thread::Builder;
 
 use whosup_process::{Pid, Process, ProcessTable, StartStamp, Tty};
 
@@ -87,10 +88,18 @@ impl Panes {
         std::thread::scope(|scope| {
             let asked: Vec<_> = PANE_HOSTS
                 .iter()
-                .map(|host| (host, scope.spawn(|| host.list(machine))))
+                .map(|host| {
+                    let started = Builder::new().name(format!("whosup-{}", host.name()));
+                    (host, started.spawn_scoped(scope, || host.list(machine)))
+                })
                 .collect();
             for (host, asked) in asked {
-                match asked.join() {
+                let found = match asked {
+                    Ok(asked) => asked.join(),
+                    // No thread can be started now: it is asked here.
+                    Err(_) => Ok(host.list(machine)),
+                };
+                match found {
                     Ok(found) => panes.extend(found.take(&mut problems)),
                     Err(_) => problems.push(Problem::of_machine(format!(
                         "cannot list the panes of {}: the answer was lost",

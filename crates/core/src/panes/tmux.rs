@@ -6,6 +6,7 @@ mod socket;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
+use std::thread::Builder;
 
 use whosup_process::{Pid, Process, Tty};
 
@@ -122,7 +123,7 @@ enum Answer {
 fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
     let commands = machine.commands();
     let deadline = commands.deadline();
-    let run = |socket: &Socket| {
+    let run = move |socket: &Socket| {
         let args = ["-u", "-S"].map(OsString::from);
         let path = OsString::from(&socket.path);
         let command = ["list-panes", "-a", "-F", FORMAT].map(OsString::from);
@@ -132,15 +133,21 @@ fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
     std::thread::scope(|threads| {
         let asked: Vec<_> = sockets
             .iter()
-            .map(|socket| threads.spawn(move || run(socket)))
+            .map(|socket| {
+                let name = "whosup-tmux".to_owned();
+                let started = Builder::new().name(name);
+                (socket, started.spawn_scoped(threads, move || run(socket)))
+            })
             .collect();
-        asked
-            .into_iter()
-            .map(|asked| {
+        let answers = asked.into_iter().map(|(socket, asked)| match asked {
+            Ok(asked) => {
                 let lost = |_| Answer::Failed("its answer was lost".to_owned());
                 asked.join().unwrap_or_else(lost)
-            })
-            .collect()
+            }
+            // No thread can be started now: it is asked here, within the same deadline.
+            Err(_) => run(socket),
+        });
+        answers.collect()
     })
 }
 
@@ -316,7 +323,8 @@ fn tty_of(machine: &Machine, row: &Row) -> Option<Tty> {
         return Some(tty);
     }
     // The kernel's own type of a device's number differs by platform.
-    let facts = rustix::fs::stat(row.tty_path.as_ref()?).ok()?;
+    let path = machine.mounts().touchable(row.tty_path.as_ref()?).ok()?;
+    let facts = rustix::fs::stat(path.as_path()).ok()?;
     let kind = rustix::fs::FileType::from_raw_mode(facts.st_mode);
     kind.is_char_device().then(|| Tty {
         major: rustix::fs::major(facts.st_rdev),

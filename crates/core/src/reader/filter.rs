@@ -1,12 +1,13 @@
 //! Which sessions a list shows.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::agents::Depth;
 use crate::claim::{EvidenceKind, SessionKey};
+use crate::machine::Machine;
+use crate::mounts::Mounts;
 use crate::phase::Phase;
 use crate::session::{Session, Unattributed};
 use crate::verdict::{Liveness, UnknownBecause, Verdict};
@@ -63,26 +64,29 @@ impl Wish {
 
 /// Which sessions a list shows.
 #[derive(Debug)]
-pub struct Filter {
+pub struct Filter<'a> {
     wish: Wish,
     now_ms: i64,
-    real_paths: RefCell<HashMap<PathBuf, PathBuf>>,
+    mounts: &'a Mounts,
 }
 
-impl Filter {
+impl<'a> Filter<'a> {
     /// A filter for what is wished.
     ///
     /// # Errors
     ///
     /// [`FilterError`] if the directory is not there.
-    pub fn new(mut wish: Wish, now_ms: i64) -> Result<Self, FilterError> {
+    pub fn new(mut wish: Wish, machine: &'a Machine) -> Result<Self, FilterError> {
+        let mounts = machine.mounts();
         if let Some(path) = wish.work_dir.take() {
+            // Whoever asks for it relies on it.
+            mounts.rely_on(&path);
             wish.work_dir = Some(real_directory(path)?);
         }
         Ok(Self {
             wish,
-            now_ms,
-            real_paths: RefCell::default(),
+            now_ms: machine.now_ms(),
+            mounts,
         })
     }
 
@@ -143,20 +147,14 @@ impl Filter {
         let Some(wanted) = &self.wish.work_dir else {
             return true;
         };
-        work_dir.is_some_and(|work_dir| self.real_path(work_dir).starts_with(wanted))
-    }
-
-    fn real_path(&self, path: &Path) -> PathBuf {
-        let mut known = self.real_paths.borrow_mut();
-        if let Some(real) = known.get(path) {
-            return real.clone();
-        }
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        known.insert(path.to_owned(), real.clone());
-        real
+        work_dir.is_some_and(|its| self.mounts.real_path(its).starts_with(wanted))
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whoever asks for a directory relies on it"
+)]
 fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
     let reason = match path.canonicalize() {
         Ok(real) if real.is_dir() => return Ok(real),

@@ -10,6 +10,7 @@ use super::{Reach, Reader};
 use crate::agents::{self, AGENTS, Depth};
 use crate::common_place::has_agent;
 use crate::machine::Environment;
+use crate::mounts::Mounts;
 use crate::problem::Problem;
 use crate::scan::Scanned;
 use crate::session::Session;
@@ -106,10 +107,15 @@ struct Wanted<'a> {
     agent: Option<AgentId>,
     beginning: &'a str,
     home: Option<PathBuf>,
+    mounts: &'a Mounts,
 }
 
 impl<'a> Wanted<'a> {
-    fn parse(query: &'a IdQuery, environment: &Environment) -> Result<Self, IdError> {
+    fn parse(
+        query: &'a IdQuery,
+        environment: &Environment,
+        mounts: &'a Mounts,
+    ) -> Result<Self, IdError> {
         let text = query.id.as_str();
         let (agent, beginning) = match text.split_once(':') {
             Some((agent, beginning)) => (Some(parse_agent(agent, environment)?), beginning),
@@ -120,11 +126,15 @@ impl<'a> Wanted<'a> {
             source,
         })?;
         let home = query.home.as_deref();
+        if let Some(home) = home {
+            mounts.rely_on(home);
+        }
         Ok(Self {
             text,
             agent,
             beginning,
-            home: home.map(real_path),
+            home: home.map(|home| mounts.real_path(home)),
+            mounts,
         })
     }
 
@@ -136,7 +146,7 @@ impl<'a> Wanted<'a> {
         let is_of_home = self
             .home
             .as_ref()
-            .is_none_or(|home| *home == real_path(&session.key.home));
+            .is_none_or(|home| *home == self.mounts.real_path(&session.key.home));
         session.key.session.as_str().starts_with(self.beginning) && is_of_agent && is_of_home
     }
 
@@ -186,10 +196,6 @@ fn check_beginning(text: &str) -> Result<(), SessionIdError> {
     }
 }
 
-fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
 /// Finds the session that is meant: among what processes lead to, else among
 /// every session on disk.
 pub(super) fn find<'a>(
@@ -197,7 +203,7 @@ pub(super) fn find<'a>(
     query: &IdQuery,
 ) -> Result<(Session, Scanned<'a>), IdError> {
     let environment = reader.machine().environment();
-    let wanted = Wanted::parse(query, environment)?;
+    let wanted = Wanted::parse(query, environment, reader.machine().mounts())?;
     let mut problems = Vec::new();
     for depth in [Depth::Live, Depth::All] {
         let reach = Reach {
@@ -214,7 +220,7 @@ pub(super) fn find<'a>(
     }
     let unseen = problems
         .iter()
-        .filter(|problem| hides_sessions(problem))
+        .filter(|problem| hides_sessions(problem, reader.machine().mounts()))
         .count();
     let text = wanted.text.to_owned();
     Err(match unseen {
@@ -269,10 +275,14 @@ fn short_path(path: &Path, home: Option<&Path>) -> String {
 
 /// A problem that sessions may be hidden behind: a place that could not be
 /// looked at, rather than a file that was and made no sense.
-fn hides_sessions(problem: &Problem) -> bool {
+#[expect(clippy::disallowed_methods, reason = "checked before")]
+fn hides_sessions(problem: &Problem, mounts: &Mounts) -> bool {
     let Some(path) = &problem.path else {
         return problem.agent.is_some();
     };
+    if mounts.touchable(path).is_err() {
+        return true;
+    }
     match std::fs::metadata(path) {
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         Ok(metadata) if metadata.is_dir() => std::fs::read_dir(path).is_err(),
@@ -283,13 +293,13 @@ fn hides_sessions(problem: &Problem) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Environment, Wanted, check_beginning};
+    use super::{Environment, Mounts, Wanted, check_beginning};
     use crate::reader::in_full;
 
     #[track_caller]
     fn check_refused(id: &str, cause: &str) {
         let query = id.into();
-        let error = Wanted::parse(&query, &Environment::default()).unwrap_err();
+        let error = Wanted::parse(&query, &Environment::default(), &Mounts::default()).unwrap_err();
         assert!(in_full(&error).contains(cause), "{error:?}");
     }
 

@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
         query: &ListQuery,
         form: &mut F,
     ) -> Result<Chosen<F::Row>, FilterError> {
-        let filter = Filter::new(query.wish.clone(), self.machine.now_ms())?;
+        let filter = Filter::new(query.wish.clone(), self.machine)?;
         Ok(selection::choose(self, query, &filter, form))
     }
 

@@ -122,7 +122,7 @@ pub struct Shown<R> {
 pub(super) fn choose<F: Form>(
     reader: Reader<'_>,
     query: &ListQuery,
-    filter: &Filter,
+    filter: &Filter<'_>,
     form: &mut F,
 ) -> Chosen<F::Row> {
     let mut selection = Selection {
@@ -162,7 +162,7 @@ type Finished<R> = (Vec<Shown<R>>, Vec<SessionId>, Vec<Problem>);
 struct Selection<'a, F: Form> {
     reader: Reader<'a>,
     query: &'a ListQuery,
-    filter: &'a Filter,
+    filter: &'a Filter<'a>,
     form: &'a mut F,
     ids: Vec<SessionId>,
     shown: Vec<Shown<F::Row>>,

@@ -297,8 +297,12 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
     sketch.work_dir.clone_from(&record.work_dir);
-    // Hooks may run before there is a transcript.
-    let is_there = |path: &&PathBuf| path.exists();
+    // Hooks may run before there is a transcript. Where it can't be asked for without the
+    // risk of waiting for ever, whoever wants to read it is told so.
+    let is_there = |path: &&PathBuf| {
+        let checked = machine.mounts().touchable(path);
+        checked.map_or(true, |path| path.exists())
+    };
     sketch.transcript = record.transcript.as_ref().filter(is_there).cloned();
     sketch.started_at_ms = record.started_at_ms;
     sketch.ended_at_ms = record.ended_at_ms;

@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::merge::{Merged, Parts, Surroundings, merge, settle};
 use crate::observe::{Probes, judge_all};
 use crate::panes::Panes;
-use crate::real_paths::{RealPaths, real_path};
+use crate::real_paths::RealPaths;
 use crate::session::Session;
 use crate::unseen::who_may_use;
 
@@ -44,7 +44,7 @@ pub(super) fn surroundings<'a>(
         let parent = sketch.parent.clone()?;
         Some((sketch.key.agent.clone(), parent))
     });
-    let mut around = Surroundings::of(processes, &real_path);
+    let mut around = Surroundings::of(processes, &|path| machine.mounts().real_path(path));
     around.default_homes = roots_of(&|home| home.is_default);
     let find = move || roots_of(&|home| is_fully_seen(machine, home));
     around.fully_seen_homes = LazyCell::new(Box::new(find));
@@ -146,7 +146,7 @@ impl<'a, 's> Settling<'a, 's> {
     fn find_real_paths(&mut self, sketches: &[Box<Sketch>]) {
         let directories = sketches.iter().filter_map(|one| one.work_dir.as_deref());
         for directory in directories {
-            self.real_paths.find(directory);
+            self.real_paths.find(self.machine.mounts(), directory);
         }
     }
 }

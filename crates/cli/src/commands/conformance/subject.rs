@@ -51,14 +51,19 @@ impl Subject {
             .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
         let (said, answers) = channel();
         let output = child.stdout.take().ok_or("no standard output")?;
-        std::thread::spawn(move || {
+        let read = move || {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { return };
                 if said.send(line).is_err() {
                     return;
                 }
             }
-        });
+        };
+        if let Err(error) = std::thread::Builder::new().spawn(read) {
+            child.kill().ok();
+            child.wait().ok();
+            return Err(format!("no thread can be started: {error}"));
+        }
         Ok(Self {
             input: child.stdin.take(),
             child,

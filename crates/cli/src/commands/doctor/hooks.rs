@@ -92,12 +92,14 @@ fn of_settings(
 /// Says what is wrong with the program that hooks run.
 fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> {
     let path = Path::new(program);
-    let is_own = |path: &Path| path.canonicalize().ok() == own.canonicalize().ok();
-    if path.is_absolute() && !path.is_file() {
-        return Err("is not there".to_owned());
-    }
-    if path.is_absolute() && is_own(path) {
-        return Ok(());
+    if path.is_absolute() {
+        let mounts = app.world.machine().mounts();
+        match mounts.touchable(path) {
+            Err(why) => return Err(format!("can't be looked at: {why}")),
+            Ok(path) if !path.is_file() => return Err("is not there".to_owned()),
+            Ok(_) if mounts.real_path(path) == mounts.real_path(own) => return Ok(()),
+            Ok(_) => {}
+        }
     }
     let commands = app.world.machine().commands();
     let arguments = [OsString::from("--version")];

@@ -68,19 +68,29 @@ impl Program {
             }
         };
         let window = terminal.as_ref().map(Terminal::window).transpose()?;
+        let handle = signals.handle();
+        let pass_signals_on = move || {
+            let mut signals = signals;
+            for origin in signals.forever() {
+                match &window {
+                    Some(window) if origin.signal == SIGWINCH => window.follow(),
+                    _ => pass_on(&origin, window.is_some(), &descriptor),
+                }
+            }
+        };
+        let passing_on = match thread::Builder::new().spawn(pass_signals_on) {
+            Ok(passing_on) => passing_on,
+            Err(error) => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(error).context("cannot pass signals on: no thread can be started");
+            }
+        };
         Ok(Self {
             child,
             pid,
-            signals: signals.handle(),
-            passing_on: thread::spawn(move || {
-                let mut signals = signals;
-                for origin in signals.forever() {
-                    match &window {
-                        Some(window) if origin.signal == SIGWINCH => window.follow(),
-                        _ => pass_on(&origin, window.is_some(), &descriptor),
-                    }
-                }
-            }),
+            signals: handle,
+            passing_on,
             terminal,
         })
     }
@@ -92,8 +102,12 @@ impl Program {
     /// Waits until it has ended, and reaps it; tells `heard` what it announces
     /// in a terminal of its own.
     pub(super) fn wait(mut self, heard: impl Fn(Phase)) -> anyhow::Result<ExitStatus> {
-        if let Some(terminal) = self.terminal.take() {
-            terminal.show(&heard);
+        if let Some(terminal) = self.terminal.take()
+            && let Err(error) = terminal.show(&heard)
+        {
+            self.child.kill().ok();
+            self.child.wait().ok();
+            return Err(error).context("cannot read what is typed: no thread can be started");
         }
         let status = self.child.wait();
         self.signals.close();

@@ -88,10 +88,14 @@ impl Terminal {
 
     /// Shows what the program writes, passes on what is typed, and tells
     /// `heard` what is announced, until nobody has the terminal any more.
-    pub(super) fn show(self, heard: &dyn Fn(Phase)) {
+    ///
+    /// # Errors
+    ///
+    /// What the system said if no thread can be started that reads what is typed.
+    pub(super) fn show(self, heard: &dyn Fn(Phase)) -> io::Result<()> {
         let typed = Arc::clone(&self.side);
         // Ends with this process: nobody can take a read of a terminal back.
-        thread::spawn(move || pass_on_what_is_typed(&typed));
+        thread::Builder::new().spawn(move || pass_on_what_is_typed(&typed))?;
         let mut words = Words::default();
         let mut buffer = vec![0; PASSED_ON_BYTES];
         let mut out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
@@ -105,6 +109,7 @@ impl Terminal {
             }
             words.read(bytes, heard);
         }
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use super::processes::is_session_id;
 use super::subagents::PREFIX;
 use super::transcript::{Opening, read_opening};
 use crate::agents::folder::names_in;
-use crate::composed::leads_to;
+use crate::mounts::Mounts;
 use crate::problem::{Found, Problem};
 
 /// How many project folders are looked into.
@@ -131,7 +131,7 @@ impl Projects {
     ///
     /// By name where one fits; else, since a link or another Unicode form may
     /// have led there, by what their transcripts say.
-    pub(super) fn of_directory(&self, directory: &Path) -> Found<Vec<PathBuf>> {
+    pub(super) fn of_directory(&self, directory: &Path, mounts: &Mounts) -> Found<Vec<PathBuf>> {
         let names = match self.names() {
             Ok(names) => names,
             Err(message) => {
@@ -149,10 +149,9 @@ impl Projects {
         if !by_name.is_empty() {
             return Found::clean(by_name);
         }
-        let real = directory
-            .canonicalize()
-            .unwrap_or_else(|_| directory.to_owned());
-        let is_of = |path: &PathBuf| directory_of(path).is_some_and(|told| leads_to(&told, &real));
+        let real = mounts.real_path(directory);
+        let is_of =
+            |path: &PathBuf| directory_of(path).is_some_and(|its| mounts.leads_to(&its, &real));
         Found::clean(all.filter(is_of).collect())
     }
 }

@@ -86,7 +86,9 @@ fn a_folder_behind_a_link_is_found_by_what_its_transcripts_say() {
     let home = world.path().join("home");
     let transcript = write_transcript(&home, "-some-link", &link);
     write_transcript(&home, "-w-other", Path::new("/w/other"));
-    let folders = Projects::new(&home).of_directory(&real).found;
+    let folders = Projects::new(&home)
+        .of_directory(&real, &Mounts::of_this_machine())
+        .found;
     assert_eq!(folders, [transcript.parent().unwrap()]);
 }
 

@@ -14,6 +14,7 @@ use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
 use super::transcript::{read_last, read_opening};
+use crate::agents::folder::is_there;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed};
 use crate::claim::{
@@ -254,7 +255,9 @@ impl<'a> Sessions<'a> {
         else {
             return;
         };
-        let folders = self.projects.of_directory(directory);
+        let folders = self
+            .projects
+            .of_directory(directory, self.look.machine.mounts());
         for folder in folders.take(&mut self.problems) {
             let listed = self.listed(&folder);
             let transcripts = listed
@@ -373,7 +376,7 @@ impl<'a> Sessions<'a> {
         match read(transcript) {
             Ok(value) => Some(value),
             Err(error) => {
-                if transcript.exists() {
+                if is_there(transcript) {
                     let problem = Problem::at(&AGENT, transcript, error.reason());
                     self.problems.push(problem);
                 }

@@ -30,7 +30,7 @@ impl Scanning<'_> {
             let may_be_in_it = terminals.iter().filter(|its| {
                 let pid = its.process.pid;
                 let is_known = log.said.keys().any(|(by, _)| *by == pid);
-                is_known && !self.is_named_by_a_row(pid) && Self::was_used_beside(its, row)
+                is_known && !self.is_named_by_a_row(pid) && self.was_used_beside(its, row)
             });
             for terminal in may_be_in_it {
                 let its = strayed.entry(terminal.process.pid).or_default();

@@ -15,7 +15,6 @@ use crate::attribution::Unclaimed;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
-use crate::composed::leads_to;
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -319,16 +318,17 @@ impl<'a> Scanning<'a> {
         }
         let program = terminal.program();
         let is_named = process::session_named_by(&program) == Some(row.id.as_str());
-        is_named || Self::was_used_beside(terminal, row)
+        is_named || self.was_used_beside(terminal, row)
     }
 
     /// It was used in the directory of a terminal since that began.
-    pub(super) fn was_used_beside(terminal: &AgentProcess, row: &Row) -> bool {
+    pub(super) fn was_used_beside(&self, terminal: &AgentProcess, row: &Row) -> bool {
         let program = terminal.program();
         let work_dir = process::work_dir(&program);
         let work_dir = work_dir.as_deref().or(terminal.work_dir());
         let directories = row.work_dir.as_deref().zip(work_dir);
-        let is_beside = directories.is_some_and(|(its, real)| leads_to(its, real));
+        let mounts = self.look.machine.mounts();
+        let is_beside = directories.is_some_and(|(its, real)| mounts.leads_to(its, real));
         let is_since = terminal.process.began_at_ms.as_ref().is_ok_and(|began| {
             let earliest = began.saturating_sub(ROUNDING_MS);
             let dates = [row.started_at_ms, row.last_use_at_ms()];

@@ -14,6 +14,7 @@ use super::rollout::Rollout;
 use super::thread::{Segment, newest_segments};
 use super::thread_id;
 use super::tree::Tree;
+use crate::agents::folder::is_directory;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::problem::{Found, Problem};
 
@@ -36,7 +37,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
             .collect(),
         segments: BTreeMap::new(),
         open: BTreeMap::new(),
-        has_locks: locks_in(&home.root).is_dir(),
+        has_locks: is_directory(&locks_in(&home.root)),
         hints: Hints::new(&home.root, agent),
         possible_terminals: BTreeMap::new(),
         problems,

@@ -105,6 +105,10 @@ impl<'a> Scanning<'a> {
             by_directory.entry(directory).or_default().push(process);
         }
         for (directory, processes) in by_directory {
+            if let Err(why) = self.look.machine.mounts().touchable(&directory) {
+                self.problems.push(Problem::at(&AGENT, &directory, why));
+                continue;
+            }
             let names = self.names(&directory, LOGS_MAX);
             for name in names.texts() {
                 let Some(pid) = process_log::process_in(name) else {

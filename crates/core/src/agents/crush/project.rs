@@ -18,6 +18,7 @@ use super::process::named_data_dir;
 use super::{AGENT, Crush};
 use crate::agents::held::who_holds;
 use crate::agents::{AgentProcess, Home, Look, Role, Sketch};
+use crate::mounts::Mounts;
 use crate::problem::Problem;
 
 /// How long the list of projects may be, in bytes.
@@ -81,13 +82,18 @@ impl Project {
 /// processes work in.
 pub(super) fn projects(look: &Look<'_>, home: &Home, problems: &mut Vec<Problem>) -> Vec<Project> {
     let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+    let mounts = look.machine.mounts();
     for listed in listed(&home.root, problems) {
+        if let Err(why) = mounts.touchable(&listed.data_dir) {
+            problems.push(Problem::at(&AGENT, &listed.data_dir, why));
+            continue;
+        }
         let known = known.entry(listed.data_dir).or_default();
         known.work_dirs.push(listed.path);
     }
     for process in look.processes_of(home) {
         if matches!(process.role, Role::Session | Role::Host)
-            && let Some(data_dir) = data_dir_of(process)
+            && let Some(data_dir) = data_dir_of(process, mounts)
         {
             let known = known.entry(data_dir).or_default();
             known.processes.push(process.process.pid);
@@ -200,18 +206,18 @@ fn work_dir(data_dir: &Path, listed: &[PathBuf]) -> Option<PathBuf> {
 
 /// The directory for data that a process uses, as far as its arguments and its
 /// directory tell.
-fn data_dir_of(process: &AgentProcess) -> Option<PathBuf> {
+fn data_dir_of(process: &AgentProcess, mounts: &Mounts) -> Option<PathBuf> {
     if let Some(named) = named_data_dir(&process.program()) {
-        return Some(named);
+        return mounts.touchable(&named).is_ok().then_some(named);
     }
     let work_dir = process.work_dir()?;
     for directory in work_dir.ancestors().take(ANCESTORS_MAX) {
         let data_dir = directory.join(DATA_DIR);
-        if data_dir.is_dir() {
+        if mounts.touchable(&data_dir).ok()?.is_dir() {
             return Some(data_dir);
         }
         // The work tree ends here.
-        if directory.join(".git").exists() {
+        if mounts.touchable(&directory.join(".git")).ok()?.exists() {
             return None;
         }
     }

@@ -197,7 +197,9 @@ fn is_older_than_all(look: &Look<'_>, sketch: &Sketch, at_ms: Option<i64>) -> bo
         let transcript = sketch.transcript.as_deref();
         process.agent == AGENT
             && process.role == Role::Session
-            && transcript.is_some_and(|transcript| scan::may_have(process, transcript))
+            && transcript.is_some_and(|transcript| {
+                scan::may_have(process, transcript, look.machine.mounts())
+            })
     };
     let began = |process: &AgentProcess| process.process.began_at_ms.clone().unwrap_or(i64::MIN);
     let first = look.processes.iter().filter(is_its).map(began).min();

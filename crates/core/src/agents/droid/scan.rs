@@ -11,6 +11,7 @@ use super::process::{is_headless, named, named_work_dir};
 use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
 use crate::agents::bad_lines::BadLines;
+use crate::agents::folder::is_directory;
 use crate::agents::folder::names_in;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
 use crate::attribution::Unclaimed;
@@ -18,6 +19,7 @@ use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
 };
+use crate::mounts::Mounts;
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptFile;
@@ -40,9 +42,13 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let is_anybody_there = !processes.is_empty();
     let mut scanning = Scanning {
         home,
+        mounts: look.machine.mounts(),
         root: sessions_in(&home.root),
         placement: look.machine.mounts().placement_of(&home.root),
-        folders: processes.iter().filter_map(|its| folder_of(its)).collect(),
+        folders: processes
+            .iter()
+            .filter_map(|its| folder_of(its, look.machine.mounts()))
+            .collect(),
         named: processes
             .iter()
             .filter_map(|its| named(&its.program()))
@@ -75,6 +81,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
 
 struct Scanning<'a> {
     home: &'a Home,
+    mounts: &'a Mounts,
     root: PathBuf,
     placement: crate::claim::Placement,
     /// The folders of the directories that its processes work in.
@@ -91,14 +98,15 @@ struct Scanning<'a> {
 
 /// Tells whether a process may have the session with this transcript: its
 /// arguments name it, or it works in the directory of its folder.
-pub(super) fn may_have(process: &AgentProcess, transcript: &Path) -> bool {
+pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
     let is_named = || {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str());
         stem.is_some() && named(&process.program()) == stem
     };
     let is_in_folder = || {
         let folder = transcript.parent().and_then(Path::file_name);
-        folder.is_some() && folder_of(process).as_deref() == folder.and_then(|name| name.to_str())
+        let folder = folder.and_then(|name| name.to_str());
+        folder.is_some() && folder_of(process, mounts).as_deref() == folder
     };
     is_named() || is_in_folder()
 }
@@ -111,10 +119,9 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
 
 /// The name of the folder that a process's sessions are in: its directory,
 /// with hyphens for slashes.
-fn folder_of(process: &AgentProcess) -> Option<String> {
-    let work_dir = work_dir_of(process)?;
-    let real = work_dir.canonicalize();
-    let path = real.as_deref().unwrap_or(&work_dir).to_str()?;
+fn folder_of(process: &AgentProcess, mounts: &Mounts) -> Option<String> {
+    let real = mounts.real_path(&work_dir_of(process)?);
+    let path = real.to_str()?;
     let path = path.trim_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     Some(format!("-{}", parts.join("-")))
@@ -127,7 +134,7 @@ impl Scanning<'_> {
         let root = self.root.clone();
         let mut folders = vec![String::new()];
         folders.extend(self.names(&root, FOLDERS_MAX));
-        folders.retain(|name| name != ASIDES && self.root.join(name).is_dir());
+        folders.retain(|name| name != ASIDES && is_directory(&self.root.join(name)));
         folders
     }
 
@@ -261,18 +268,19 @@ impl Scanning<'_> {
             })
         };
         if sketch.parent.is_some() {
-            let is_anywhere = |its: &&AgentProcess| folder_of(its).is_none();
+            let is_anywhere = |its: &&AgentProcess| folder_of(its, self.mounts).is_none();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
             sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
             self.claims.extend(ended);
         } else if may_be_open {
             sketch.unclaimed = Unclaimed::Owner;
-            let mut its = self.processes.iter().filter(|its| may_have(its, path));
+            let may_be_its = |its: &&&AgentProcess| may_have(its, path, self.mounts);
+            let mut its = self.processes.iter().filter(may_be_its);
             sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
             if head.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.
-                let mut its = self.processes.iter().filter(|its| may_have(its, path));
+                let mut its = self.processes.iter().filter(may_be_its);
                 sketch.work_dir = its.find_map(|its| work_dir_of(its));
             }
         }

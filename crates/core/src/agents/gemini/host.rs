@@ -9,6 +9,7 @@ use super::chat::Chat;
 use super::chats::MODIFIED_SLACK_MS;
 use super::project::Project;
 use super::scan::Scanning;
+use crate::agents::folder::metadata;
 use crate::agents::{AgentProcess, Role};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
@@ -31,7 +32,7 @@ impl Scanning<'_> {
         let Some(since) = self.hosts_since() else {
             return false;
         };
-        let modified = std::fs::metadata(project.chats()).and_then(|metadata| metadata.modified());
+        let modified = metadata(&project.chats()).and_then(|metadata| metadata.modified());
         let modified = modified
             .ok()
             .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());

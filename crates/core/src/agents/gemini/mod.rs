@@ -39,6 +39,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_sidecar::AgentId;
 
+use crate::agents::folder::is_there;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Published, Role, Sketch, WatchPath,
@@ -136,7 +137,7 @@ impl Adapter for Gemini {
         let (found, problem) = match transcript::describe(path) {
             Ok(described) => described,
             // Another start has removed it: nothing was said in it yet.
-            Err(_) if !path.exists() => return Found::default(),
+            Err(_) if !is_there(path) => return Found::default(),
             Err(message) => (Description::default(), Some(message)),
         };
         let problems = problem.map(|text| Problem::at(&AGENT, path, text));
@@ -157,7 +158,7 @@ impl Adapter for Gemini {
         };
         let (found, problem) = match transcript::messages(path, messages_max) {
             Ok(read) => read,
-            Err(_) if !path.exists() => return Found::default(),
+            Err(_) if !is_there(path) => return Found::default(),
             Err(message) => (Vec::new(), Some(message)),
         };
         let problems = problem.map(|text| Problem::at(&AGENT, path, text));

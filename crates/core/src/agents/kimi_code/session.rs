@@ -13,6 +13,7 @@ use whosup_sidecar::file::ReadFileError;
 use super::state::{self, State};
 use super::wire::{self, Dates};
 use super::{AGENT, process};
+use crate::agents::folder::metadata;
 use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed};
@@ -261,7 +262,7 @@ impl<'a> Reading<'a> {
                     continue;
                 }
             };
-            match std::fs::metadata(&path) {
+            match metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => sessions.push((id, path)),
                 Ok(_) => self.problem(&path, "it is not a session's directory"),
                 // It went since the list was made.

@@ -1,12 +1,10 @@
 //! Which processes may be serving a session, by arguments, directories and dates.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-
 use super::process;
 use super::session::Row;
 use crate::agents::AgentProcess;
 use crate::composed::composed;
+use crate::mounts::Mounts;
 
 /// How much older than its process a session may look and still be its own, in
 /// milliseconds, as in pairing.
@@ -15,23 +13,17 @@ const ROUNDING_MS: i64 = 250;
 /// in milliseconds: thirty days, less a day for whoever looks at its edge.
 const CONTINUED_MS_MAX: i64 = 29 * 24 * 60 * 60 * 1_000;
 
-/// Where directories really are, in one Unicode form; each is asked for once.
-#[derive(Debug, Default)]
-pub(super) struct RealPaths(HashMap<PathBuf, PathBuf>);
+/// Where directories really are, in one Unicode form.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RealPaths<'a>(pub(super) &'a Mounts);
 
-impl RealPaths {
-    fn of(&mut self, path: &Path) -> &Path {
-        self.0
-            .entry(path.to_owned())
-            .or_insert_with(|| composed(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
-    }
-
+impl RealPaths<'_> {
     /// The session is one of the process's directory.
-    pub(super) fn are_beside(&mut self, process: &AgentProcess, row: &Row) -> bool {
+    pub(super) fn are_beside(self, process: &AgentProcess, row: &Row) -> bool {
         let (Some(work_dir), Some(directory)) = (process.work_dir(), &row.directory) else {
             return false;
         };
-        self.of(directory) == composed(work_dir.to_owned()) || directory == work_dir
+        self.0.real_path(directory) == composed(work_dir.to_owned()) || directory == work_dir
     }
 }
 
@@ -54,21 +46,23 @@ pub(super) fn is_named(process: &AgentProcess, row: &Row) -> bool {
 /// The session that a process took up which was started with `--continue`: of
 /// its directory and those below, the one that was changed last before it began.
 /// `None` if one of them was changed since, so that this can't be told any more.
-pub(super) fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&'a Row> {
+pub(super) fn continued<'a>(
+    process: &AgentProcess,
+    rows: &'a [Row],
+    real: RealPaths<'_>,
+) -> Option<&'a Row> {
     if !process::continues_last(&process.program()) {
         return None;
     }
     let began = *process.process.began_at_ms.as_ref().ok()?;
     let work_dir = composed(process.work_dir()?.to_owned());
-    let mut real = RealPaths::default();
-    let mut was_there = |row: &&Row| {
-        let is_below = row
-            .directory
-            .as_deref()
-            .is_some_and(|its| its.starts_with(&work_dir) || real.of(its).starts_with(&work_dir));
+    let was_there = |row: &&Row| {
+        let is_below = row.directory.as_deref().is_some_and(|its| {
+            its.starts_with(&work_dir) || real.0.real_path(its).starts_with(&work_dir)
+        });
         is_below && row.parent.is_none() && row.created_at_ms.is_none_or(|at| at < began)
     };
-    let there: Vec<&Row> = rows.iter().filter(&mut was_there).collect();
+    let there: Vec<&Row> = rows.iter().filter(was_there).collect();
     let newest = there.iter().copied().max_by_key(|row| row.updated_at_ms)?;
     let updated = newest.updated_at_ms?;
     let is_tie = there
@@ -85,6 +79,7 @@ pub(super) fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::sync::Arc;
 
     use whosup_process::RecordedProcess;
@@ -134,6 +129,10 @@ mod tests {
             row("ses_2", "/w/app", -80_000, -60_000),
             row("ses_3", "/w/other", -80_000, -1_000),
         ]
+    }
+
+    fn continued<'a>(process: &AgentProcess, rows: &'a [Row]) -> Option<&'a Row> {
+        super::continued(process, rows, RealPaths(&Mounts::of_this_machine()))
     }
 
     #[track_caller]

@@ -54,6 +54,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_sidecar::AgentId;
 
+use crate::agents::folder::metadata;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
     Role, Sketch, WatchPath,
@@ -197,7 +198,8 @@ fn database_named_by(environment: &Environment, data: &Path) -> Option<PathBuf> 
 
 /// A home that is a database, and not the directory of one.
 fn is_database(home: &Path) -> bool {
-    home.extension().is_some_and(|end| end == "db") || home.is_file()
+    home.extension().is_some_and(|end| end == "db")
+        || metadata(home).is_ok_and(|home| home.is_file())
 }
 
 /// The databases of a home: usually one.

@@ -12,7 +12,7 @@ use whosup_process::Pid;
 
 use super::log::{First, Log, Run};
 use crate::agents::{AgentProcess, Role};
-use crate::composed::leads_to;
+use crate::mounts::Mounts;
 
 /// How long after it began a process may write its first line, in milliseconds.
 const START_MS_MAX: i64 = 60_000;
@@ -21,21 +21,22 @@ const ROUNDING_MS: i64 = 50;
 
 /// The runs of a log and the processes that they are.
 #[derive(Debug)]
-pub(super) struct Runs {
+pub(super) struct Runs<'m> {
+    mounts: &'m Mounts,
     pub(super) log: Log,
     /// The run of each process of which it is known.
     of_process: BTreeMap<Pid, String>,
 }
 
-impl Runs {
+impl<'m> Runs<'m> {
     /// Matches the runs of `log` with `processes`, to a fixed point.
-    pub(super) fn new(log: Log, processes: &[&AgentProcess]) -> Self {
+    pub(super) fn new(log: Log, processes: &[&AgentProcess], mounts: &'m Mounts) -> Self {
         let mut open: BTreeMap<Pid, BTreeSet<&str>> = BTreeMap::new();
         for process in processes.iter().filter(|process| may_write(process)) {
             let runs = log
                 .runs
                 .iter()
-                .filter(|(_, run)| may_be(&log, run, process));
+                .filter(|(_, run)| may_be(&log, run, process, mounts));
             let names = runs.map(|(name, _)| name.as_str()).collect();
             open.insert(process.process.pid, names);
         }
@@ -74,7 +75,11 @@ impl Runs {
                 of_process.insert(pid, run);
             }
         }
-        Self { log, of_process }
+        Self {
+            mounts,
+            log,
+            of_process,
+        }
     }
 
     /// The run that a process is, where that is known, and its name.
@@ -119,7 +124,9 @@ impl Runs {
         run: &Run,
         processes: &[&'a AgentProcess],
     ) -> Option<Vec<&'a AgentProcess>> {
-        let may_be_it = processes.iter().filter(|its| may_be(&self.log, run, its));
+        let may_be_it = processes
+            .iter()
+            .filter(|its| may_be(&self.log, run, its, self.mounts));
         let possible: Vec<&AgentProcess> = may_be_it.copied().collect();
         if let [only] = possible.as_slice() {
             let open = self
@@ -127,7 +134,7 @@ impl Runs {
                 .runs
                 .iter()
                 .filter(|(name, _)| !self.is_placed(name));
-            let runs = open.filter(|(_, run)| may_be(&self.log, run, only));
+            let runs = open.filter(|(_, run)| may_be(&self.log, run, only, self.mounts));
             if runs.count() > 1 {
                 return None;
             }
@@ -142,7 +149,7 @@ fn may_write(process: &AgentProcess) -> bool {
 }
 
 /// The process may be this run: the run began soon after it, in its directory.
-fn may_be(log: &Log, run: &Run, process: &AgentProcess) -> bool {
+fn may_be(log: &Log, run: &Run, process: &AgentProcess, mounts: &Mounts) -> bool {
     let Ok(began) = process.process.began_at_ms else {
         return false;
     };
@@ -157,7 +164,7 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess) -> bool {
             // It writes what its shell called the directory, which may be a link.
             let is_its = || {
                 let written = run.directory.as_deref().zip(process.work_dir());
-                written.is_some_and(|(written, its)| leads_to(written, its))
+                written.is_some_and(|(written, its)| mounts.leads_to(written, its))
             };
             is_of_its_time && process.role != Role::Host && is_its()
         }
@@ -229,7 +236,8 @@ mod tests {
     #[track_caller]
     fn check(log: Log, processes: &[AgentProcess], right: &[(i32, &str)]) {
         let processes: Vec<_> = processes.iter().collect();
-        let runs = Runs::new(log, &processes);
+        let mounts = Mounts::of_this_machine();
+        let runs = Runs::new(log, &processes, &mounts);
         let found: Vec<_> = runs
             .of_process
             .iter()

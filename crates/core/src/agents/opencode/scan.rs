@@ -39,7 +39,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         rows: Vec::new(),
         strayed: BTreeMap::new(),
         claims: Vec::new(),
-        real_paths: RealPaths::default(),
+        real_paths: RealPaths(look.machine.mounts()),
         problems: Vec::new(),
     };
     scanning.read_log();
@@ -60,7 +60,7 @@ pub(super) struct Scanning<'a> {
     pub(super) home: &'a Home,
     pub(super) processes: Vec<&'a AgentProcess>,
     /// The runs of the log; `None` if there is no log, or nobody to match.
-    pub(super) runs: Option<Runs>,
+    pub(super) runs: Option<Runs<'a>>,
     pub(super) databases: Vec<SessionDb>,
     /// Every database could be read.
     pub(super) is_all_read: bool,
@@ -69,7 +69,7 @@ pub(super) struct Scanning<'a> {
     /// to which.
     pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
     pub(super) claims: Vec<Claim>,
-    pub(super) real_paths: RealPaths,
+    pub(super) real_paths: RealPaths<'a>,
     pub(super) problems: Vec<Problem>,
 }
 
@@ -91,7 +91,9 @@ impl<'a> Scanning<'a> {
         };
         let path = directory.join("log").join("opencode.log");
         match log::read(&path, since_ms.saturating_sub(1_000)) {
-            Ok(read) => self.runs = read.map(|log| Runs::new(log, &self.processes)),
+            Ok(read) => {
+                self.runs = read.map(|log| Runs::new(log, &self.processes, self.real_paths.0))
+            }
             Err(error) => self.problem(&path, error.reason()),
         }
     }

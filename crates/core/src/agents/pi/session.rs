@@ -187,7 +187,7 @@ impl<'a> Reading<'a> {
         let real_dir = work_dir.as_deref().filter(|_| has_seekers);
         let mut told = Told {
             path: path.to_owned(),
-            real_dir: real_dir.and_then(|dir| dir.canonicalize().ok()),
+            real_dir: real_dir.map(|dir| self.look.machine.mounts().real_path(dir)),
             work_dir,
             header,
             outline: Outline::default(),

@@ -25,12 +25,17 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
     Some(format!("--{}--", path.replace(['/', '\\', ':'], "-")))
 }
 
-/// The directories that have sessions of `home` besides its own folders.
+/// The directories that have sessions of `home` besides its own folders, as far as they
+/// can be touched.
 pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let own = look.machine.environment();
     let mut directories = BTreeSet::new();
     if Pi.homes(own).iter().any(|its| **its == *home.root) {
-        directories.extend(own.directory(VARIABLE));
+        let named = own.directory(VARIABLE);
+        if let Some(named) = &named {
+            look.machine.mounts().rely_on(named);
+        }
+        directories.extend(named);
         directories.extend(setting(&home.root.join("settings.json"), own));
     }
     for process in look.processes_of(home) {
@@ -41,10 +46,14 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
         directories.extend(its.directory(VARIABLE));
         directories.extend(setting(&home.root.join("settings.json"), &its));
         if let Some(work_dir) = process.work_dir() {
-            directories.extend(setting(&work_dir.join(".pi").join("settings.json"), &its));
+            let path = work_dir.join(".pi").join("settings.json");
+            if look.machine.mounts().touchable(&path).is_ok() {
+                directories.extend(setting(&path, &its));
+            }
         }
     }
     directories.remove(&home.root.join("sessions"));
+    directories.retain(|directory| look.machine.mounts().touchable(directory).is_ok());
     directories
 }
 

@@ -41,7 +41,7 @@ pub(super) fn homes(environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// The directories that the sessions of a home may lie in: its own, and where
-/// variables and settings move them.
+/// variables and settings move them, as far as those can be touched.
 pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> {
     let known = Known::of(look);
     let mut directories = BTreeSet::from([home.root.to_path_buf()]);
@@ -54,6 +54,7 @@ pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> 
     directories
         .into_iter()
         .filter(|path| **path == *home.root || !known.is_home(path))
+        .filter(|path| **path == *home.root || look.machine.mounts().touchable(path).is_ok())
         .map(|path| {
             let sharers = known.homes_that_use(&path);
             Runtime { path, sharers }
@@ -115,9 +116,13 @@ struct User {
 impl Known {
     fn of(look: &Look<'_>) -> Self {
         let own = look.machine.environment();
+        let runtime = runtime_directory(own);
+        if let Some(runtime) = &runtime {
+            look.machine.mounts().rely_on(runtime);
+        }
         let mut users = vec![User {
             homes: homes(own),
-            runtime: runtime_directory(own),
+            runtime,
         }];
         let names = [HOME_VARIABLE, RUNTIME_VARIABLE];
         for process in look.processes {
@@ -151,7 +156,7 @@ fn runtime_directory(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn from_dot_env(environment: &Environment, name: &str) -> Option<PathBuf> {
-    let home = environment.home()?;
+    let home = environment.touchable_home()?;
     let value = [home.join(DEFAULT_HOME).join(".env"), home.join(".env")]
         .iter()
         .find_map(|path| {
@@ -207,7 +212,9 @@ fn from_settings(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     }
     for work_dir in work_dirs {
         let settings = work_dir.join(DEFAULT_HOME).join("settings.json");
-        if let Some(value) = runtime_setting(&settings) {
+        if look.machine.mounts().touchable(&settings).is_ok()
+            && let Some(value) = runtime_setting(&settings)
+        {
             directories.extend(resolved(look, &value, Some(work_dir)));
         }
     }

@@ -11,6 +11,7 @@ use super::process::{is_headless, resumed, takes_up};
 use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
 use super::{AGENT, Vibe};
+use crate::agents::folder::is_directory;
 use crate::agents::folder::names_in;
 use crate::agents::{
     Adapter, AgentProcess, AgentScan, Home, KnownClient, Look, Program, Role, Sketch,
@@ -40,7 +41,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches: BTreeMap::new(),
         unclear: BTreeSet::new(),
     };
-    for storage in roots(&home.root, &mut problems) {
+    for storage in roots(&home.root, look.machine.mounts(), &mut problems) {
         let leases = read_leases(look, &storage, &mut problems);
         for lease in &leases.leases {
             scanning.add_lease(&storage, &leases, lease, &mut problems);
@@ -91,7 +92,7 @@ impl<'a> Scanning<'a> {
     ) {
         let directory = sessions_in(storage).join(lease.id.as_str());
         let chain = lease.held.by.iter().find_map(|pid| self.chain_of(*pid));
-        let is_stored = directory.is_dir();
+        let is_stored = is_directory(&directory);
         if self.sketches.contains_key(&lease.id)
             || is_taken_to_tidy_up(leases, lease)
             || (!is_stored && chain.is_some_and(|chain| self.is_passing(lease, chain)))
@@ -130,7 +131,7 @@ impl<'a> Scanning<'a> {
         problems: &mut Vec<Problem>,
     ) {
         let directory = sessions_in(storage).join(id.as_str());
-        let directory = Some(&directory).filter(|directory| directory.is_dir());
+        let directory = Some(&directory).filter(|directory| is_directory(directory));
         let sketch = self.sketch(id, directory, problems);
         let claim = self.unknown_claim(id, path);
         self.found.claim(claim);
@@ -158,7 +159,7 @@ impl<'a> Scanning<'a> {
                 continue;
             };
             let is_known = self.sketches.contains_key(&id);
-            if is_known || !self.look.depth.reaches(&id) || !directory.is_dir() {
+            if is_known || !self.look.depth.reaches(&id) || !is_directory(&directory) {
                 continue;
             }
             let all = leases.unreadable.iter().find(|(one, _)| one.is_none());

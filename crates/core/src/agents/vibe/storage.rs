@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 use super::AGENT;
+use crate::mounts::Mounts;
 use crate::problem::Problem;
 
 /// How long the configuration may be, in bytes.
@@ -16,13 +17,18 @@ const KEY: &str = "save_dir";
 
 /// The directories that sessions of a home may be in: the usual one, and the
 /// one that `config.toml` names, if it does.
-pub(super) fn roots(home: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut roots = vec![home.join("logs/session")];
     let path = home.join("config.toml");
     match read_regular(&path, CONFIG_BYTES_MAX, Links::Follow) {
         Ok(file) => {
             let text = String::from_utf8_lossy(&file.bytes);
-            roots.extend(named_in(&text).filter(|named| *named != roots[0]));
+            if let Some(named) = named_in(&text).filter(|named| *named != roots[0]) {
+                match mounts.touchable(&named) {
+                    Ok(_) => roots.push(named),
+                    Err(why) => problems.push(Problem::at(&AGENT, &named, why)),
+                }
+            }
         }
         Err(ReadFileError::NotFound { .. }) => {}
         Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use whosup_process::{Details, Pid, Process};
 
 use crate::machine::{Environment, Machine};
+use crate::mounts::Mounts;
 use crate::problem::Problem;
 
 /// How many server processes are looked at.
@@ -215,7 +216,7 @@ fn parse_options(argv: &[OsString]) -> Options {
 
 /// The sockets to ask, each once, however many paths lead to it.
 #[derive(Debug)]
-pub(super) struct Sockets {
+pub(super) struct Sockets<'a> {
     /// Those that may be asked.
     pub(super) sockets: Vec<Socket>,
     /// The servers whose sockets are not asked, for a reason that is told.
@@ -223,21 +224,24 @@ pub(super) struct Sockets {
     /// Those reasons.
     pub(super) problems: Vec<Problem>,
     uid: u32,
+    /// Says which places can be touched.
+    mounts: &'a Mounts,
     /// Where in `sockets` a device and inode is; `None` for one refused.
     places: HashMap<(u64, u64), Option<usize>>,
 }
 
-impl Sockets {
+impl<'a> Sockets<'a> {
     /// Finds the sockets of the servers and the one that our own environment
     /// names; and, if a server listens at none of its places, all that lie where
     /// sockets are.
-    pub(super) fn find(machine: &Machine, uid: u32, servers: &[Server]) -> Self {
+    pub(super) fn find(machine: &'a Machine, uid: u32, servers: &[Server]) -> Self {
         let mut found = Self {
             sockets: Vec::new(),
             refused: Vec::new(),
             problems: Vec::new(),
             uid,
             places: HashMap::new(),
+            mounts: machine.mounts(),
         };
         let mut is_one_lost = false;
         for server in servers {
@@ -255,10 +259,12 @@ impl Sockets {
     }
 
     /// Adds what is at `path` if it is a socket of ours; tells whether it is.
+    #[expect(clippy::disallowed_methods, reason = "checked before")]
     fn add(&mut self, path: &Path, of: Option<Pid>) -> bool {
-        let Ok(path) = path.canonicalize() else {
+        if self.mounts.touchable(path).is_err() {
             return false;
-        };
+        }
+        let path = self.mounts.resolved(path);
         let Ok(metadata) = path.metadata() else {
             return false;
         };
@@ -306,6 +312,7 @@ impl Sockets {
     }
 
     /// Adds every socket in the directories that tmux puts them in.
+    #[expect(clippy::disallowed_methods, reason = "checked before")]
     fn add_directories(&mut self, machine: &Machine, servers: &[Server]) {
         let ours = directories(machine.environment(), self.uid);
         let theirs = servers
@@ -317,6 +324,9 @@ impl Sockets {
         let mut directories: Vec<PathBuf> = directories.into_iter().collect();
         directories.sort();
         for directory in directories {
+            if self.mounts.touchable(&directory).is_err() {
+                continue;
+            }
             let Ok(entries) = directory.read_dir() else {
                 continue;
             };
@@ -329,6 +339,7 @@ impl Sockets {
 
 /// Finds a directory above a path in which somebody else could put another
 /// file in its place.
+#[expect(clippy::disallowed_methods, reason = "above a socket that was checked")]
 fn find_open_directory(path: &Path, uid: u32) -> Option<PathBuf> {
     // In a user namespace the root directory belongs to nobody that it knows.
     let trusted = [

@@ -12,10 +12,12 @@ use crate::{Absent, Details, ExitStatus, Field, Pid, PidNamespace, ProbeError, P
 use super::Proc;
 use super::argv::{CommandLine, parse_command_line};
 use super::look::Look;
+use super::mount::may_hang_at;
 use super::open::Opened;
 use super::raw::{absent, read_file, read_link, read_record};
 use super::status::{STATUS_BYTES_MAX, Status};
 use super::terminal;
+use super::view::MOUNTINFO_BYTES_MAX;
 
 /// The longest command line that is read.
 const ARGV_BYTES_MAX: usize = 256 * 1024;
@@ -171,11 +173,40 @@ pub(super) fn read_pid_namespace(dir: BorrowedFd<'_>) -> Field<PidNamespace> {
     parse_namespace(&link, "pid").map(PidNamespace)
 }
 
+/// Tells whether a process sees the same mounts as this program: by the links `ns/mnt`.
+pub(super) fn shares_mounts(table: &Proc, process: &Process) -> Field<bool> {
+    let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
+    let own = read_link(look.root(), "self/ns/mnt").map_err(absent)?;
+    let opened = Opened::open_same(&mut look, process)?;
+    let their = read_link(opened.dir(), "ns/mnt").map_err(absent)?;
+    if !opened.is_same(&mut look) {
+        return Err(Absent::Vanished);
+    }
+    Ok(parse_namespace(&own, "mnt")? == parse_namespace(&their, "mnt")?)
+}
+
 /// Parses the text of a link to a namespace (namespaces(7)).
 pub(super) fn parse_namespace(link: &OsStr, kind: &str) -> Field<u64> {
     let text = link.to_str().and_then(|text| text.strip_prefix(kind));
     text.and_then(|text| text.strip_prefix(":[")?.strip_suffix(']')?.parse().ok())
         .ok_or_else(|| Absent::Malformed(format!("link `ns/{kind}`")))
+}
+
+/// Tells whether a path lies on a file system that may not answer, for the process or
+/// for us.
+fn may_hang(body: BorrowedFd<'_>, path: &OsStr) -> bool {
+    let mut mountinfo = Vec::new();
+    let theirs = read_file(body, "mountinfo", MOUNTINFO_BYTES_MAX, &mut mountinfo);
+    if theirs.is_ok() && may_hang_at(&mountinfo, path.as_bytes()) {
+        return true;
+    }
+    let ours = read_file(
+        CWD,
+        "/proc/self/mountinfo",
+        MOUNTINFO_BYTES_MAX,
+        &mut mountinfo,
+    );
+    ours.is_ok() && may_hang_at(&mountinfo, path.as_bytes())
 }
 
 /// The path that a link shows, without the kernel's mark.
@@ -211,7 +242,12 @@ fn read_path(opened: &Opened, name: &str) -> Field<Linked> {
 /// Tells whether the ` (deleted)` behind a path is the kernel's, or the end of
 /// a name: no name leads to a deleted file, and the name with it, if it is the
 /// kernel's, leads to another file or none, by our root and by the process's.
+///
+/// What it leads to is not asked for where that may never be answered.
 fn is_mark(body: BorrowedFd<'_>, name: &str, text: &OsStr) -> bool {
+    if may_hang(body, text) {
+        return false;
+    }
     let Ok(file) = statat(body, name, AtFlags::empty()) else {
         return false;
     };

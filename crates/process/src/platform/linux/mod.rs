@@ -190,6 +190,10 @@ impl Backend for Proc {
         open_files::read_open_files(self, process)
     }
 
+    fn shares_mounts(&self, process: &Process) -> Field<bool> {
+        details::shares_mounts(self, process)
+    }
+
     fn holders(&self, files: &[FileId], among: Among<'_>) -> Result<Holders, ProbeError> {
         holders::find_holders(&mut self.look()?, files, among)
     }

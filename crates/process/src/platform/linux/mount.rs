@@ -38,6 +38,42 @@ pub(super) fn parse_proc_mount(mountinfo: &[u8], name: MountName<'_>) -> Field<P
     parse_options(words.nth(1).unwrap_or_default())
 }
 
+/// Tells whether whoever touches a path may wait for ever, by the text of a `mountinfo`:
+/// the deepest mount point above it counts, and of several at one place the last.
+pub(super) fn may_hang_at(mountinfo: &[u8], path: &[u8]) -> bool {
+    let path = escaped(path);
+    let mut deepest: Option<(usize, &[u8])> = None;
+    for line in mountinfo.split(|byte| *byte == b'\n') {
+        let point = line.split(|byte| *byte == b' ').nth(4);
+        let Some((point, tail)) = point.zip(split_tail(line)) else {
+            continue;
+        };
+        let point = point.strip_suffix(b"/").unwrap_or(point);
+        let rest = path.strip_prefix(point);
+        let is_above = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        if is_above && deepest.is_none_or(|(len, _)| len <= point.len()) {
+            deepest = Some((point.len(), tail));
+        }
+    }
+    let kind = deepest.and_then(|(_, tail)| tail.split(|byte| *byte == b' ').next());
+    let kind = kind.and_then(|kind| std::str::from_utf8(kind).ok());
+    kind.is_some_and(crate::file_system::may_hang)
+}
+
+/// A path with the octal escapes of `mountinfo`.
+fn escaped(path: &[u8]) -> Vec<u8> {
+    let mut escaped = Vec::with_capacity(path.len());
+    for byte in path {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\\' => {
+                escaped.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+            }
+            byte => escaped.push(*byte),
+        }
+    }
+    escaped
+}
+
 fn is_named(line: &[u8], name: MountName<'_>) -> bool {
     let mut words = line.split(|byte| *byte == b' ');
     match name {
@@ -110,6 +146,26 @@ mod tests {
             exempt_gid,
         };
         assert_eq!(parse_proc_mount(&text(options), POINT), Ok(expected));
+    }
+
+    #[test]
+    fn a_path_may_hang_on_the_deepest_mount_above_it() {
+        let text = b"27 1 254:0 / / rw - ext4 /dev/vda rw\n\
+            30 27 0:40 / /net rw shared:7 - nfs4 server:/x rw\n\
+            31 30 254:0 / /net/local rw - ext4 /dev/vdb rw\n\
+            32 27 0:42 / /a\\040b rw - fuse.sshfs host: rw\n\
+            33 27 0:43 / /net rw - tmpfs tmpfs rw\n";
+        let check = |path: &str, right| {
+            assert_eq!(may_hang_at(text, path.as_bytes()), right, "{path}");
+        };
+        check("/home/dev", false);
+        check("/a b/c", true);
+        check("/a bc", false);
+        check("/network", false);
+        check("/net/local/x", false);
+        // The last one mounted at a place covers the others.
+        check("/net/x", false);
+        assert!(may_hang_at(&text[..90], b"/net"));
     }
 
     #[test]

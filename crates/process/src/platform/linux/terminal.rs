@@ -6,6 +6,7 @@
 //! every kernel that looks like Linux does: that one does so shows where a
 //! terminal has other times than it was made with.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, CWD, Stat as FileStat, major, minor, statat};
@@ -13,10 +14,12 @@ use rustix::fs::{AtFlags, CWD, Stat as FileStat, major, minor, statat};
 use crate::{Absent, Field, TerminalUse, Tty};
 
 use super::open::Opened;
-use super::raw::{absent, for_each_number, open_listing};
+use super::raw::{absent, for_each_number, open_listing, read_link};
 
 /// How long the kernel lets such a time stand, in seconds.
 const STEP_SECONDS: i64 = 8;
+/// Where devices are.
+const DEVICES: &[u8] = b"/dev/";
 /// Where terminals are listed.
 const TERMINALS: &str = "/dev/pts";
 /// How many of them are tried until one shows that times are noted.
@@ -28,6 +31,12 @@ pub(super) fn read_use(opened: &Opened) -> Field<TerminalUse> {
         return Err(reason);
     }
     let tty = opened.stat.tty.ok_or(Absent::Unsupported)?;
+    // Anything else may lie on a file system that does not answer. What is no link is a
+    // copy of a process table.
+    let shown = read_link(opened.body(), "fd/0");
+    if shown.is_ok_and(|shown| !shown.as_bytes().starts_with(DEVICES)) {
+        return Err(Absent::Unsupported);
+    }
     let input = statat(opened.body(), "fd/0", AtFlags::empty()).map_err(absent)?;
     if !is_terminal(&input, tty) {
         return Err(Absent::Unsupported);

@@ -27,7 +27,7 @@ const CAN_TRACE: u64 = 1 << 19;
 const PROC_MAGIC: i64 = 0x9FA0;
 
 const NAME_BYTES_MAX: usize = 4096;
-const MOUNTINFO_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(super) const MOUNTINFO_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Reads host, boot and PID namespace.
 pub(super) fn read_scope(table: &Proc) -> PidScope {

@@ -12,6 +12,7 @@ use super::super::untouched::BEGAN_SLACK_MS;
 use super::super::work_dir::FolderKind;
 use super::directory::SessionDir;
 use super::{FOLDERS_MAX, Keep, Reading};
+use crate::agents::folder::metadata;
 
 impl Reading<'_> {
     /// A process that no sidecar in the folder of its directory names may have
@@ -49,7 +50,7 @@ impl Reading<'_> {
     /// in the log.
     fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
         let path = self.sessions().join(folder);
-        let changed = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+        let changed = metadata(&path).and_then(|metadata| metadata.modified());
         let is_unchanged = match (changed, since_ms) {
             (Ok(changed), Some(since_ms)) => {
                 ms_since_1970(changed).is_some_and(|changed_ms| changed_ms < since_ms)
