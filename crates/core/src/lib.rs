@@ -26,6 +26,7 @@ mod composed;
 pub mod config;
 pub mod dismissal;
 pub mod explain;
+mod future_dates;
 pub mod hook_event;
 pub mod machine;
 pub mod merge;

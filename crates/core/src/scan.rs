@@ -13,10 +13,11 @@ use crate::agents::{self, AGENTS, Adapter, AgentProcess, AgentScan, Depth, Home,
 use crate::claim::{Claim, Trust};
 use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
+use crate::future_dates;
 use crate::machine::Machine;
 use crate::panes::Panes;
 use crate::problem::{Found, Problem};
-use crate::recognize::{Users, find_agent_processes, homes};
+use crate::recognize::{AgentProcesses, PossibleProcess, Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
@@ -54,6 +55,7 @@ pub struct Scanned<'a> {
     machine: &'a Machine,
     depth: Depth,
     processes: Vec<AgentProcess>,
+    possible: Vec<PossibleProcess>,
     /// What was found.
     pub snapshot: Snapshot,
 }
@@ -72,6 +74,13 @@ impl Describer<'_> {
         if let Some(adapter) = agents::adapter(&session.key.agent) {
             let description = adapter.describe(&self.0, &session.sketch);
             session.description = description.take(&mut problems);
+            future_dates::take_out_of_description(
+                &mut session.description,
+                &session.key.agent,
+                session.sketch.transcript.as_deref(),
+                self.0.machine.now_ms(),
+                &mut problems,
+            );
         }
         problems
     }
@@ -117,9 +126,14 @@ fn look<'a>(
         .copied()
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
-    let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let AgentProcesses {
+        recognized: mut processes,
+        possible,
+    } = found;
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
+    future_dates::take_out(&mut published.scan, machine.now_ms(), &mut problems);
     let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
@@ -128,6 +142,7 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
+    future_dates::take_out(&mut found, machine.now_ms(), &mut problems);
     problems.extend(found.claims.iter().filter_map(distrust));
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);
@@ -141,7 +156,8 @@ fn look<'a>(
                 depth: &scope.depth,
                 processes: &processes,
             };
-            let scanned = scan_home(&look, *adapter, home).take(&mut problems);
+            let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
+            future_dates::take_out(&mut scanned, machine.now_ms(), &mut problems);
             problems.extend(scanned.claims.iter().filter_map(distrust));
             let rest = match &mut settled {
                 Some(settled) => {
@@ -177,6 +193,7 @@ fn look<'a>(
         machine,
         depth: scope.depth.clone(),
         processes,
+        possible,
         snapshot,
     }
 }
@@ -233,6 +250,12 @@ impl Scanned<'_> {
     #[must_use]
     pub fn processes(&self) -> &[AgentProcess] {
         &self.processes
+    }
+
+    /// Every process that no adapter recognized and that may be an agent all the same.
+    #[must_use]
+    pub fn possible_processes(&self) -> &[PossibleProcess] {
+        &self.possible
     }
 
     /// Reads what the files of sessions of this look tell of them.
