@@ -296,7 +296,8 @@ impl<'a> Observer<'a> {
         };
         let pids = [claim.subject.pid(), Some(seen.process.pid)];
         let is_of_another_user = candidate.is_of_another_user(claim);
-        let rival = candidate.rival(claim, self.claims_to(pids));
+        let others: Vec<&Claim> = self.claims_to(pids).collect();
+        let rival = candidate.rival(claim, &others);
         seen.is_of_another_user = is_of_another_user;
         seen.rival = rival;
     }
@@ -363,3 +364,6 @@ fn platform_of(table: &ProcessTable) -> Option<Platform> {
         .map(StampKind::platform)
         .or_else(Platform::current)
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use crate::verdict::Rival;
 /// on a slow machine: 13 seconds).
 const START_MS_MAX: i64 = 20_000;
 /// How much later than a registry's record a sidecar of the same run is written.
-const SAME_RUN_MS_MAX: i64 = 60_000;
+const SAME_RUN_MS_MAX: u64 = 60_000;
 
 /// A process that a claim may be about.
 pub(super) struct Candidate<'a> {
@@ -34,41 +34,39 @@ impl Candidate<'_> {
     }
 
     /// What `others`, the claims with the same PID, say beside `claim`.
-    pub(super) fn rival<'c>(
-        &self,
-        claim: &Claim,
-        others: impl Iterator<Item = &'c Claim>,
-    ) -> Rival {
+    pub(super) fn rival(&self, claim: &Claim, others: &[&Claim]) -> Rival {
         // A stamp names its process; nothing else says more.
         if claim.stamp.is_some() || claim.serving == Serving::Many {
             return Rival::None;
         }
-        let rivals = others.map(|other| {
-            if other.key.session == claim.key.session {
-                self.rival_of_same_session(claim, other)
-            } else {
-                self.rival_of_other_session(claim, other)
-            }
-        });
+        if self.is_about_another(claim, others) {
+            return Rival::Better;
+        }
+        let of_other_sessions = others
+            .iter()
+            .filter(|other| other.key.session != claim.key.session)
+            .filter(|other| !self.is_about_another(other, others));
+        let rivals = of_other_sessions.map(|other| self.rival_of_other_session(claim, other));
         rivals.max().unwrap_or(Rival::None)
     }
 
-    /// A claim of the same run of the agent that says more: the process that it names
-    /// is the session's.
-    fn rival_of_same_session(&self, claim: &Claim, other: &Claim) -> Rival {
-        let is_of_same_run = match (claim.dated_at_ms, other.dated_at_ms) {
-            (Some(claim), Some(other)) => claim.abs_diff(other) <= SAME_RUN_MS_MAX.unsigned_abs(),
+    /// Another claim of the same session and the same run of the agent says more, and
+    /// names another process.
+    fn is_about_another(&self, claim: &Claim, others: &[&Claim]) -> bool {
+        let is_of_same_run = |other: &Claim| match (claim.dated_at_ms, other.dated_at_ms) {
+            (Some(claim), Some(other)) => claim.abs_diff(other) <= SAME_RUN_MS_MAX,
             _ => false,
         };
-        let names_another = other
-            .stamp
-            .as_ref()
-            .is_some_and(|stamp| stamp.is_same_as(&self.process.stamp) == Some(false));
-        if is_of_same_run && names_another && other.key.agent == claim.key.agent {
-            Rival::Better
-        } else {
-            Rival::None
-        }
+        let names_another = |other: &Claim| {
+            let stamp = other.stamp.as_ref();
+            stamp.is_some_and(|stamp| stamp.is_same_as(&self.process.stamp) == Some(false))
+        };
+        claim.stamp.is_none()
+            && others.iter().any(|other| {
+                (&other.key.agent, &other.key.session) == (&claim.key.agent, &claim.key.session)
+                    && is_of_same_run(other)
+                    && names_another(other)
+            })
     }
 
     fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {
