@@ -17,7 +17,7 @@ use crate::future_dates;
 use crate::machine::Machine;
 use crate::panes::Panes;
 use crate::problem::{Found, Problem};
-use crate::recognize::{AgentProcesses, PossibleProcess, Users, find_agent_processes, homes};
+use crate::recognize::{PossibleProcess, Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
@@ -127,13 +127,10 @@ fn look<'a>(
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
     let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
-    let AgentProcesses {
-        recognized: mut processes,
-        possible,
-    } = found;
+    let (mut processes, possible) = (found.recognized, found.possible);
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
-    future_dates::take_out(&mut published.scan, machine.now_ms(), &mut problems);
+    question(&mut published.scan, machine, &mut problems);
     let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
@@ -142,8 +139,7 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
-    future_dates::take_out(&mut found, machine.now_ms(), &mut problems);
-    problems.extend(found.claims.iter().filter_map(distrust));
+    question(&mut found, machine, &mut problems);
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);
     let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
@@ -157,8 +153,7 @@ fn look<'a>(
                 processes: &processes,
             };
             let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
-            future_dates::take_out(&mut scanned, machine.now_ms(), &mut problems);
-            problems.extend(scanned.claims.iter().filter_map(distrust));
+            question(&mut scanned, machine, &mut problems);
             let rest = match &mut settled {
                 Some(settled) => {
                     let agent = agents::id_of(*adapter);
@@ -178,7 +173,6 @@ fn look<'a>(
     });
     let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
-    problems.extend(published.scan.claims.iter().filter_map(distrust));
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
     let mut merged = settling.judge_and_merge(found, &published.homes, &processes, &panes);
@@ -202,6 +196,12 @@ fn look<'a>(
 fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
     session.is_dismissed = session.liveness() == Liveness::Exited
         && dismissals.hide(&session.key, session.last_heard_of_ms());
+}
+
+/// Names what of a source can't be believed, and takes out the dates of the future.
+fn question(told: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
+    future_dates::take_out(told, machine.now_ms(), problems);
+    problems.extend(told.claims.iter().filter_map(distrust));
 }
 
 /// What is wrong with a claim that anybody could have written.

@@ -169,14 +169,14 @@ fn program_of_loader(argv: &[OsString]) -> Option<(usize, Option<OsString>)> {
         if !argument.as_encoded_bytes().starts_with(b"--") {
             return Some((at, argument_0));
         }
-        let is = |option: &&str| argument == option;
-        if LOADER_OPTIONS_ALONE.iter().any(|option| is(option)) {
+        let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
+        if is_one_of(LOADER_OPTIONS_ALONE) {
             return None;
         }
         if argument == "--argv0" {
             argument_0 = argv.get(at + 1).cloned();
         }
-        let takes_next = LOADER_OPTIONS_WITH_VALUE.iter().any(|option| is(option));
+        let takes_next = is_one_of(LOADER_OPTIONS_WITH_VALUE);
         at += if takes_next { 2 } else { 1 };
     }
     None
