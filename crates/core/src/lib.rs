@@ -27,6 +27,7 @@ mod composed;
 pub mod config;
 pub mod dismissal;
 pub mod explain;
+mod future_dates;
 pub mod hook_event;
 pub mod machine;
 pub mod merge;
@@ -38,7 +39,6 @@ pub mod problem;
 pub mod reachable;
 #[cfg(feature = "reader")]
 pub mod reader;
-pub mod real_paths;
 pub mod recognize;
 pub mod record;
 pub mod scan;

@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use whosup_process::Pid;
 
 use crate::agents::{AgentProcess, Sketch};
-use crate::attribution::{Drafts, attribute};
+use crate::attribution::{Drafts, Places, attribute};
 use crate::claim::SessionKey;
 use crate::observe::JudgedClaim;
-use crate::real_paths::RealPaths;
+use crate::recognize::PossibleProcess;
 use crate::session::{Session, Unattributed};
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
 
@@ -36,9 +36,10 @@ pub struct Parts {
     pub fully_seen_homes: HashSet<std::path::PathBuf>,
     /// Processes that may use a home and could not be looked into.
     pub unseen: HashMap<std::path::PathBuf, Pid>,
-    /// Where each directory really is, for comparing what agents wrote with
-    /// what the kernel says.
-    pub real_paths: RealPaths,
+    /// Where sessions and processes work.
+    pub places: Places,
+    /// Processes that may be an agent's although no adapter recognizes them.
+    pub possible: Vec<PossibleProcess>,
     /// When the look was taken, in milliseconds since 1970.
     pub now_ms: i64,
 }

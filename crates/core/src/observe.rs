@@ -2,18 +2,22 @@
 //!
 //! Looks; judging is [`crate::verdict::judge`]'s.
 
+mod claimed_program;
+mod rivals;
+
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use whosup_process::{AtPid, AtPids, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
 
-use crate::agents::{self, Program};
-use crate::claim::{Claim, Serving};
+use crate::claim::{CLOCK_SLACK_MS, Claim, Serving};
 use crate::composed::is_same;
 use crate::machine::Machine;
 use crate::verdict::{
-    Context, Elsewhere, LookFailure, Observed, Recognition, Seen, Verdict, judge,
+    Context, Elsewhere, LookFailure, Observed, Recognition, Rival, Seen, Verdict, judge,
 };
+use claimed_program::recognition;
+use rivals::Candidate;
 
 /// Judges claims against one machine; looks at each PID once.
 #[derive(Debug)]
@@ -68,7 +72,12 @@ impl JudgedClaim {
 /// (tailscale#4003). A claim may be judged more than once.
 fn note_former_name(claim: &mut Claim, verdict: Verdict, machine: &Machine) {
     let ours = &machine.table().scope().host;
+    let is_of_our_namespace = claim
+        .scope
+        .pid_namespace
+        .is_none_or(|named| machine.table().scope().pid_namespace == Ok(named));
     if let (Verdict::Live(..), Some(named), Ok(ours)) = (verdict, &claim.scope.host, ours)
+        && is_of_our_namespace
         && !ours.is_same_host(named)
     {
         let note = format!(", written when this host was called {named}");
@@ -172,6 +181,10 @@ impl<'a> Observer<'a> {
             None if !is_settled(claim, &observed) && table.has_nested_namespaces() => {
                 observed.has_nested_namespaces = true;
                 observed.elsewhere = self.processes_with_inner(claim, pid);
+                let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
+                for seen in here.into_iter().chain(&mut observed.elsewhere) {
+                    self.compare(claim, seen);
+                }
             }
             _ => {}
         }
@@ -231,37 +244,62 @@ impl<'a> Observer<'a> {
         claims_of
     }
 
+    /// The claims with one of these PIDs that say that it serves one session alone.
+    fn claims_to(&self, pids: [Option<Pid>; 2]) -> impl Iterator<Item = &'a Claim> + '_ {
+        let claims_of = self.claims_of.get_or_init(|| self.claims_by_pid());
+        let [one, other] = pids;
+        let other = other.filter(|_| other != one);
+        let claims = [one, other].into_iter().flatten();
+        claims.flat_map(|pid| claims_of.get(&pid).into_iter().flatten().copied())
+    }
+
     fn seen(&self, claim: &Claim, process: Process) -> Seen {
         let details = self.machine.table().details(&process);
         let is_in_claimed_directory = claim
             .work_dir
             .as_ref()
             .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| is_same(cwd, claimed)));
-        let began = process.began_at_ms.clone().ok();
-        let is_newer = |other: &&Claim| {
-            other.key.session != claim.key.session
-                && other
-                    .dated_at_ms
-                    .is_some_and(|dated| began.is_some_and(|began| dated > began))
-        };
-        // What a process serves beside another session takes nothing from it.
-        let has_newer_claim_to_other = claim.serving == Serving::One
-            && self
-                .claims_of
-                .get_or_init(|| self.claims_by_pid())
-                .get(&process.pid)
-                .is_some_and(|claims| claims.iter().any(is_newer));
-        let program = Program {
-            process: &process,
-            details: &details,
-        };
-        let recognition = recognize(claim, &program, is_in_claimed_directory);
+        let recognition = recognition(self.machine, claim, &process, is_in_claimed_directory);
         Seen {
             recognition,
             is_in_claimed_directory,
-            has_newer_claim_to_other,
+            has_newer_claim_to_other: self.has_newer_claim_to_other(claim, &process),
+            is_of_another_user: false,
+            rival: Rival::None,
             process,
         }
+    }
+
+    /// The process serves one session at a time, and has a claim to another one that was
+    /// made since it began. What it serves beside another session takes nothing from it.
+    fn has_newer_claim_to_other(&self, claim: &Claim, process: &Process) -> bool {
+        let ours = self.machine.table().scope();
+        claim.serving == Serving::One
+            && self.claims_to([Some(process.pid), None]).any(|other| {
+                let is_since = match (other.dated_at_ms, &process.began_at_ms) {
+                    (Some(dated), Ok(began)) => dated > *began,
+                    _ => false,
+                };
+                other.key.session != claim.key.session
+                    && is_since
+                    && other.may_be_about(process, ours)
+            })
+    }
+
+    /// What is needed to tell which of several processes with one PID is meant.
+    fn compare(&self, claim: &Claim, seen: &mut Seen) {
+        let details = self.machine.table().details(&seen.process);
+        let candidate = Candidate {
+            machine: self.machine,
+            process: &seen.process,
+            details: &details,
+        };
+        let pids = [claim.subject.pid(), Some(seen.process.pid)];
+        let is_of_another_user = candidate.is_of_another_user(claim);
+        let others: Vec<&Claim> = self.claims_to(pids).collect();
+        let rival = candidate.rival(claim, &others);
+        seen.is_of_another_user = is_of_another_user;
+        seen.rival = rival;
     }
 }
 
@@ -273,13 +311,7 @@ impl Observed {
         }
         let at_pid = self.at_pid.ok().flatten();
         let is_live = matches!(verdict, Verdict::Live(..));
-        let mut elsewhere = self
-            .elsewhere
-            .into_iter()
-            .filter(|seen| match &claim.stamp {
-                Some(stamp) => seen.process.stamp == *stamp,
-                None => seen.recognition == Recognition::ClaimingAgent,
-            });
+        let mut elsewhere = self.elsewhere.into_iter().filter(|seen| fits(claim, seen));
         match elsewhere.next() {
             // A live process of a nested namespace, not the one that happens to
             // have the same number here.
@@ -291,11 +323,21 @@ impl Observed {
     }
 }
 
+/// It may be the one that a live claim is about. There is one of these at most.
 fn fits(claim: &Claim, seen: &Seen) -> bool {
-    match &claim.stamp {
+    let is_excluded = seen.is_of_another_user || seen.rival == Rival::Better;
+    let is_it = match &claim.stamp {
         Some(stamp) => seen.process.stamp == *stamp,
-        None => seen.recognition == Recognition::ClaimingAgent,
-    }
+        None => {
+            let is_elsewhere = claim.work_dir.is_some() && !seen.is_in_claimed_directory;
+            let is_older = match (claim.dated_at_ms, &seen.process.began_at_ms) {
+                (Some(dated), Ok(began)) => *began <= dated.saturating_add(CLOCK_SLACK_MS),
+                _ => false,
+            };
+            seen.recognition == Recognition::ClaimingAgent && is_older && !is_elsewhere
+        }
+    };
+    is_it && !is_excluded
 }
 
 /// The process with that very PID has the claim's stamp and is its agent: then
@@ -306,49 +348,6 @@ fn is_settled(claim: &Claim, observed: &Observed) -> bool {
     };
     claim.stamp.as_ref() == Some(&seen.process.stamp)
         && seen.recognition == Recognition::ClaimingAgent
-}
-
-/// Whether a process is the claim's program.
-///
-/// Positively another one is only what can be read, is no language runtime,
-/// and goes by none of the names that the agent goes by.
-fn recognize(claim: &Claim, program: &Program<'_>, is_in_claimed_directory: bool) -> Recognition {
-    let adapter = agents::adapter(&claim.key.agent);
-    if adapter.is_some_and(|adapter| adapter.recognize(program).is_some()) {
-        return Recognition::ClaimingAgent;
-    }
-    let Some(exe) = program.exe() else {
-        return Recognition::Unrecognized;
-    };
-    if claim.executable.as_deref() == Some(exe) {
-        return Recognition::NamedExecutable;
-    }
-    if program.is_runtime() {
-        return if is_in_claimed_directory {
-            Recognition::FittingRuntime
-        } else {
-            Recognition::Unrecognized
-        };
-    }
-    let known_names: &[&str] = match adapter {
-        Some(adapter) => adapter.profile().comms,
-        None if claim.executable.is_some() => &[],
-        // Nothing is known of how this agent's program looks.
-        None => return Recognition::Unrecognized,
-    };
-    let started_as = program
-        .argv()
-        .first()
-        .and_then(|first| std::path::Path::new(first).file_name()?.to_str());
-    let goes_by_its_name = [program.exe_name(), program.comm(), started_as]
-        .into_iter()
-        .flatten()
-        .any(|name| known_names.contains(&name));
-    if goes_by_its_name {
-        Recognition::Unrecognized
-    } else {
-        Recognition::AnotherProgram
-    }
 }
 
 /// When this host booted: the wall-clock start of a process less its ticks is
@@ -365,3 +364,6 @@ fn platform_of(table: &ProcessTable) -> Option<Platform> {
         .map(StampKind::platform)
         .or_else(Platform::current)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,25 @@
-//! Which processes are agents, and which homes they use.
+//! Which processes are agents, which may be, and which homes they use.
 
-use std::collections::{HashMap, HashSet};
+mod look_through;
+mod possible;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Pid, Process};
+use whosup_process::{Details, Pid, Process};
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, facts};
 
-use crate::agents::{self, Adapter, AgentProcess, Home, Program, Role};
+use crate::agents::{self, AGENTS, Adapter, AgentProcess, Home, Program, Role};
+use crate::claim::Placement;
 use crate::machine::Machine;
 use crate::problem::Problem;
+
+pub(crate) use look_through::is_name_of_layer;
+pub use look_through::look_through;
+pub use possible::PossibleProcess;
+pub(crate) use possible::{Possible, possible_agents};
 
 /// How many agent processes one scan looks at.
 const AGENT_PROCESSES_MAX: usize = 10_000;
@@ -25,31 +34,41 @@ pub enum Users {
     All,
 }
 
-/// Finds the processes of `adapters`' agents.
+/// What was found in the process table.
+#[derive(Debug, Clone, Default)]
+pub struct AgentProcesses {
+    /// Processes that an adapter recognizes.
+    pub recognized: Vec<AgentProcess>,
+    /// Processes that no adapter recognizes and that may be an agent all the same.
+    pub possible: Vec<PossibleProcess>,
+}
+
+/// Finds the processes of `adapters`' agents, and those that may be an agent's.
 ///
-/// A process is looked at closer only if its name is one that some agent or a
-/// language runtime goes by; what it is, its executable and arguments decide.
+/// A process is looked at closer only if its name or that of its executable is one that
+/// some agent, a language runtime, a loader or an emulator goes by; what it is, the
+/// executable and the arguments of the program that it runs decide.
 pub fn find_agent_processes(
     machine: &Machine,
     adapters: &[&'static dyn Adapter],
     users: Users,
     problems: &mut Vec<Problem>,
-) -> Vec<AgentProcess> {
+) -> AgentProcesses {
+    let mut found = AgentProcesses::default();
     let processes = match machine.table().processes() {
         Ok(processes) => processes,
         Err(error) => {
             problems.push(Problem::of_machine(error));
-            return Vec::new();
+            return found;
         }
     };
     let own = machine.table().view().uid.clone().ok();
-    let mut found = Vec::new();
     let mut launched = HashSet::new();
     for process in processes {
-        if process.is_kernel_thread || process.is_exited || !is_candidate(process, adapters) {
+        if process.is_kernel_thread || process.is_exited || !is_candidate(machine, process) {
             continue;
         }
-        let details = machine.table().details(process);
+        let details = what_it_runs(machine, process);
         let is_wanted = match (users, &details.uid, own) {
             (Users::Own, Ok(uid), Some(own)) => *uid == own,
             _ => true,
@@ -57,55 +76,160 @@ pub fn find_agent_processes(
         if !is_wanted {
             continue;
         }
-        let program = Program {
-            process,
-            details: &details,
-        };
-        let recognized = adapters
-            .iter()
-            .find_map(|adapter| Some((*adapter, adapter.recognize(&program)?)));
-        let Some((adapter, mut role)) = recognized else {
-            continue;
-        };
-        if role == Role::Session {
-            match is_launched(machine, adapter, &program) {
-                Some(true) => {
-                    launched.insert(process.pid);
-                }
-                Some(false) => role = Role::Launcher,
-                None => {}
-            }
-        }
-        if found.len() == AGENT_PROCESSES_MAX {
+        if found.recognized.len() + found.possible.len() == AGENT_PROCESSES_MAX {
             problems.push(Problem::of_machine(format!(
                 "more than {AGENT_PROCESSES_MAX} agent processes: the rest is left out"
             )));
             break;
         }
-        let homes = homes_of(machine, adapter, &program);
-        found.push(AgentProcess {
-            agent: agents::id_of(adapter),
-            process: process.clone(),
-            details: Arc::clone(&details),
-            role,
-            homes,
-        });
+        let program = Program {
+            process,
+            details: &details,
+        };
+        match recognize(&program, adapters) {
+            Some((adapter, role)) => {
+                let role = match (
+                    role,
+                    is_launched_if_session(machine, adapter, role, &program),
+                ) {
+                    (role, None) => role,
+                    (role, Some(true)) => {
+                        launched.insert(process.pid);
+                        role
+                    }
+                    (_, Some(false)) => Role::Launcher,
+                };
+                found.recognized.push(AgentProcess {
+                    agent: agents::id_of(adapter),
+                    process: process.clone(),
+                    homes: homes_of(machine, adapter, &program),
+                    details,
+                    role,
+                });
+            }
+            None => found
+                .possible
+                .extend(as_possible(machine, process, &details)),
+        }
     }
-    mark_launchers(&mut found, &launched);
+    mark_launchers(&mut found.recognized, &launched);
+    found.possible = possible::without_tools(machine.table(), found.possible, &found.recognized);
     found
 }
 
-/// Tells whether a process may be one of `adapters`' agents, by its name alone.
-#[must_use]
-pub fn is_candidate(process: &Process, adapters: &[&'static dyn Adapter]) -> bool {
-    let Ok(comm) = std::str::from_utf8(&process.comm) else {
-        return false;
+/// Asks the adapters in their order whether a process is one of theirs.
+pub(crate) fn recognize(
+    program: &Program<'_>,
+    adapters: &[&'static dyn Adapter],
+) -> Option<(&'static dyn Adapter, Role)> {
+    adapters
+        .iter()
+        .find_map(|adapter| Some((*adapter, adapter.recognize(program)?)))
+}
+
+fn as_possible(
+    machine: &Machine,
+    process: &Process,
+    details: &Arc<Details>,
+) -> Option<PossibleProcess> {
+    let program = Program { process, details };
+    // Whatever was asked for: another agent's process is none of these.
+    if recognize(&program, AGENTS).is_some() {
+        return None;
+    }
+    let agents = match possible_agents(&machine.table().details(process), &program) {
+        Possible::Nobody => return None,
+        Possible::OneOf(agents) => agents,
+        Possible::Anybody => BTreeSet::new(),
     };
+    Some(PossibleProcess {
+        process: process.clone(),
+        details: Arc::clone(details),
+        agents,
+    })
+}
+
+/// What a process tells, with the executable and the arguments of the program that it
+/// runs: loaders, emulators and the names of wrappers are looked through, and a link is
+/// followed where no adapter knows the name of it.
+#[must_use]
+pub fn what_it_runs(machine: &Machine, process: &Process) -> Arc<Details> {
+    let raw = machine.table().details(process);
+    let seen = look_through(&raw).map_or_else(|| Arc::clone(&raw), Arc::new);
+    let is_recognized =
+        |details: &Details| recognize(&Program { process, details }, AGENTS).is_some();
+    if is_recognized(&seen) {
+        return seen;
+    }
+    let behind_link = behind_link(machine, &raw, &seen);
+    behind_link
+        .map(|details| look_through(&details).unwrap_or(details))
+        .filter(is_recognized)
+        .map_or(seen, Arc::new)
+}
+
+/// The same with the file that a link leads to: the script of a runtime, or the program
+/// of a loader or an emulator. (Of an executable the kernel shows the file itself.)
+///
+/// A process of another PID namespace has files of its own, and what machines share may
+/// not answer.
+fn behind_link(machine: &Machine, raw: &Details, seen: &Details) -> Option<Details> {
+    let is_of_ours =
+        raw.pid_namespace.is_ok() && raw.pid_namespace == machine.table().scope().pid_namespace;
+    if !is_of_ours {
+        return None;
+    }
+    let real = |path: &Path| {
+        let is_here = machine.mounts().placement_of(path) != Placement::SharedByMachines;
+        let real = path
+            .is_absolute()
+            .then(|| path.canonicalize().ok())
+            .flatten();
+        real.filter(|real| is_here && real != path)
+    };
+    if let Some(at) = look_through::script_at(seen) {
+        let cwd = seen.cwd.as_deref().ok()?;
+        let script = cwd.join(seen.argv.as_deref().ok()?.get(at)?);
+        return look_through::with_script(seen, at, &real(&script)?);
+    }
+    let exe = seen.exe.as_deref().ok()?;
+    if raw.exe.as_deref() == Ok(exe) {
+        return None;
+    }
+    let mut behind = seen.clone();
+    behind.exe = Ok(real(exe)?);
+    Some(behind)
+}
+
+/// Tells whether a process is worth a closer look, by its name and that of its
+/// executable alone.
+///
+/// A link, a wrapper or an emulator leaves the name of it to the process, and many
+/// programs choose one. The executable is one link to read.
+fn is_candidate(machine: &Machine, process: &Process) -> bool {
+    let comm = std::str::from_utf8(&process.comm);
+    if comm.is_ok_and(is_name_of_candidate) {
+        return true;
+    }
+    let exe = machine.table().executable(process);
+    let name = exe
+        .as_deref()
+        .ok()
+        .and_then(|exe| exe.file_name()?.to_str());
+    name.is_some_and(is_name_of_candidate)
+}
+
+fn is_name_of_candidate(name: &str) -> bool {
     // Node names its main thread; runtimes otherwise keep the name they were
     // started by.
-    comm == "MainThread"
-        || agents::is_runtime_name(comm)
-        || adapters.iter().any(|adapter| adapter.may_be_called(comm))
+    name == "MainThread"
+        || agents::is_runtime_name(name)
+        || is_name_of_layer(name)
+        || AGENTS.iter().any(|adapter| adapter.may_be_called(name))
+        || look_through::unwrapped_name(name).is_some_and(|inner| {
+            agents::is_runtime_name(inner)
+                || AGENTS.iter().any(|adapter| adapter.may_be_called(inner))
+        })
 }
 
 /// The homes that a process uses by its own arguments and environment, or, where
@@ -144,6 +268,17 @@ fn homes_held_open(machine: &Machine, adapter: &dyn Adapter, process: &Process) 
     homes.sort();
     homes.dedup();
     homes
+}
+
+fn is_launched_if_session(
+    machine: &Machine,
+    adapter: &dyn Adapter,
+    role: Role,
+    program: &Program<'_>,
+) -> Option<bool> {
+    (role == Role::Session)
+        .then(|| is_launched(machine, adapter, program))
+        .flatten()
 }
 
 /// Tells by its environment whether a launcher has started a process or it is one
@@ -301,39 +436,4 @@ fn real_name(machine: &Machine, root: &Path) -> Option<PathBuf> {
 
 #[cfg(all(test, unix))]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
-mod tests {
-    use std::sync::Arc;
-
-    use whosup_process::{ProcessTable, Recorded};
-
-    use super::*;
-    use crate::agents::vibe::Vibe;
-    use crate::command::NoCommands;
-    use crate::machine::Environment;
-    use crate::mounts::Mounts;
-
-    #[test]
-    fn a_home_is_known_with_the_user_who_owns_it() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join(".vibe");
-        std::fs::create_dir(&root).unwrap();
-        let us = rustix::process::geteuid();
-        let owner = if us.is_root() {
-            std::os::unix::fs::chown(&root, Some(12_345), None).unwrap();
-            12_345
-        } else {
-            eprintln!("only a home of our own is looked at: nobody but root can give one away");
-            us.as_raw()
-        };
-        let machine = Machine::new(
-            Environment::new(Some(directory.path().to_owned()), None, []),
-            0,
-            ProcessTable::look(Arc::new(Recorded::initial())),
-            Mounts::parse(b"27 1 254:0 / / rw - ext4 /dev/vda rw\n"),
-            Arc::new(NoCommands),
-        );
-        let homes = homes(&machine, &Vibe, &[], &mut [], &mut Vec::new());
-        assert_eq!(homes.len(), 1);
-        assert_eq!(homes[0].owner_uid, Some(owner));
-    }
-}
+mod tests;

@@ -16,10 +16,11 @@ use crate::agents::{
 use crate::claim::{Claim, Trust};
 use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
+use crate::future_dates;
 use crate::machine::Machine;
 use crate::panes::Panes;
 use crate::problem::{Found, Problem};
-use crate::recognize::{Users, find_agent_processes, homes};
+use crate::recognize::{PossibleProcess, Users, find_agent_processes, homes};
 use crate::record::scan_records;
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
@@ -57,6 +58,7 @@ pub struct Scanned<'a> {
     machine: &'a Machine,
     depth: Depth,
     processes: Vec<AgentProcess>,
+    possible: Vec<PossibleProcess>,
     /// What was found.
     pub snapshot: Snapshot,
 }
@@ -78,6 +80,13 @@ impl Describer<'_> {
         if let Some(adapter) = agents::adapter(&session.key.agent) {
             let description = adapter.describe(&self.0, &session.sketch);
             session.description = description.take(&mut problems);
+            future_dates::take_out_of_description(
+                &mut session.description,
+                &session.key.agent,
+                session.sketch.transcript.as_deref(),
+                self.0.machine.now_ms(),
+                &mut problems,
+            );
         }
         problems
     }
@@ -135,9 +144,11 @@ fn look<'a>(
         .copied()
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
-    let mut processes = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let (mut processes, possible) = (found.recognized, found.possible);
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
+    question(&mut published.scan, machine, &mut problems);
     let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
     let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
     for adapter in &adapters {
@@ -152,11 +163,16 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
-    problems.extend(found.claims.iter().filter_map(distrust));
+    question(&mut found, machine, &mut problems);
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);
-    let around = surroundings(machine, &asked, &processes, [&found, &published.scan]);
-    let mut settling = Settling::new(machine, &around);
+    let around = surroundings(
+        machine,
+        &asked,
+        (&processes, &possible),
+        [&found, &published.scan],
+    );
+    let mut settling = Settling::new(machine, &around, (&processes, &possible));
     let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
             let look = Look {
@@ -164,8 +180,8 @@ fn look<'a>(
                 depth: &scope.depth,
                 processes: &processes,
             };
-            let scanned = scan_home(&look, *adapter, home).take(&mut problems);
-            problems.extend(scanned.claims.iter().filter_map(distrust));
+            let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
+            question(&mut scanned, machine, &mut problems);
             let rest = match &mut settled {
                 Some(settled) => {
                     let agent = agents::id_of(*adapter);
@@ -182,10 +198,10 @@ fn look<'a>(
     });
     let panes = panes.take(&mut problems);
     published.move_to_homes_of(&found);
-    problems.extend(published.scan.claims.iter().filter_map(distrust));
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
-    let mut merged = settling.judge_and_merge(found, &published.homes, &processes, &panes);
+    let mut merged =
+        settling.judge_and_merge(found, &published.homes, (&processes, &possible), &panes);
     drop(around);
     for session in &mut merged.sessions {
         hide_dismissed(session, &dismissals);
@@ -197,6 +213,7 @@ fn look<'a>(
         machine,
         depth: scope.depth.clone(),
         processes,
+        possible,
         snapshot,
     }
 }
@@ -223,6 +240,12 @@ fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> 
 fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
     session.is_dismissed = session.liveness() == Liveness::Exited
         && dismissals.hide(&session.key, session.last_heard_of_ms());
+}
+
+/// Names what of a source can't be believed, and takes out the dates of the future.
+fn question(told: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
+    future_dates::take_out(told, machine.now_ms(), problems);
+    problems.extend(told.claims.iter().filter_map(distrust));
 }
 
 /// What is wrong with a claim that anybody could have written.
@@ -271,6 +294,12 @@ impl Scanned<'_> {
     #[must_use]
     pub fn processes(&self) -> &[AgentProcess] {
         &self.processes
+    }
+
+    /// Every process that no adapter recognized and that may be an agent all the same.
+    #[must_use]
+    pub fn possible_processes(&self) -> &[PossibleProcess] {
+        &self.possible
     }
 
     /// Reads what the files of sessions of this look tell of them.

@@ -159,6 +159,17 @@ pub trait Backend: fmt::Debug + Send + Sync {
         self.details(process).inner_pids
     }
 
+    /// Reads [`Details::exe`] alone, where that costs less. It may be that of another
+    /// process which has the PID since, and have the kernel's mark behind it: good for
+    /// deciding who is worth a closer look, and for nothing else.
+    ///
+    /// # Errors
+    ///
+    /// As in [`Backend::details`].
+    fn executable(&self, process: &Process) -> Field<PathBuf> {
+        self.details(process).exe
+    }
+
     /// Reads named variables from a process's environment, as it was when the
     /// process executed its program. A name that is not there is left out.
     ///

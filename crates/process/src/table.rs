@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::{
@@ -142,6 +143,16 @@ impl ProcessTable {
         let details = Arc::new(self.backend.details(process));
         kept.insert(key, Arc::clone(&details));
         details
+    }
+
+    /// The executable of a process, where nothing else is asked of it:
+    /// [`Backend::executable`].
+    ///
+    /// # Errors
+    ///
+    /// [`Absent`] if it could not be read.
+    pub fn executable(&self, process: &Process) -> Field<PathBuf> {
+        self.backend.executable(process)
     }
 
     /// Named variables of a process's environment.

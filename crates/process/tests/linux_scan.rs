@@ -98,8 +98,9 @@ fn a_process_that_goes_while_it_is_probed_is_there_or_gone_and_never_an_error() 
             loop {
                 let probe = Proc::system().probe(process.pid);
                 match probe.expect("going is no failure to look") {
-                    Some(seen) => assert_eq!(seen.stamp, process.stamp),
-                    None => break,
+                    Some(seen) if seen.stamp == process.stamp => {}
+                    // Nobody has the number, or somebody else has it by now.
+                    Some(_) | None => break,
                 }
             }
         });

@@ -3,7 +3,7 @@
 use whosup_core::agents::{self, AGENTS, Adapter, Program, Role};
 use whosup_core::claim::CLOCK_SLACK_MS;
 use whosup_core::process::{Backend, Pid, Process};
-use whosup_core::recognize::is_candidate;
+use whosup_core::recognize::look_through;
 use whosup_core::record::RecordedOwner;
 
 /// How many parents are followed.
@@ -81,10 +81,11 @@ fn recognized(
     backend: &dyn Backend,
     process: &Process,
 ) -> Option<(whosup_core::sidecar::AgentId, Role)> {
-    if process.is_kernel_thread || !is_candidate(process, AGENTS) {
+    if process.is_kernel_thread {
         return None;
     }
     let details = backend.details(process);
+    let details = look_through(&details).unwrap_or(details);
     let program = Program {
         process,
         details: &details,

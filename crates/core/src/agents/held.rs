@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use whosup_process::{Absent, Among, Details, FileId, Holder, Holders, Pid, ProbeError, Process};
 
 use super::{Adapter, Look, Program};
+use crate::recognize::what_it_runs;
 
 /// Who holds one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,9 +107,10 @@ fn add(held: &mut BTreeMap<FileId, Held>, holders: &Holders, hold: Hold, own: &[
 fn may_hide_a_holder(look: &Look<'_>, adapter: &dyn Adapter, holders: &Holders) -> bool {
     let table = look.machine.table();
     holders.unreadable.iter().any(|(pid, _)| {
-        table
-            .seen(*pid)
-            .is_none_or(|process| may_be_its(adapter, process, &table.details(process)))
+        let process = table.seen(*pid);
+        process.is_none_or(|process| {
+            may_be_its(adapter, process, &what_it_runs(look.machine, process))
+        })
     })
 }
 

@@ -6,7 +6,8 @@
 
 use whosup_process::Pid;
 
-use super::{Drafts, attributed, process_key, real_path};
+use super::directory::Beside;
+use super::{Drafts, attributed, process_key};
 use crate::agents::{self, Adapter, AgentProcess, Role};
 use crate::claim::SessionKey;
 use crate::merge::{Draft, Parts};
@@ -33,6 +34,7 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
             .find(|one| may_serve(&one.process, key, draft, parts))
             .map(|one| one.process.process.pid)
             .or(gap)
+            .or_else(|| unrecognized(key, draft, parts))
             .or_else(|| parts.unseen.get(&*key.home).copied())
             .or_else(|| {
                 let may_use =
@@ -77,16 +79,25 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
 
 /// A process without a session excludes itself by another directory, or by a clue.
 fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Parts) -> bool {
-    let is_beside = match (&draft.sketch.work_dir, process.work_dir()) {
-        (Some(dir), Some(own)) => real_path(own, parts) == real_path(dir, parts),
-        _ => true,
-    };
+    let work_dir = draft.sketch.work_dir.as_deref();
+    let is_beside = parts.places.beside(&process.process, work_dir) != Beside::Excluded;
     let pid = process.process.pid;
     let is_excluded = || {
         let mut clues = draft.sketch.clues.iter();
         clues.any(|clue| clue.pid == pid && clue.kind == ClueKind::Excludes)
     };
     process.agent == key.agent && process.may_use(&key.home) && is_beside && !is_excluded()
+}
+
+/// A process in the directory of the session that may be the agent, although no adapter
+/// recognizes it.
+fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
+    let work_dir = draft.sketch.work_dir.as_deref();
+    let mut possible = parts.possible.iter();
+    let found = possible.find(|its| {
+        its.may_be(&key.agent) && parts.places.beside(&its.process, work_dir) == Beside::Same
+    });
+    found.map(|its| its.process.pid)
 }
 
 /// Processes whose directory cannot be read and whose session is at best inferred: each

@@ -64,6 +64,14 @@ impl Directory {
         }
     }
 
+    /// A directory that nobody looked at: it is text alone.
+    pub(crate) fn unseen(path: &Path) -> Self {
+        Self {
+            path: composed(path.to_owned()),
+            seen: None,
+        }
+    }
+
     /// Looks at the directory that a process works in, by what the kernel calls it. The
     /// link of the process is not followed. In another mount namespace the path means
     /// something else, so that it is text alone.
@@ -71,10 +79,7 @@ impl Directory {
         if matches!(machine.table().shares_mounts(process), Ok(true)) {
             Self::recorded(machine.mounts(), path)
         } else {
-            Self {
-                path: composed(path.to_owned()),
-                seen: None,
-            }
+            Self::unseen(path)
         }
     }
 

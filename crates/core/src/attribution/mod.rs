@@ -18,24 +18,25 @@
 mod clue;
 mod current;
 mod dead;
-pub(crate) mod directory;
+mod directory;
 mod launch;
+mod places;
 mod seek;
 mod solve;
 mod terminal;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
 
 use whosup_process::{Pid, Process, StartStamp};
 
 use crate::agents::{AgentProcess, Role};
 use crate::claim::SessionKey;
-use crate::composed::composed;
 use crate::merge::{Draft, Parts};
 use crate::session::Unattributed;
 
 pub use clue::{Clue, ClueKind, Unclaimed, Visit};
+pub(crate) use directory::Beside;
+pub use places::Places;
 
 /// The sessions in the making.
 pub(crate) type Drafts = BTreeMap<SessionKey, Draft>;
@@ -72,9 +73,4 @@ fn attributed(drafts: &Drafts) -> HashSet<ProcessKey> {
 /// May come to run a session, or show one.
 pub(crate) fn may_have_session(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
-}
-
-fn real_path(path: &Path, parts: &Parts) -> PathBuf {
-    let known = parts.real_paths.of(path).map(Path::to_owned);
-    known.unwrap_or_else(|| composed(path.to_owned()))
 }

@@ -4,16 +4,17 @@
 //! sessions that are live in a process, or may be, and the processes that stay without.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::clue::{ClueKind, Unclaimed};
+use super::directory::Beside;
 use super::launch::{Event, Launched, match_launches};
 use super::solve::{Because, Pair, ProcessFacts, SessionDates, Solution, solve};
 use super::terminal;
-use super::{Drafts, ProcessKey, attributed, may_have_session, process_key, real_path};
+use super::{Drafts, Places, ProcessKey, attributed, may_have_session, process_key};
 use crate::agents::{self, AgentProcess, Profile, Role};
 use crate::claim::{CLOCK_SLACK_MS, EvidenceKind, SessionKey};
 use crate::merge::{Draft, Parts};
@@ -142,8 +143,7 @@ struct Seeker<'a> {
     process: &'a AgentProcess,
     profile: Option<&'static Profile>,
     began_at_ms: Option<i64>,
-    /// Where it may work, really. `None` if that is not known.
-    work_dir: Option<PathBuf>,
+    places: &'a Places,
     named: Option<&'a str>,
     names_any_directory: bool,
     title: Option<&'a str>,
@@ -156,14 +156,12 @@ impl<'a> Seeker<'a> {
     fn of(process: &'a AgentProcess, parts: &'a Parts, provisional: &HashSet<ProcessKey>) -> Self {
         let adapter = agents::adapter(&process.agent);
         let program = process.program();
-        let named_dir = adapter.and_then(|adapter| adapter.work_dir_named_by(&program));
-        let work_dir = named_dir.as_deref().or(process.work_dir());
         let title = parts.terminal_titles.get(&process.process.pid);
         Self {
             process,
             profile: adapter.map(|adapter| adapter.profile()),
             began_at_ms: process.process.began_at_ms.clone().ok(),
-            work_dir: work_dir.map(|dir| real_path(dir, parts)),
+            places: &parts.places,
             named: adapter.and_then(|adapter| adapter.session_named_by(&program)),
             names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
             title: title.map(String::as_str),
@@ -189,11 +187,10 @@ impl<'a> Seeker<'a> {
 
     /// It works where the session does.
     fn is_beside(&self, work_dir: Option<&Path>, is_held: bool) -> bool {
-        match (&self.work_dir, work_dir) {
-            (Some(own), Some(its)) => own.as_os_str() == its.as_os_str(),
+        match work_dir {
+            Some(_) => self.places.beside(&self.process.process, work_dir) == Beside::Same,
             // Nothing on disk shows yet where it works.
-            (Some(_), None) => is_held,
-            (None, _) => false,
+            None => is_held && self.process.work_dir().is_some(),
         }
     }
 
@@ -266,17 +263,10 @@ impl Table {
             .iter()
             .filter_map(|key| Some((key, drafts.get(key)?)))
             .collect();
-        let work_dirs: Vec<Option<PathBuf>> = rows
-            .iter()
-            .map(|(_, draft)| {
-                let work_dir = draft.sketch.work_dir.as_deref();
-                work_dir.map(|dir| real_path(dir, parts))
-            })
-            .collect();
         let mut pairs = Vec::new();
         for (process, seeker) in seekers.iter().enumerate() {
-            for (session, ((key, draft), work_dir)) in rows.iter().zip(&work_dirs).enumerate() {
-                let pair = pair_of(seeker, key, draft, work_dir.as_deref(), part);
+            for (session, (key, draft)) in rows.iter().enumerate() {
+                let pair = pair_of(seeker, key, draft, part);
                 pairs.extend(pair.map(|pair| Pair {
                     process,
                     session,
@@ -443,13 +433,7 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
 
 /// What is known of one process and one session. `None` if the process cannot have
 /// anything to do with it.
-fn pair_of(
-    seeker: &Seeker<'_>,
-    key: &SessionKey,
-    draft: &Draft,
-    work_dir: Option<&Path>,
-    part: Unclaimed,
-) -> Option<Pair> {
+fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed) -> Option<Pair> {
     if !seeker.process.may_use(&key.home) {
         return None;
     }
@@ -463,7 +447,7 @@ fn pair_of(
         && sketch.unclaimed == part
         && (part == Unclaimed::Client || !draft.is_live());
     let is_dead_for_good = draft.is_dead_for_good();
-    let is_beside = seeker.is_beside(work_dir, draft.is_live());
+    let is_beside = seeker.is_beside(sketch.work_dir.as_deref(), draft.is_live());
     let dates = dates(draft);
     let is_named = seeker
         .named

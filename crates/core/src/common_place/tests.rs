@@ -165,10 +165,13 @@ fn a_client_must_be_there_and_older_than_what_names_it() {
     assert!(sessions[0].client.is_none(), "a number that was reused");
 
     let mut client = client;
+    let gone = machine.table().probe(client.pid()).unwrap().unwrap();
     client.end();
     said["started_at"] = json!(seconds_now());
     world.write("my-agent", "s-1.runtime.json", &said);
-    assert!(world.sessions("my-agent")[0].client.is_none());
+    // Another process may have the number by now.
+    let left = world.sessions("my-agent").remove(0).client;
+    assert!(left.is_none_or(|other| other.stamp != gone.stamp));
 }
 
 #[test]

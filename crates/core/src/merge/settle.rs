@@ -15,10 +15,10 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
 use crate::agents::{self, AgentProcess, Sketch};
-use crate::attribution::may_have_session;
+use crate::attribution::{Beside, Places, may_have_session};
 use crate::claim::{Claim, SessionKey};
 use crate::observe::JudgedClaim;
-use crate::real_paths::RealPaths;
+use crate::recognize::PossibleProcess;
 use crate::session::Session;
 use crate::verdict::{ExitedBecause, UnknownBecause, Verdict};
 
@@ -29,6 +29,8 @@ pub(crate) type FindHomes<'a> = Box<dyn FnOnce() -> HashSet<PathBuf> + 'a>;
 #[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
     neighbours: Vec<Neighbour<'a>>,
+    /// Processes that may be an agent's although no adapter recognizes them.
+    possible: &'a [PossibleProcess],
     /// The homes that their agents use by default.
     pub(crate) default_homes: HashSet<PathBuf>,
     /// Homes all of whose possible processes can be seen from here; found out once there
@@ -44,13 +46,12 @@ pub(crate) struct Surroundings<'a> {
 impl<'a> Surroundings<'a> {
     /// Nothing but these processes, of all recognized ones those that may have a
     /// session.
-    pub(crate) fn of(processes: &'a [AgentProcess], real_path: &dyn Fn(&Path) -> PathBuf) -> Self {
+    pub(crate) fn of(processes: &'a [AgentProcess], possible: &'a [PossibleProcess]) -> Self {
         let processes = processes.iter();
         let processes = processes.filter(|process| may_have_session(process));
         Self {
-            neighbours: processes
-                .map(|process| Neighbour::of(process, real_path))
-                .collect(),
+            neighbours: processes.map(Neighbour::of).collect(),
+            possible,
             default_homes: HashSet::new(),
             fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
@@ -62,9 +63,10 @@ impl<'a> Surroundings<'a> {
     pub(crate) fn has_process_of(&self, agent: &AgentId) -> bool {
         let mut neighbours = self.neighbours.iter();
         neighbours.any(|neighbour| neighbour.process.agent == *agent)
+            || self.possible.iter().any(|process| process.may_be(agent))
     }
 
-    fn may_change(&self, key: &SessionKey, draft: &Draft, real_paths: &RealPaths) -> bool {
+    fn may_change(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
         let is_told_elsewhere = || {
             let name = (key.agent.clone(), key.session.clone());
             self.told_elsewhere.contains(&name)
@@ -72,12 +74,12 @@ impl<'a> Surroundings<'a> {
         (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
             || (!self.told_elsewhere.is_empty() && is_told_elsewhere())
             || !draft.is_claimed_by_nobody()
-            || self.may_be_served(key, draft, real_paths)
+            || self.may_be_served(key, draft, places)
     }
 
     /// Tells whether a process may have to do with a session that all claims say is
     /// dead.
-    fn may_be_served(&self, key: &SessionKey, draft: &Draft, real_paths: &RealPaths) -> bool {
+    fn may_be_served(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
         let sketch = &draft.sketch;
         if !sketch.clues.is_empty() || !sketch.visits.is_empty() {
             return true;
@@ -91,36 +93,29 @@ impl<'a> Surroundings<'a> {
             return neighbours.any(|neighbour| neighbour.names(key));
         }
         let work_dir = sketch.work_dir.as_deref();
-        let work_dir = work_dir.and_then(|dir| real_paths.of(dir));
+        let is_possible = |its: &PossibleProcess| {
+            its.may_be(&key.agent) && places.beside(&its.process, work_dir) == Beside::Same
+        };
         let mut neighbours = self.neighbours.iter();
-        neighbours.any(|neighbour| neighbour.is_beside(key, work_dir) || neighbour.names(key))
+        neighbours.any(|its| its.is_beside(key, work_dir, places) || its.names(key))
+            || self.possible.iter().any(is_possible)
     }
 }
 
-/// A process that a session without a live claim may be paired with, or that may be
-/// serving it unsaid.
+/// A process that may serve a session without a claim.
 #[derive(Debug)]
 struct Neighbour<'a> {
     process: &'a AgentProcess,
-    /// Where it may be working, really; `None` if that can't be told.
-    work_dirs: Option<Vec<PathBuf>>,
     /// The session that its arguments name, or the beginning of its id.
     named: Option<String>,
 }
 
 impl<'a> Neighbour<'a> {
-    fn of(process: &'a AgentProcess, real_path: &dyn Fn(&Path) -> PathBuf) -> Self {
+    fn of(process: &'a AgentProcess) -> Self {
         let adapter = agents::adapter(&process.agent);
-        let program = process.program();
-        let named_dir = adapter.and_then(|adapter| adapter.work_dir_named_by(&program));
-        let work_dirs = process.work_dir().map(|own| {
-            let named = named_dir.as_deref().into_iter();
-            named.chain([own]).map(real_path).collect()
-        });
-        let named = adapter.and_then(|adapter| adapter.session_named_by(&program));
+        let named = adapter.and_then(|adapter| adapter.session_named_by(&process.program()));
         Self {
             process,
-            work_dirs,
             named: named.map(str::to_owned),
         }
     }
@@ -129,14 +124,11 @@ impl<'a> Neighbour<'a> {
         self.process.agent == key.agent && self.process.may_use(&key.home)
     }
 
-    /// It may work where the session does: in this directory, or nobody knows in which.
-    fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>) -> bool {
+    /// The directory of the session does not exclude the process.
+    fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>, places: &Places) -> bool {
         // Very many sessions are asked about: what excludes most is asked first.
         self.process.agent == key.agent
-            && match (work_dir, &self.work_dirs) {
-                (Some(dir), Some(its)) => its.iter().any(|its| its.as_os_str() == dir.as_os_str()),
-                _ => true,
-            }
+            && places.beside(&self.process.process, work_dir) != Beside::Excluded
             && self.may_use(key)
     }
 
@@ -149,18 +141,16 @@ impl<'a> Neighbour<'a> {
 /// Hands out each session of one home that is settled, and returns what was found of
 /// the rest.
 ///
-/// `real_paths` has where the directories of the sketches really are.
+/// `places` has the directories of the sketches and of the processes.
 pub(crate) fn settle(
     sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
     around: &Surroundings<'_>,
-    real_paths: &RealPaths,
+    places: &Places,
     settled: &mut dyn FnMut(Session),
 ) -> (Vec<Box<Sketch>>, Vec<Box<Claim>>) {
     let mut drafts = draft::group(sketches, claims);
-    let open = open_families(&drafts, |key, draft| {
-        around.may_change(key, draft, real_paths)
-    });
+    let open = open_families(&drafts, |key, draft| around.may_change(key, draft, places));
     for (key, draft) in &mut drafts {
         if draft.sketch.parent.is_none() && !draft.has_claims() && !open.contains(key) {
             let verdict = if around.fully_seen_homes.contains(&*key.home) {

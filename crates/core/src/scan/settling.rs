@@ -11,12 +11,13 @@ use whosup_sidecar::AgentId;
 use super::batches::Batches;
 use super::may_be_in_a_pane;
 use crate::agents::{self, Adapter, AgentProcess, AgentScan, Home, Sketch};
+use crate::attribution::Places;
 use crate::claim::Placement;
 use crate::machine::Machine;
 use crate::merge::{Merged, Parts, Surroundings, merge, settle};
 use crate::observe::{Probes, judge_all};
 use crate::panes::Panes;
-use crate::real_paths::RealPaths;
+use crate::recognize::PossibleProcess;
 use crate::session::Session;
 use crate::unseen::who_may_use;
 
@@ -24,7 +25,7 @@ use crate::unseen::who_may_use;
 pub(super) fn surroundings<'a>(
     machine: &'a Machine,
     asked: &'a [(&'static dyn Adapter, Home)],
-    processes: &'a [AgentProcess],
+    (processes, possible): (&'a [AgentProcess], &'a [PossibleProcess]),
     other_sources: [&AgentScan; 2],
 ) -> Surroundings<'a> {
     let roots_of = move |is_wanted: &dyn Fn(&Home) -> bool| {
@@ -44,7 +45,7 @@ pub(super) fn surroundings<'a>(
         let parent = sketch.parent.clone()?;
         Some((sketch.key.agent.clone(), parent))
     });
-    let mut around = Surroundings::of(processes, &|path| machine.mounts().real_path(path));
+    let mut around = Surroundings::of(processes, possible);
     around.default_homes = roots_of(&|home| home.is_default);
     let find = move || roots_of(&|home| is_fully_seen(machine, home));
     around.fully_seen_homes = LazyCell::new(Box::new(find));
@@ -57,17 +58,28 @@ pub(super) fn surroundings<'a>(
 pub(super) struct Settling<'a, 's> {
     machine: &'a Machine,
     around: &'a Surroundings<'s>,
-    /// Where directories of sessions really are.
-    real_paths: RealPaths,
+    /// Where sessions and processes work.
+    places: Places,
     probes: Probes,
 }
 
 impl<'a, 's> Settling<'a, 's> {
-    pub(super) fn new(machine: &'a Machine, around: &'a Surroundings<'s>) -> Self {
+    pub(super) fn new(
+        machine: &'a Machine,
+        around: &'a Surroundings<'s>,
+        (processes, possible): (&[AgentProcess], &[PossibleProcess]),
+    ) -> Self {
+        let mut places = Places::default();
+        for process in processes {
+            places.find_process(machine, process);
+        }
+        for its in possible {
+            places.find_details(machine, &its.process, &its.details);
+        }
         Self {
             machine,
             around,
-            real_paths: RealPaths::default(),
+            places,
             probes: Probes::default(),
         }
     }
@@ -80,14 +92,13 @@ impl<'a, 's> Settling<'a, 's> {
         settled: &mut dyn FnMut(Session),
     ) -> AgentScan {
         if self.around.has_process_of(agent) {
-            self.find_real_paths(&found.sketches);
+            self.find_places(&found.sketches);
         }
         let mut rest = AgentScan::default();
         for batch in Batches::of(found) {
             let claims = judge_all(self.machine, batch.claims, &mut self.probes);
-            let real_paths = &self.real_paths;
-            let (sketches, claims) =
-                settle(batch.sketches, claims, self.around, real_paths, settled);
+            let places = &self.places;
+            let (sketches, claims) = settle(batch.sketches, claims, self.around, places, settled);
             rest.sketches.extend(sketches);
             rest.claims.extend(claims);
         }
@@ -99,12 +110,12 @@ impl<'a, 's> Settling<'a, 's> {
         mut self,
         found: AgentScan,
         homes_besides: &[Home],
-        processes: &[AgentProcess],
+        (processes, possible): (&[AgentProcess], &[PossibleProcess]),
         panes: &Panes,
     ) -> Merged {
         let AgentScan { claims, sketches } = found;
-        if !processes.is_empty() {
-            self.find_real_paths(&sketches);
+        if !processes.is_empty() || !possible.is_empty() {
+            self.find_places(&sketches);
         }
         let terminal_titles = processes
             .iter()
@@ -138,15 +149,16 @@ impl<'a, 's> Settling<'a, 's> {
             default_homes: roots_of(&around.default_homes, &|home| home.is_default),
             fully_seen_homes,
             unseen: around.unseen.clone(),
-            real_paths: self.real_paths,
+            places: self.places,
+            possible: possible.to_vec(),
             now_ms: self.machine.now_ms(),
         })
     }
 
-    fn find_real_paths(&mut self, sketches: &[Box<Sketch>]) {
+    fn find_places(&mut self, sketches: &[Box<Sketch>]) {
         let directories = sketches.iter().filter_map(|one| one.work_dir.as_deref());
         for directory in directories {
-            self.real_paths.find(self.machine.mounts(), directory);
+            self.places.find(self.machine.mounts(), directory);
         }
     }
 }

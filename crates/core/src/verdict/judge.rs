@@ -23,6 +23,13 @@ pub struct Context<'a> {
     pub init_began_at_ms: Option<i64>,
 }
 
+impl Context<'_> {
+    /// A clock may be a little ahead; what lies further beyond now is no date.
+    const fn is_no_date_of_the_future(&self, at_ms: i64) -> bool {
+        at_ms <= self.now_ms.saturating_add(CLOCK_SLACK_MS)
+    }
+}
+
 /// What the process table says of the PID that a claim names.
 #[derive(Debug, Clone)]
 pub struct Observed {
@@ -61,6 +68,22 @@ pub struct Seen {
     /// It serves one session at a time and has a claim, dated after its own
     /// start, to another session.
     pub has_newer_claim_to_other: bool,
+    /// It is another user's than the claim's file.
+    pub is_of_another_user: bool,
+    /// What the other claims say of it that may be about it.
+    pub rival: Rival,
+}
+
+/// Whether a process that a claim may be about has a claim to another session, which
+/// counts for as much or for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rival {
+    /// It has none.
+    None,
+    /// It has one, and nothing tells which of the two is about it.
+    Equal,
+    /// The other one is about it.
+    Better,
 }
 
 /// Whether a process is the program that a claim is about.
@@ -131,7 +154,7 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
         context,
         date_ms: claim
             .dated_at_ms
-            .filter(|date| *date <= context.now_ms.saturating_add(CLOCK_SLACK_MS)),
+            .filter(|date| context.is_no_date_of_the_future(*date)),
     };
     match claim.subject {
         Subject::Released => Verdict::Exited(ExitedBecause::Released),
@@ -203,9 +226,12 @@ impl Judging<'_> {
                 Some(Verdict::Exited(ExitedBecause::Rebooted))
             };
         }
+        // A container has a name of its own, and a host may have been renamed; the boot
+        // is the same. Small PIDs, programs and directories of two containers that share
+        // a home are the same too, and show nothing.
         if let (Some(claimed), Ok(ours)) = (&claim.scope.host, &self.context.scope.host)
             && !ours.is_same_host(claimed)
-            && !self.is_mere_rename()
+            && !self.names_our_boot()
         {
             return other_host;
         }
@@ -214,26 +240,6 @@ impl Judging<'_> {
             return other_host;
         }
         None
-    }
-
-    /// The host's name has changed under a running process: everything else
-    /// that names the process still fits.
-    fn is_mere_rename(&self) -> bool {
-        let claim = self.claim;
-        let is_equal_boot =
-            matches!((&claim.scope.boot, &self.context.scope.boot), (Some(a), Ok(b)) if a == b);
-        if is_equal_boot && self.names_our_namespace() && self.has_equal_stamp_at_pid() {
-            return true;
-        }
-        let Ok(Some(seen)) = &self.observed.at_pid else {
-            return false;
-        };
-        claim.scope.boot.is_none()
-            && claim.placement != Placement::SharedByMachines
-            && seen.recognition == Recognition::ClaimingAgent
-            && seen.is_in_claimed_directory
-            && self.is_older_than_claim(&seen.process) == Some(true)
-            && self.stamp_equals(&seen.process) != Some(false)
     }
 
     /// The claim's PID may be a number of another PID namespace.
@@ -289,17 +295,20 @@ impl Judging<'_> {
         if !self.observed.has_nested_namespaces && !may_come_from_outside {
             return None;
         }
-        let candidates = || at_pid.into_iter().chain(&self.observed.elsewhere);
+        let candidates = || {
+            let all = at_pid.into_iter().chain(&self.observed.elsewhere);
+            all.filter(|seen| !self.is_another_ones(seen))
+        };
         let mut fits = candidates().filter(|seen| self.fits_unnamed(seen));
         match (fits.next(), fits.next()) {
-            (Some(seen), None) => {
+            (Some(seen), None) if seen.rival == Rival::None => {
                 let because = match self.stamp_equals(&seen.process) {
                     Some(_) => LiveBecause::StartStamp,
                     None => LiveBecause::StartedBeforeClaim,
                 };
                 return Some(Verdict::Live(because, self.at_best_consistent()));
             }
-            (Some(_), Some(_)) => return Some(Verdict::Unknown(UnknownBecause::Ambiguous)),
+            (Some(_), _) => return Some(Verdict::Unknown(UnknownBecause::Ambiguous)),
             (None, _) => {}
         }
         if let Err(failure) = self.observed.at_pid {
@@ -317,14 +326,25 @@ impl Judging<'_> {
         })
     }
 
+    /// One of the processes that have the claim's PID in some namespace is not the one
+    /// that is meant: it is another user's, another program, or known to serve another
+    /// session. A stamp says more than the program.
+    fn is_another_ones(&self, seen: &Seen) -> bool {
+        let has_stamp = self.stamp_equals(&seen.process) == Some(true);
+        let is_another_program = seen.recognition == Recognition::AnotherProgram && !has_stamp;
+        seen.is_of_another_user || seen.rival == Rival::Better || is_another_program
+    }
+
     fn fits_unnamed(&self, seen: &Seen) -> bool {
         if seen.process.is_kernel_thread || seen.process.is_exited {
             return false;
         }
+        let is_in_its_directory = self.claim.work_dir.is_none() || seen.is_in_claimed_directory;
         match self.stamp_equals(&seen.process) {
             Some(is_equal) => is_equal && seen.recognition != Recognition::AnotherProgram,
             None => {
                 seen.recognition == Recognition::ClaimingAgent
+                    && is_in_its_directory
                     && self.is_older_than_claim(&seen.process) == Some(true)
             }
         }
@@ -362,21 +382,18 @@ impl Judging<'_> {
         if seen.recognition == Recognition::AnotherProgram {
             return Verdict::Unknown(UnknownBecause::ProgramChanged);
         }
-        let is_equal_boot = matches!(
-            (&self.claim.scope.boot, &self.context.scope.boot),
-            (Some(claimed), Ok(ours)) if claimed == ours
-        );
         // Only here may the file's own time speak: an equal stamp of an
         // earlier boot would have to have been touched since.
-        let is_of_this_boot = [self.date_ms, self.claim.modified_at_ms]
+        let is_of_this_boot = [self.claim.dated_at_ms, self.claim.modified_at_ms]
             .into_iter()
             .flatten()
+            .filter(|at| self.context.is_no_date_of_the_future(*at))
             .any(|at| self.context.booted_at_ms.is_some_and(|booted| at >= booted));
         let is_agent = matches!(
             seen.recognition,
             Recognition::ClaimingAgent | Recognition::NamedExecutable
         );
-        if is_equal_boot || is_of_this_boot {
+        if self.names_our_boot() || is_of_this_boot {
             Verdict::Live(LiveBecause::StartStamp, Confidence::Proven)
         } else if is_agent {
             Verdict::Live(LiveBecause::StartStamp, Confidence::Consistent)
@@ -431,6 +448,13 @@ impl Judging<'_> {
         matches!(view.is_everything_shown, Ok(true))
             && is_initial(&view.is_initial_time_namespace)
             && is_namespace_covered
+    }
+
+    fn names_our_boot(&self) -> bool {
+        matches!(
+            (&self.claim.scope.boot, &self.context.scope.boot),
+            (Some(claimed), Ok(ours)) if claimed == ours
+        )
     }
 
     fn names_our_namespace(&self) -> bool {

@@ -7,5 +7,5 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
-pub use judge::{Context, Elsewhere, LookFailure, Observed, Recognition, Seen, judge};
+pub use judge::{Context, Elsewhere, LookFailure, Observed, Recognition, Rival, Seen, judge};
 pub use reason::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};

@@ -18,7 +18,7 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::{
     Confidence, Context, Elsewhere, ExitedBecause, LiveBecause, Liveness, LookFailure, Observed,
-    Recognition, Seen, UnknownBecause, Verdict, judge,
+    Recognition, Rival, Seen, UnknownBecause, Verdict, judge,
 };
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
@@ -54,8 +54,10 @@ fn seen(recognition: Recognition) -> Seen {
     Seen {
         process: process(4711, TICKS, BEGAN),
         recognition,
-        is_in_claimed_directory: false,
+        is_in_claimed_directory: true,
         has_newer_claim_to_other: false,
+        is_of_another_user: false,
+        rival: Rival::None,
     }
 }
 

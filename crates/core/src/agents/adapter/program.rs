@@ -5,10 +5,17 @@ use std::path::Path;
 
 use whosup_process::{Details, Process};
 
+use crate::recognize::is_name_of_layer;
+
 /// How many arguments are looked at for a subcommand.
 const ARGUMENTS_MAX: usize = 256;
 
-/// How a process looks, for recognition.
+/// The longest name that the kernel keeps of a process, in bytes
+/// (`TASK_COMM_LEN` less its NUL).
+const COMM_BYTES_MAX: usize = 15;
+
+/// How a process looks, for recognition: of what it runs, as
+/// [`what_it_runs`](crate::recognize::what_it_runs) shows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Program<'a> {
     /// Its `stat`.
@@ -46,6 +53,16 @@ impl<'a> Program<'a> {
     #[must_use]
     pub fn comm(&self) -> Option<&'a str> {
         std::str::from_utf8(&self.process.comm).ok()
+    }
+
+    /// Tells whether it was executed by a file of this name: the kernel calls a process
+    /// after that, cut after 15 bytes. One that a loader runs has the loader's name, and
+    /// nothing contradicts.
+    #[must_use]
+    pub fn was_executed_as(&self, name: &str) -> bool {
+        let bytes = name.as_bytes();
+        let cut = bytes.get(..COMM_BYTES_MAX).unwrap_or(bytes);
+        !cut.is_empty() && (self.process.comm == cut || self.comm().is_some_and(is_name_of_layer))
     }
 
     /// The executable is a language runtime that runs scripts.

@@ -20,14 +20,11 @@ use std::path::Path;
 
 use crate::agents::{Program, Role};
 
-/// Names of the native executable: as npm installs it, as everybody else does,
-/// and as wrapped by Nix.
-const EXECUTABLES: &[&str] = &[
-    "claude",
-    "claude.exe",
-    ".claude-wrapped",
-    ".claude-unwrapped",
-];
+/// Names of the native executable: as npm installs it, and as everybody else does.
+const EXECUTABLES: &[&str] = &["claude", "claude.exe"];
+
+/// Tools that are built into the executable. It starts itself by these names for them.
+const TOOL_NAMES: &[&str] = &["bfs", "fd", "find", "grep", "rg", "ugrep"];
 
 /// Runtimes that have run it as a script.
 const RUNTIMES: &[&str] = &["node", "nodejs", "bun", "deno"];
@@ -110,13 +107,20 @@ fn is_native(program: &Program<'_>) -> bool {
         .argv()
         .first()
         .and_then(|arg| file_name(Path::new(arg)));
-    let is_named_so = argument_0
-        .is_none_or(|name| name.starts_with("claude") || Some(name) == program.exe_name());
+    let is_named_so = argument_0.is_none_or(|name| {
+        name.starts_with("claude") || Some(name) == program.exe_name() || is_link(program, name)
+    });
     let Some(exe) = program.exe() else {
         // Another user's process: its name and its argument must agree.
         return program.comm() == Some(TITLE) && argument_0 == Some(TITLE);
     };
     is_named_so && is_executable(exe) && !is_desktop_application(program)
+}
+
+/// It was started by a link of this name: the kernel calls it so too. (A tool's name is
+/// in the arguments alone.)
+fn is_link(program: &Program<'_>, name: &str) -> bool {
+    program.was_executed_as(name) && !TOOL_NAMES.contains(&name)
 }
 
 fn is_executable(exe: &Path) -> bool {
@@ -127,10 +131,16 @@ fn is_executable(exe: &Path) -> bool {
 }
 
 /// The native installer keeps each version under its number:
-/// `~/.local/share/claude/versions/2.1.197`.
+/// `~/.local/share/claude/versions/2.1.197`. So does what serves sessions for other
+/// machines: `~/.claude/remote/ccd-cli/2.1.197`.
 fn is_versioned(exe: &Path, name: &str) -> bool {
     let above = |levels: usize| exe.ancestors().nth(levels).and_then(file_name);
-    is_version(name) && above(1) == Some("versions") && above(2) == Some("claude")
+    let folders = (above(2), above(1));
+    is_version(name)
+        && matches!(
+            folders,
+            (Some("claude"), Some("versions")) | (Some("remote"), Some("ccd-cli"))
+        )
 }
 
 /// `2.1.197`, `2.2.0-beta.1`

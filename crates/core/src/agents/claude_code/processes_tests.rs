@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use whosup_process::{Absent, Details, Process, RecordedProcess};
 
 use super::*;
+use crate::recognize::look_through;
 
 const NPM: &str = "/opt/npm/lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe";
 
@@ -25,9 +26,10 @@ fn made(comm: &str, exe: &str, argv: &[&str]) -> Made {
         .comm(comm)
         .exe(exe)
         .argv(argv);
+    let seen = look_through(&recorded.details);
     Made {
         process: recorded.process,
-        details: recorded.details,
+        details: seen.unwrap_or(recorded.details),
     }
 }
 
@@ -161,6 +163,31 @@ fn its_tools_and_programs_with_similar_names_are_none_of_its_own() {
     check_role("/opt/Claude/claude", &["claude", "--type=renderer"], None);
     let vendored = "/opt/n/@anthropic-ai/claude-code/vendor/ripgrep/x64-linux/rg";
     check_role(vendored, &["rg", "needle"], None);
+}
+
+/// `cc -> claude`: the kernel calls the process `cc`. A tool has its name in the
+/// arguments alone.
+#[test]
+fn a_link_of_another_name_starts_it_all_the_same() {
+    let of = |comm: &str, argv: &[&str]| recognize(&made(comm, NPM, argv).program());
+    assert_eq!(of("cc", &["cc"]), Some(Role::Session));
+    assert_eq!(
+        of("cc", &["/home/dev/bin/cc", "-p", "hello"]),
+        Some(Role::Session)
+    );
+    assert_eq!(of("cc", &["cc", "attach", "0a0cf238"]), Some(Role::Client));
+    let long = "my-claude-of-today";
+    assert_eq!(of("my-claude-of-to", &[long]), Some(Role::Session));
+    assert_eq!(of("claude", &["cc"]), None);
+    assert_eq!(of("rg", &["rg", "needle"]), None);
+}
+
+#[test]
+fn what_runs_sessions_for_other_machines_is_named_by_its_version() {
+    let exe = "/home/dev/.claude/remote/ccd-cli/2.1.332";
+    check_role(exe, &[exe], Some(Role::Session));
+    check_role("/opt/ccd-cli/2.1.332", &["/opt/ccd-cli/2.1.332"], None);
+    check_role("/home/dev/.claude/remote/ccd-cli/notes", &["notes"], None);
 }
 
 #[test]

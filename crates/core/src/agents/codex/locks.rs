@@ -18,6 +18,7 @@ use super::thread_id::is_uuid;
 use crate::agents::folder::names_in;
 use crate::agents::{AgentProcess, Look, Program};
 use crate::problem::Problem;
+use crate::recognize::what_it_runs;
 
 /// How many locks of one home are read.
 const LOCKS_MAX: usize = 20_000;
@@ -164,9 +165,8 @@ pub(super) fn process_of(processes: &[AgentProcess], pid: Pid) -> Option<&AgentP
 fn may_hide_a_holder(look: &Look<'_>, holders: &Holders) -> bool {
     let table = look.machine.table();
     holders.unreadable.iter().any(|(pid, _)| {
-        table
-            .seen(*pid)
-            .is_none_or(|process| may_be_codex(process, &table.details(process)))
+        let process = table.seen(*pid);
+        process.is_none_or(|process| may_be_codex(process, &what_it_runs(look.machine, process)))
     })
 }
 

@@ -67,7 +67,8 @@ impl World {
         let machine = Machine::new(environment, NOW_MS, table, mounts, commands);
         let adapters: &[&'static dyn crate::agents::Adapter] = &[&crate::agents::codex::Codex];
         let mut problems = Vec::new();
-        let processes = find_agent_processes(&machine, adapters, Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, adapters, Users::Own, &mut problems);
+        let processes = found.recognized;
         let look = Look {
             machine: &machine,
             depth: &depth,

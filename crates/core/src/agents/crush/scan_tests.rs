@@ -74,7 +74,8 @@ impl World {
         let mounts = Mounts::of_this_machine();
         let machine = Machine::new(environment, 0, table, mounts, Arc::new(SystemCommands));
         let mut problems = Vec::new();
-        let mut processes = find_agent_processes(&machine, &[&Crush], Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, &[&Crush], Users::Own, &mut problems);
+        let mut processes = found.recognized;
         // Other tests run at the same time.
         processes.retain(|process| {
             let work_dir = process.work_dir();

@@ -64,7 +64,8 @@ impl World {
         let mounts = Mounts::of_this_machine();
         let machine = Machine::new(environment, 0, table, mounts, Arc::new(SystemCommands));
         let mut problems = Vec::new();
-        let mut processes = find_agent_processes(&machine, &[&Droid], Users::Own, &mut problems);
+        let found = find_agent_processes(&machine, &[&Droid], Users::Own, &mut problems);
+        let mut processes = found.recognized;
         // Others of this machine are no part of this world.
         processes.retain(|process| process.work_dir() == Some(&self.project()));
         for process in &mut processes {

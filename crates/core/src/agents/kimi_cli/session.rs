@@ -189,20 +189,31 @@ impl<'a> Reading<'a> {
     fn sketch_remote(&mut self, folder: &str) {
         for session in self.sessions_in(folder) {
             let mut sketch = Sketch::new(self.key(&session.id));
-            sketch.born_at_ms = session.made_at_ms;
+            sketch.born_at_ms = self.unless_ahead(session.made_at_ms);
             (sketch.transcript, _) = session.transcript();
             self.sketches.insert(session.id, Box::new(sketch));
         }
     }
 
+    /// What the file system remembers, unless that lies ahead: then its clock was
+    /// wrong, and no file is to blame.
+    fn unless_ahead(&self, made_at_ms: Option<i64>) -> Option<i64> {
+        made_at_ms.filter(|made_at_ms| *made_at_ms <= self.look.machine.now_ms())
+    }
+
     fn sketch(&mut self, folder: &str, session: &SessionDir, dates: Dates) {
         let key = self.key(&session.id);
+        let made_at_ms = self.unless_ahead(session.made_at_ms);
         let sketch = self
             .sketches
             .entry(session.id.clone())
             .or_insert_with(|| Box::new(Sketch::new(key)));
         sketch.unclaimed = Unclaimed::Owner;
-        sketch.born_at_ms = dates.born_at_ms;
+        sketch.born_at_ms = if dates.born_at_ms == session.made_at_ms {
+            made_at_ms
+        } else {
+            dates.born_at_ms
+        };
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.perhaps_until_ms = dates.perhaps_until_ms;
         (sketch.transcript, sketch.lacks_transcript) = session.transcript();

@@ -21,6 +21,7 @@ use crate::claim::{
     Subject, TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
+use crate::recognize::what_it_runs;
 use crate::trust::trust_of;
 
 /// How many sessions of a home are read.
@@ -310,7 +311,7 @@ impl<'a> Scanning<'a> {
         let server = table.seen(pid)?;
         let program = Program {
             process: server,
-            details: &table.details(server),
+            details: &what_it_runs(self.look.machine, server),
         };
         if Vibe.recognize(&program) != Some(Role::Host) {
             return None;

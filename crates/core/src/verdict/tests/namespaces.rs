@@ -94,6 +94,65 @@ fn a_number_of_several_namespaces_is_judged_against_all_who_have_it() {
     });
 }
 
+/// What a number of several namespaces fits: each condition alone keeps it from being live.
+#[test]
+fn a_fit_among_namespaces_is_of_the_user_directory_and_session_of_the_claim() {
+    let mut base = dated();
+    base.observed.has_nested_namespaces = true;
+    base.observed.at_pid = Ok(None);
+    base.observed.elsewhere = vec![seen(Recognition::ClaimingAgent)];
+    let gone = exited(ExitedBecause::NoSuchProcess);
+    check(BY_DATE, &base, |_| {});
+    check(gone, &base, |world| {
+        world.observed.elsewhere[0].is_of_another_user = true;
+    });
+    check(gone, &base, |world| {
+        world.observed.elsewhere[0].rival = Rival::Better;
+    });
+    check(unknown(UnknownBecause::Ambiguous), &base, |world| {
+        world.observed.elsewhere[0].rival = Rival::Equal;
+    });
+    check(gone, &base, |world| {
+        world.observed.elsewhere[0].recognition = Recognition::AnotherProgram;
+    });
+    check(gone, &base, |world| {
+        world.observed.elsewhere[0].process.is_exited = true;
+    });
+    check(gone, &base, |world| {
+        world.observed.elsewhere[0].process.is_kernel_thread = true;
+    });
+    // A directory may have been renamed, and a clock set: that proves no death.
+    check(
+        unknown(UnknownBecause::UnrecognizedProgram),
+        &base,
+        |world| {
+            world.observed.elsewhere[0].is_in_claimed_directory = false;
+        },
+    );
+    check(unknown(UnknownBecause::YoungerThanClaim), &base, |world| {
+        world.claim.dated_at_ms = Some(BEGAN - 60_000);
+    });
+    check(BY_DATE, &base, |world| {
+        world.claim.work_dir = None;
+        world.observed.elsewhere[0].is_in_claimed_directory = false;
+    });
+}
+
+/// PID 1 of the host is older than every claim of a container's PID 1, and is no agent.
+#[test]
+fn another_program_with_that_number_does_not_keep_a_dead_claim_open() {
+    let mut base = dated();
+    base.observed.has_nested_namespaces = true;
+    replace_agent(&mut base, Recognition::AnotherProgram, 1, BOOTED);
+    check(exited(ExitedBecause::NoSuchProcess), &base, |_| {});
+    check(BY_DATE, &base, |world| {
+        world.observed.elsewhere = vec![seen(Recognition::ClaimingAgent)];
+    });
+    check(unknown(UnknownBecause::OtherPidNamespace), &base, |world| {
+        world.view.is_everything_shown = Ok(false);
+    });
+}
+
 #[test]
 fn a_process_that_cannot_be_ruled_out_is_no_proof_of_death_among_namespaces() {
     let mut base = dated();

@@ -103,6 +103,26 @@ fn an_equal_stamp_is_proof_within_one_boot() {
     });
 }
 
+/// The file's time helps to show that an equal stamp is of this boot, unless it is before
+/// that or ahead of now.
+#[test]
+fn the_time_of_a_file_shows_this_boot_only_if_it_lies_in_it() {
+    let modified = |at_ms: i64| {
+        move |world: &mut World| {
+            world.claim.dated_at_ms = None;
+            world.claim.modified_at_ms = Some(at_ms);
+        }
+    };
+    check(PROVEN, &world(), modified(BOOTED));
+    check(PROVEN, &world(), modified(NOW + 2_000));
+    check(BY_STAMP, &world(), modified(BOOTED - 1));
+    check(BY_STAMP, &world(), modified(NOW + 2_001));
+    check(BY_STAMP, &world(), |world| {
+        modified(CLAIMED)(world);
+        world.booted_at_ms = None;
+    });
+}
+
 #[test]
 fn an_equal_stamp_outlives_a_stepped_clock() {
     check(PROVEN, &world(), |world| {

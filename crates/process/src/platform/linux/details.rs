@@ -61,6 +61,12 @@ pub(super) fn read_inner_pids(table: &Proc, process: &Process) -> Field<Vec<Pid>
     Ok(read)
 }
 
+/// Reads the path of the program that `process` executes, and nothing else: one link.
+pub(super) fn read_executable(table: &Proc, process: &Process) -> Field<PathBuf> {
+    let link = table.root().join(process.pid.to_string()).join("exe");
+    read_link(CWD, &link).map(PathBuf::from).map_err(absent)
+}
+
 /// Reads how `process` ended; `None` if it has not.
 pub(super) fn read_exit_status(table: &Proc, process: &Process) -> Field<Option<ExitStatus>> {
     let mut look = Look::open(table).map_err(|error| not_opened(&error))?;

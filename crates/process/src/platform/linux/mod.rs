@@ -178,6 +178,10 @@ impl Backend for Proc {
         details::read_inner_pids(self, process)
     }
 
+    fn executable(&self, process: &Process) -> Field<PathBuf> {
+        details::read_executable(self, process)
+    }
+
     fn exit_status(&self, process: &Process) -> Field<Option<ExitStatus>> {
         details::read_exit_status(self, process)
     }
