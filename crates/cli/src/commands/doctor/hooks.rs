@@ -145,26 +145,22 @@ fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
 /// what it is.
 fn check_safe(program: &Path) -> Result<(), String> {
     let real = program.canonicalize().map_err(|error| error.to_string())?;
-    let mode_of = |path: &Path| {
-        mode_of(path).ok_or_else(|| {
-            let path = text::visible(&path.to_string_lossy());
-            format!("is not run: `{path}` can't be looked at")
-        })
-    };
+    // Where there are no modes, nothing says that everybody may write.
+    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WRITABLE_BY_EVERYBODY != 0;
+    let is_sticky = |path: &Path| mode_of(path).unwrap_or(0) & STICKY != 0;
     let unsafe_at = |place: &Path| {
         let place = text::visible(&place.to_string_lossy());
         Err(format!("is not run: everybody may write `{place}`"))
     };
-    if mode_of(&real)? & WRITABLE_BY_EVERYBODY != 0 {
+    if is_open(&real) {
         return unsafe_at(&real);
     }
     for path in [program, &real] {
         for (above, directory) in path.ancestors().skip(1).enumerate() {
-            let mode = mode_of(directory)?;
             // In a directory with the sticky bit nobody replaces what is another's, but
             // anybody may have been the first.
-            let is_kept = above > 0 && mode & STICKY != 0;
-            if mode & WRITABLE_BY_EVERYBODY != 0 && !is_kept {
+            let is_kept = above > 0 && is_sticky(directory);
+            if is_open(directory) && !is_kept {
                 return unsafe_at(directory);
             }
         }
