@@ -74,7 +74,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
             .map(Path::to_owned),
         invocation,
     };
-    if !session.is_invocation_ours() && !(arguments.print && arguments.force) {
+    let is_for_a_reader = arguments.print && arguments.force;
+    if !(session.is_invocation_ours() || is_for_a_reader) {
         say(
             app.err,
             &format!("error: cannot resume {name}: {UNTRUSTED}"),
