@@ -70,7 +70,7 @@ export interface Session {
   home: string | null;
   dismissed: boolean;
   attach: Command | null;
-  resume: Command | null;
+  resume: Resume | null;
   evidence: Evidence[];
 }
 
@@ -98,6 +98,15 @@ export interface Command {
   argv: string[];
   cwd: string | null;
   env: Record<string, string>;
+}
+
+/** A command that continues a session. */
+export interface Resume extends Command {
+  /**
+   * False if it stands in a file that anybody may have written: run it only after a
+   * person has read it.
+   */
+  trusted: boolean;
 }
 
 /** A piece of what an answer rests on. */

@@ -23,6 +23,7 @@ export function whyNoSession(id: unknown): string | undefined {
   if (/^\.+$/.test(id)) return "be made of dots alone";
   if (id !== id.trim()) return "begin or end with a space";
   if (id.endsWith(".")) return "end with a dot, which Windows drops";
+  if (id.startsWith("-")) return "begin with a hyphen, as options do";
   if (DEVICE.test((id.split(".")[0] ?? "").trimEnd())) return "be the name of a Windows device";
   return undefined;
 }

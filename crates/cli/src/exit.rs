@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use clap::error::{ContextKind, ContextValue};
 use whosup_track::TrackError;
 
 use crate::config::ConfigError;
-use crate::text::visible;
+use crate::text::{is_steering, visible};
 use whosup_core::reader::FilterError;
 use whosup_core::reader::IdError;
 
@@ -69,14 +70,40 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
 
 /// Shows what clap has to say: help, version, or what is wrong with the
 /// command line.
-pub(crate) fn report_usage(error: &clap::Error) -> ExitStatus {
+pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
     // Help into a pipe that nobody reads is no failure.
-    error.print().ok();
+    match without_foreign_text(&mut error) {
+        Some(text) => std::io::stderr().write_all(text.as_bytes()).ok(),
+        None => error.print().ok(),
+    };
     if error.use_stderr() {
         ExitStatus::Failed
     } else {
         ExitStatus::Done
     }
+}
+
+/// What is wrong with a command line of which a part would steer the terminal: that as
+/// escapes, and all without colours. `None` if there is no such part.
+fn without_foreign_text(error: &mut clap::Error) -> Option<String> {
+    let steers = |text: &str| text.contains(is_steering);
+    let foreign: Vec<(ContextKind, String)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) if steers(text) => Some((kind, visible(text))),
+            _ => None,
+        })
+        .collect();
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    if foreign.is_empty() && !cause.is_some_and(|cause| steers(&cause)) {
+        return None;
+    }
+    for (kind, text) in foreign {
+        error.insert(kind, ContextValue::String(text));
+    }
+    // A suggestion repeats what it is about.
+    error.insert(ContextKind::Suggested, ContextValue::None);
+    Some(format!("{}\n", lines_of(&error.render().to_string())))
 }
 
 /// The reader of our output has gone: that is how `head` works, no failure.

@@ -1,5 +1,6 @@
 //! The JSON of single commands. Sessions in it have the form of the wire format.
 
+pub(crate) mod escaped;
 mod indented;
 
 use std::borrow::Cow;
@@ -155,7 +156,7 @@ pub(crate) struct ProcessDocument {
 ///
 /// The [`io::Error`] of the writer.
 pub(crate) fn write_document(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, document)?;
+    escaped::write_pretty(&mut *out, document)?;
     writeln!(out)
 }
 
@@ -165,7 +166,7 @@ pub(crate) fn write_document(out: &mut dyn Write, document: &impl Serialize) -> 
 ///
 /// The [`io::Error`] of the writer.
 pub(crate) fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
+    escaped::write(&mut *out, line)?;
     writeln!(out)
 }
 

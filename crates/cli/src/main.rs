@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() && commands::hook::is_asked_for() => {
             commands::hook::note_usage(&error)
         }
-        Err(error) => exit::report_usage(&error),
+        Err(error) => exit::report_usage(error),
     };
     ExitCode::from(status.code())
 }

@@ -15,7 +15,7 @@ const JOINER: char = '\u{200D}';
 /// and escapes, bidirectional controls, separators of lines, and characters
 /// that nobody sees. Joiners and variation selectors stay: emoji and several
 /// scripts are written with them.
-fn is_steering(character: char) -> bool {
+pub(crate) fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

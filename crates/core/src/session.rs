@@ -254,6 +254,14 @@ impl Session {
         }
     }
 
+    /// Tells whether [`Session::invocation`] was put together here, by an adapter.
+    /// Otherwise it stands in a file that anybody may have written, and nothing may
+    /// run it that no person has read.
+    #[must_use]
+    pub fn is_invocation_ours(&self) -> bool {
+        agents::adapter(&self.key.agent).is_some()
+    }
+
     /// When it began, in milliseconds since 1970.
     #[must_use]
     pub fn started_at_ms(&self) -> Option<i64> {

@@ -139,7 +139,7 @@ pub struct WireSession<T = String> {
     /// How to get to see it; given only while it is live.
     pub attach: Option<WireCommand<T>>,
     /// How to continue it; given only when it is not live.
-    pub resume: Option<WireCommand<T>>,
+    pub resume: Option<WireResume<T>>,
     /// What all this rests on.
     pub evidence: Vec<WireEvidence<T>>,
 }
@@ -236,6 +236,20 @@ pub struct WireCommand<T = String> {
     pub cwd: Option<T>,
     /// Variables to set.
     pub env: std::collections::BTreeMap<String, String>,
+}
+
+/// A command that continues a session.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireResume<T = String> {
+    /// Program and arguments.
+    pub argv: Vec<T>,
+    /// Where to run it.
+    pub cwd: Option<T>,
+    /// Variables to set.
+    pub env: std::collections::BTreeMap<String, String>,
+    /// False if it stands in a file that anybody may have written, rather than in
+    /// this program: nothing may run it that no person has read.
+    pub trusted: bool,
 }
 
 /// A piece of evidence.

@@ -178,6 +178,14 @@ pub fn owner_of(path: &Path) -> Option<u32> {
     FileFacts::of(&metadata).uid
 }
 
+/// The mode of whatever lies at `path`, also a directory; links are followed. `None`
+/// where that can't be told, and where there are no modes.
+#[must_use]
+pub fn mode_of(path: &Path) -> Option<u32> {
+    let metadata = std::fs::metadata(path).ok()?;
+    FileFacts::of(&metadata).mode
+}
+
 impl OpenFile {
     /// Opens a regular file for reading.
     ///

@@ -33,6 +33,7 @@
 //! - [`StrictObject`]: a JSON object read without any coercion, whose errors
 //!   say which key is wrong, what was expected and what was found;
 //! - [`parse_sidecar`] (bytes) and [`read_sidecar`] (a file);
+//! - [`mod@own_directory`]: writes files where nobody could have planted anything;
 //! - [`Owner`]: writes the sidecar of a process, for an agent's author.
 
 mod agent_id;
@@ -40,6 +41,7 @@ mod field_error;
 pub mod file;
 mod invisible;
 mod json;
+pub mod own_directory;
 mod owner;
 mod read;
 mod session_id;

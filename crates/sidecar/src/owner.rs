@@ -270,7 +270,8 @@ impl Owner {
     fn write_new(&self, state: &mut State) -> Result<(), WriteError> {
         let (directory, name) = self.place_of(&state.session)?;
         let bytes = self.bytes(state)?;
-        disk::make_directory(&directory).map_err(|source| WriteError::Directory {
+        let levels = state.session.place.levels_of_ours();
+        disk::make_directory(&directory, levels).map_err(|source| WriteError::Directory {
             path: directory.clone(),
             source,
         })?;

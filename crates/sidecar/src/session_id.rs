@@ -46,6 +46,9 @@ pub enum SessionIdError {
         /// How many it has.
         bytes: usize,
     },
+    /// It begins with a hyphen: to the agent that is to resume it, it would be an option.
+    #[error("a session id must not begin with a hyphen, as options do: `{0}`")]
+    LeadingHyphen(String),
     /// It has a character that separates the parts of a path.
     #[error("a session id must not contain `{0}`, which separates the parts of a path")]
     Separator(char),
@@ -97,6 +100,9 @@ impl SessionId {
         // A plain one has no extension either.
         if (!is_plain || text.len() <= DEVICE_NAME_BYTES_MAX) && is_device_name(text) {
             return Err(SessionIdError::DeviceName(text.to_owned()));
+        }
+        if text.starts_with('-') {
+            return Err(SessionIdError::LeadingHyphen(text.to_owned()));
         }
         Ok(Self(Arc::from(text)))
     }
@@ -245,6 +251,22 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_never_an_option() {
+        for option in [
+            "-",
+            "--",
+            "-c",
+            "--yolo",
+            "--dangerously-skip-permissions",
+            "-é",
+        ] {
+            check_refused(option, &SessionIdError::LeadingHyphen(option.to_owned()));
+        }
+        check_accepted("a-b-");
+        check_accepted("_-x");
+    }
+
+    #[test]
     fn control_and_invisible_characters_are_refused() {
         for control in ['\0', '\n', '\u{1b}', '\u{7f}', '\u{9b}'] {
             check_refused(&format!("a{control}b"), &SessionIdError::Control(control));
@@ -327,6 +349,10 @@ mod tests {
             (
                 "a.",
                 "a session id must not end with a dot, which Windows drops: `a.`",
+            ),
+            (
+                "-c",
+                "a session id must not begin with a hyphen, as options do: `-c`",
             ),
             (
                 "nul",

@@ -1,14 +1,15 @@
 //! Appends events to logs.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
 
 use whosup_core::record::{
     LoggedEvent, RECORD_BYTES_MAX, SessionRecord, parse_record, record_line,
 };
 use whosup_core::sidecar::file::{Links, read_regular};
+use whosup_core::sidecar::own_directory::Access;
 
-use crate::disk::{is_at, make_directory, open_own};
+use crate::disk::{IN_AGENT, is_at, open_or_make};
 use crate::{SessionFiles, TrackError};
 
 /// How often an event is appended anew because its log was replaced meanwhile.
@@ -55,15 +56,7 @@ pub(crate) fn read_record(files: &SessionFiles) -> Option<SessionRecord> {
 }
 
 fn open(files: &SessionFiles) -> Result<File, TrackError> {
-    let attempt = || open_own(&files.log, OpenOptions::new().append(true));
-    match attempt() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_directory(&files.directory).map_err(TrackError::at("make", &files.directory))?;
-            attempt()
-        }
-        result => result,
-    }
-    .map_err(TrackError::at("open", &files.log))
+    open_or_make(&files.log, IN_AGENT, Access::Append).map_err(TrackError::at("open", &files.log))
 }
 
 /// Writes everything at once or fails; what a full disk cuts off is a line of

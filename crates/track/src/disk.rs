@@ -1,30 +1,73 @@
-//! Files that nobody else may read, and which file is at a path.
+//! Our own files by their paths, and which file is at a path.
+//!
+//! All that is written is written through [`OwnDirectory`], so that nothing that
+//! somebody planted is followed, waited for or overwritten.
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, Metadata};
+use std::io;
 use std::path::Path;
 
-/// Makes a directory and those above it that are missing, for ourselves alone.
-pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(path)
+use whosup_core::sidecar::own_directory::{Access, Durable, OwnDirectory, is_absent, split};
+
+/// How many directories must be ours for a file of a session: the agent's, that of all
+/// agents, `whosup`, and the state directory that it lies in.
+pub(crate) const IN_AGENT: usize = 4;
+/// The same for a file of one of the folders of `whosup`.
+pub(crate) const IN_FOLDER: usize = 3;
+/// The same for a file of `whosup` itself.
+pub(crate) const IN_WHOSUP: usize = 2;
+
+/// Opens a file of ours; it is made if it is missing, and so are its directories.
+pub(crate) fn open_or_make(path: &Path, levels: usize, access: Access) -> io::Result<File> {
+    let (directory, name) = split(path)?;
+    directory_for(directory, levels)?.open_or_make_file(name, access)
 }
 
-/// Opens a file for ourselves alone, and makes it if it is missing.
-pub(crate) fn open_own(path: &Path, how: &mut OpenOptions) -> io::Result<File> {
-    how.create(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        how.mode(0o600);
+/// Opens a file of ours for reading; `None` if there is none.
+pub(crate) fn open_if_there(path: &Path, levels: usize) -> io::Result<Option<File>> {
+    let (directory, name) = split(path)?;
+    let opened = OwnDirectory::open(directory, levels)
+        .and_then(|directory| directory.open_file(name, Access::Read));
+    match opened {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
-    how.open(path)
+}
+
+/// Puts bytes at a path: all of them, or what was there stays.
+pub(crate) fn replace(
+    path: &Path,
+    levels: usize,
+    bytes: &[u8],
+    durable: Durable,
+) -> io::Result<()> {
+    let (directory, name) = split(path)?;
+    directory_for(directory, levels)?.replace(name, bytes, durable, None)
+}
+
+/// Gives a file a second name in its directory.
+pub(crate) fn link(from: &Path, to: &Path, levels: usize) -> io::Result<()> {
+    let (directory, from) = split(from)?;
+    let (_, to) = split(to)?;
+    OwnDirectory::open(directory, levels)?.link(from, to)
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path, levels: usize) -> io::Result<()> {
+    let (directory, name) = split(path)?;
+    match OwnDirectory::open(directory, levels) {
+        Err(error) if is_absent(&error) => Ok(()),
+        directory => directory?.remove(name),
+    }
+}
+
+/// Most often it is there already.
+pub(crate) fn directory_for(path: &Path, levels: usize) -> io::Result<OwnDirectory> {
+    match OwnDirectory::open(path, levels) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => OwnDirectory::make(path, levels),
+        opened => opened,
+    }
 }
 
 /// Tells whether `file` is the one that is at `path` now.
@@ -52,53 +95,4 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
     true
-}
-
-/// What the name of a file that is about to replace another one ends with.
-const TEMPORARY_SUFFIX: &str = ".whosup~";
-
-// The longest name on eCryptfs has 143 bytes (claude-code#59726).
-const _: () = assert!(
-    whosup_core::sidecar::SESSION_ID_BYTES_MAX + ".json".len() + TEMPORARY_SUFFIX.len() <= 143
-);
-
-/// Puts bytes at a path: all of them, or what was there stays. Owner and mode stay.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(TEMPORARY_SUFFIX);
-    let temporary = path.with_file_name(name);
-    let write = || {
-        let mut file = open_own(&temporary, OpenOptions::new().write(true).truncate(true))?;
-        file.write_all(bytes)?;
-        if let Ok(old) = File::open(path) {
-            let old = old.metadata()?;
-            keep_owner(&file, &old)?;
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
-    };
-    let result = write();
-    if result.is_err() {
-        // It may not have come to be.
-        std::fs::remove_file(&temporary).ok();
-    }
-    result
-}
-
-/// Whoever changes settings of somebody else's leaves them to them.
-#[cfg(unix)]
-fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, fchown};
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
-        return Ok(());
-    }
-    fchown(file, Some(old.uid()), Some(old.gid()))
-}
-
-/// There is no owner to keep.
-#[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
 }

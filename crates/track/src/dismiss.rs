@@ -6,9 +6,10 @@ use whosup_core::claim::SessionKey;
 use whosup_core::dismissal::{DISMISSAL_BYTES_MAX, Dismissal, dismissals_root_of};
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_core::sidecar::own_directory::Durable;
 
 use crate::TrackError;
-use crate::disk::{make_directory, replace};
+use crate::disk::{IN_AGENT, remove, replace};
 
 /// Keeps a session out of default views until something is heard of it.
 ///
@@ -40,7 +41,7 @@ pub fn bring_back(environment: &Environment, key: &SessionKey) -> Result<bool, T
         return Ok(false);
     }
     if dismissal.homes.is_empty() {
-        std::fs::remove_file(&path).map_err(TrackError::at("remove", &path))?;
+        remove(&path, IN_AGENT).map_err(TrackError::at("remove", &path))?;
     } else {
         write(&path, &dismissal)?;
     }
@@ -65,9 +66,6 @@ fn read(path: &Path) -> Result<Option<Dismissal>, TrackError> {
 }
 
 fn write(path: &Path, dismissal: &Dismissal) -> Result<(), TrackError> {
-    if let Some(directory) = path.parent() {
-        make_directory(directory).map_err(TrackError::at("make", directory))?;
-    }
     let text = dismissal.to_json().to_string();
-    replace(path, text.as_bytes()).map_err(TrackError::at("write", path))
+    replace(path, IN_AGENT, text.as_bytes(), Durable::Now).map_err(TrackError::at("write", path))
 }

@@ -1,15 +1,19 @@
 //! Where hooks say what went wrong: an agent must not see it.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
 use whosup_core::record::records_root_of;
+use whosup_core::sidecar::own_directory::{Access, split};
 use whosup_core::wire::timestamp;
 
-use crate::disk::{make_directory, open_own};
+use crate::disk::{IN_WHOSUP, directory_for};
 
+/// The name of the log.
+const NAME: &str = "hook.log";
+/// The name of the one before it.
+const OLD_NAME: &str = "hook.log.old";
 /// A log that is longer than this, in bytes, makes room for a new one.
 const LOG_BYTES_MAX: u64 = 256 * 1024;
 /// How much of one message is kept, in characters.
@@ -23,9 +27,6 @@ pub fn note_problem(environment: &Environment, now_ms: i64, agent: &str, message
     let Some(path) = path_of(environment) else {
         return;
     };
-    if std::fs::metadata(&path).is_ok_and(|log| log.len() > LOG_BYTES_MAX) {
-        std::fs::rename(&path, path.with_extension("log.old")).ok();
-    }
     let shown = |text: &str| -> String {
         let printable = |c: char| if c.is_control() { ' ' } else { c };
         text.chars()
@@ -35,14 +36,21 @@ pub fn note_problem(environment: &Environment, now_ms: i64, agent: &str, message
     };
     let at = timestamp(now_ms).unwrap_or_default();
     let line = format!("{at} {}: {}\n", shown(agent), shown(message));
-    if let Some(directory) = path.parent() {
-        make_directory(directory).ok();
+    append(&path, &line).ok();
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    let (directory, name) = split(path)?;
+    let directory = directory_for(directory, IN_WHOSUP)?;
+    let mut log = directory.open_or_make_file(name, Access::Append)?;
+    if log.metadata()?.len() > LOG_BYTES_MAX {
+        directory.rename(name, OLD_NAME.as_ref())?;
+        log = directory.open_or_make_file(name, Access::Append)?;
     }
-    let log = open_own(&path, OpenOptions::new().append(true));
-    log.and_then(|mut log| log.write_all(line.as_bytes())).ok();
+    log.write_all(line.as_bytes())
 }
 
 fn path_of(environment: &Environment) -> Option<PathBuf> {
     let records = records_root_of(environment)?;
-    Some(records.parent()?.join("hook.log"))
+    Some(records.parent()?.join(NAME))
 }

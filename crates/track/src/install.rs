@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use whosup_core::agents::{self, Adapter, HookCommand, Hooks, SettingsForm};
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::StrictObject;
-use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_core::sidecar::file::{Links, ReadFileError, owner_of, read_regular};
+use whosup_core::sidecar::own_directory::{Access, Durable, OwnDirectory, split};
 
-use crate::disk::{make_directory, replace};
+use crate::disk::{IN_FOLDER, remove, replace};
 use crate::settings::{
     Insertion, SettingsError, apply, insertions, places, present, programs, without,
     without_command,
@@ -51,6 +52,8 @@ pub struct Change {
     /// What was inserted earlier is no longer there.
     replaces_earlier: bool,
     note: PathBuf,
+    /// The user whose home it is.
+    home_owner: Option<u32>,
 }
 
 /// What is set in one agent's settings.
@@ -182,6 +185,7 @@ pub fn plan_install(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>
         must_be_trusted: settings.hooks.trust.is_some(),
         inserted: places(&added),
         replaces_earlier,
+        home_owner: owner_of_home(site),
         path: settings.path,
         before: settings.before,
     }))
@@ -225,9 +229,15 @@ pub fn plan_uninstall(site: &HookSite<'_>, store: &Store) -> Result<Option<Chang
         inserted: Vec::new(),
         replaces_earlier: true,
         note,
+        home_owner: owner_of_home(site),
         path: settings.path,
         before: settings.before,
     }))
+}
+
+/// The user whose home it is: that of what it will lie in, where it is not there yet.
+fn owner_of_home(site: &HookSite<'_>) -> Option<u32> {
+    site.home.ancestors().find_map(owner_of)
 }
 
 /// What of an agent's hooks is set in one of its homes.
@@ -277,22 +287,20 @@ pub fn make(change: &Change) -> Result<(), TrackError> {
         write_settings(change)?;
         if change.after.is_none() && earlier.is_some_and(|note| note.made_directory) {
             // Somebody else's files keep it.
-            change.path.parent().map(std::fs::remove_dir);
+            remove_empty_directory(change).ok();
         }
         // Without the note the hooks are found by their command.
-        std::fs::remove_file(&change.note).ok();
+        remove(&change.note, IN_FOLDER).ok();
         return Ok(());
     }
     let directory = change.path.parent().filter(|directory| !directory.exists());
     if let Some(directory) = directory {
-        make_directory(directory).map_err(TrackError::at("make", directory))?;
+        OwnDirectory::make(directory, 1).map_err(TrackError::at("make", directory))?;
     }
     let earlier = read_note(&change.note);
     let note = noted(change, earlier, directory.is_some());
-    if let Some(directory) = change.note.parent() {
-        make_directory(directory).map_err(TrackError::at("make", directory))?;
-    }
-    replace(&change.note, note.to_string().as_bytes())
+    let note = note.to_string();
+    replace(&change.note, IN_FOLDER, note.as_bytes(), Durable::Now)
         .map_err(TrackError::at("write", &change.note))?;
     write_settings(change)
 }
@@ -338,11 +346,29 @@ fn noted(change: &Change, earlier: Option<Note>, makes_directory: bool) -> serde
 }
 
 fn write_settings(change: &Change) -> Result<(), TrackError> {
-    let path = std::fs::canonicalize(&change.path).unwrap_or_else(|_| change.path.clone());
-    match &change.after {
-        Some(text) => replace(&path, text.as_bytes()).map_err(TrackError::at("write", &path)),
-        None => std::fs::remove_file(&path).map_err(TrackError::at("remove", &path)),
-    }
+    let path = &change.path;
+    let (directory, name) =
+        OwnDirectory::of_linked(path, change.home_owner).map_err(TrackError::at("write", path))?;
+    let Some(text) = &change.after else {
+        return directory
+            .remove(&name)
+            .map_err(TrackError::at("remove", path));
+    };
+    let write = || {
+        let old = match directory.open_file(&name, Access::Read) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            opened => Some(opened?),
+        };
+        directory.replace(&name, text.as_bytes(), Durable::Now, old.as_ref())
+    };
+    write().map_err(TrackError::at("write", path))
+}
+
+/// Removes the directory of settings, if nothing is in it.
+fn remove_empty_directory(change: &Change) -> std::io::Result<()> {
+    let (directory, _) = split(&change.path)?;
+    let (above, name) = OwnDirectory::of_linked(directory, change.home_owner)?;
+    above.remove_empty_directory(&name)
 }
 
 fn read(path: &Path) -> Result<Option<String>, TrackError> {

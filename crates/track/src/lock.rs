@@ -1,10 +1,12 @@
 //! The lock of a session.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::disk::{is_at, make_directory, open_own};
+use whosup_core::sidecar::own_directory::Access;
+
+use crate::disk::{IN_AGENT, is_at, open_or_make};
 use crate::{SessionFiles, TrackError};
 
 /// How long to sleep between two tries.
@@ -52,13 +54,5 @@ impl SessionLock {
 }
 
 fn open(files: &SessionFiles) -> Result<File, TrackError> {
-    let attempt = || open_own(&files.lock, OpenOptions::new().write(true));
-    match attempt() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_directory(&files.directory).map_err(TrackError::at("make", &files.directory))?;
-            attempt()
-        }
-        result => result,
-    }
-    .map_err(TrackError::at("open", &files.lock))
+    open_or_make(&files.lock, IN_AGENT, Access::Write).map_err(TrackError::at("open", &files.lock))
 }

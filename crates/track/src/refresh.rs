@@ -1,13 +1,13 @@
 //! Writes records, and shortens logs.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 
 use whosup_core::record::{LOG_BYTES_MAX, LogLine, SessionRecord, fold, fold_on, parse_line};
+use whosup_core::sidecar::own_directory::Durable;
 
 use crate::append::read_record;
-use crate::disk::open_own;
+use crate::disk::{IN_AGENT, open_if_there, replace};
 use crate::shorten::{recover, shorten};
 use crate::{SessionFiles, SessionLock, TrackError};
 
@@ -48,7 +48,10 @@ pub fn refresh(
             },
         };
         let text = record.to_json().to_string();
-        replace(files, &files.record, text.as_bytes(), Last::InTheLogToo)?;
+        // Should the machine lose its power, a record that is broken gives way to its
+        // log: no hook waits for the disk.
+        replace(&files.record, IN_AGENT, text.as_bytes(), Durable::Later)
+            .map_err(TrackError::at("write", &files.record))?;
         let folded_bytes = record.heard.log_bytes;
         written = Some(record);
         let now = std::fs::metadata(&files.log).map(|log| log.len()).ok();
@@ -125,53 +128,11 @@ pub(crate) fn read_folded(files: &SessionFiles) -> Result<Option<SessionRecord>,
 }
 
 pub(crate) fn open_log(files: &SessionFiles) -> Result<Option<File>, TrackError> {
-    match File::open(&files.log) {
-        Ok(log) => Ok(Some(log)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(TrackError::at("open", &files.log)(error)),
-    }
+    open_if_there(&files.log, IN_AGENT).map_err(TrackError::at("open", &files.log))
 }
 
 pub(crate) fn read(log: &mut File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     log.take(LOG_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Where what is written stands besides, should the machine lose its power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Last {
-    /// The log has it, and a record that is broken gives way to that: no hook waits
-    /// for the disk.
-    InTheLogToo,
-    /// Nowhere.
-    Here,
-}
-
-/// Puts `bytes` at `path`: all of them, or what was there stays. Only the holder
-/// of the session's lock does this, so one name beside it is enough; what a killed
-/// one left there is written over.
-pub(crate) fn replace(
-    files: &SessionFiles,
-    path: &Path,
-    bytes: &[u8],
-    last: Last,
-) -> Result<(), TrackError> {
-    let result = write_all(&files.new, bytes, last)
-        .and_then(|()| std::fs::rename(&files.new, path))
-        .map_err(TrackError::at("write", path));
-    if result.is_err() {
-        // It may not have come to be.
-        std::fs::remove_file(&files.new).ok();
-    }
-    result
-}
-
-fn write_all(path: &Path, bytes: &[u8], last: Last) -> io::Result<()> {
-    let mut file = open_own(path, OpenOptions::new().write(true).truncate(true))?;
-    file.write_all(bytes)?;
-    match last {
-        Last::InTheLogToo => Ok(()),
-        Last::Here => file.sync_all(),
-    }
 }

@@ -6,16 +6,17 @@
 //! stays at a second path, from which the next holder of the lock goes on if this
 //! one is killed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use whosup_core::phase::Phase;
 use whosup_core::record::{Folded, LINE_BYTES_MAX, LogLine, fold, parse_line, record_line};
+use whosup_core::sidecar::own_directory::{Access, Durable};
 
 use crate::append::write_once;
-use crate::disk::{is_same_file, open_own};
-use crate::refresh::{Last, open_log, read, replace};
+use crate::disk::{IN_AGENT, is_same_file, link, open_if_there, open_or_make, remove, replace};
+use crate::refresh::{open_log, read};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// Replaces a log by one line that says what it comes to.
@@ -37,7 +38,8 @@ pub(crate) fn shorten(
     record.heard.log_bytes = Some(whole);
     let mut kept = record_line(&record, &folded.last_ids).into_bytes();
     keep_old(files)?;
-    replace(files, &files.log, &kept, Last::Here)?;
+    replace(&files.log, IN_AGENT, &kept, Durable::Now)
+        .map_err(TrackError::at("write", &files.log))?;
     let late = read_from(log, whole).map_err(TrackError::at("read", &files.log))?;
     put_back(files, &late, held)?;
     remove_if_there(&files.old_log)?;
@@ -76,14 +78,12 @@ pub(crate) fn take_away(files: &SessionFiles, held: &SessionLock) -> Result<bool
 /// Goes on where somebody was killed who replaced or removed the log.
 pub(crate) fn recover(files: &SessionFiles, held: &SessionLock) -> Result<(), TrackError> {
     let at = |verb| TrackError::at(verb, &files.old_log);
-    let mut old = match File::open(&files.old_log) {
-        Ok(old) => old,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(at("open")(error)),
+    let Some(mut old) = open_if_there(&files.old_log, IN_AGENT).map_err(at("open"))? else {
+        return Ok(());
     };
     if open_log(files)?.is_none() {
         // It was taken away. Somebody may begin another one now.
-        match std::fs::hard_link(&files.old_log, &files.log) {
+        match link(&files.old_log, &files.log, IN_AGENT) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(at("put back")(error)),
             Ok(()) => {}
@@ -117,7 +117,7 @@ fn bytes_in_record(mut log: File) -> io::Result<u64> {
 /// Gives the log a second path. Some file systems can't: there, what is appended
 /// in the moment of the change is lost if this process is killed in it.
 fn keep_old(files: &SessionFiles) -> Result<(), TrackError> {
-    match std::fs::hard_link(&files.log, &files.old_log) {
+    match link(&files.log, &files.old_log, IN_AGENT) {
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {
             Err(TrackError::at("keep", &files.log)(error))
         }
@@ -131,7 +131,7 @@ fn put_back(files: &SessionFiles, late: &[u8], _held: &SessionLock) -> Result<()
     if late.is_empty() {
         return Ok(());
     }
-    let mut log = open_own(&files.log, OpenOptions::new().append(true))
+    let mut log = open_or_make(&files.log, IN_AGENT, Access::Append)
         .map_err(TrackError::at("open", &files.log))?;
     write_once(&mut log, late).map_err(TrackError::at("append to", &files.log))
 }
@@ -141,14 +141,9 @@ fn read_from(file: &mut File, start: u64) -> io::Result<Vec<u8>> {
     read(file)
 }
 
-/// Removes a file of ours, if it is there.
+/// Removes a file of a session, if it is there.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), TrackError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(TrackError::at("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
+    remove(path, IN_AGENT).map_err(TrackError::at("remove", path))
 }
 
 #[cfg(test)]

@@ -30,8 +30,6 @@ pub struct SessionFiles {
     /// The log that is being replaced or removed; left there by whoever was
     /// killed meanwhile.
     pub old_log: PathBuf,
-    /// What is about to become the record or the log.
-    pub new: PathBuf,
     /// The lock.
     pub lock: PathBuf,
 }
@@ -64,7 +62,6 @@ impl Store {
             record: file("json"),
             log: file("jsonl"),
             old_log: file("old"),
-            new: file("new"),
             lock: file("lock"),
             directory,
         }

@@ -81,6 +81,16 @@ class Command(TypedDict):
     env: Dict[str, str]
 
 
+class Resume(Command):
+    """A command that continues a session.
+
+    It is not trusted if it stands in a file that anybody may have written: run it only
+    after a person has read it.
+    """
+
+    trusted: bool
+
+
 class Evidence(TypedDict):
     """A piece of what an answer rests on."""
 
@@ -136,7 +146,7 @@ class Session(_SessionSometimes):
     home: Optional[str]
     dismissed: bool
     attach: Optional[Command]
-    resume: Optional[Command]
+    resume: Optional[Resume]
     evidence: List[Evidence]
 
 

@@ -50,6 +50,8 @@ def _why_no_session(text: str) -> "str | None":
         return "begin or end with a space"
     if text.endswith("."):
         return "end with a dot, which Windows drops"
+    if text.startswith("-"):
+        return "begin with a hyphen, as options do"
     if _DEVICE.fullmatch(text.split(".")[0].rstrip()):
         return "be the name of a Windows device"
     return None

@@ -77,7 +77,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     let words = std::iter::once(OsString::from("whosup")).chain(arguments.command.iter().cloned());
     let shown = match cli::parse(words) {
         Ok(shown) => shown,
-        Err(error) => return Ok(report_usage(&error)),
+        Err(error) => return Ok(report_usage(error)),
     };
     if matches!(shown.command, Some(Command::Demo(_))) {
         bail!("cannot show a demo in a demo");

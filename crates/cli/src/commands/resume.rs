@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use whosup_core::agents::{self, Invocation};
+use whosup_core::agents::Invocation;
 use whosup_core::explain::sentence;
 use whosup_core::machine::Environment;
 use whosup_core::mounts::Mounts;
@@ -23,12 +23,14 @@ const EXAMPLES: &str = "\
 Examples:
   whosup resume 0a022b20            Goes on with a session, in its directory
   whosup resume --print 0a022b20    Only prints the command
-  eval \"$(whosup resume --print 0a022b20)\"
 
 whosup is replaced by the agent's own command. A session that is live, or may be, is left alone:
 two processes on one session spoil it. A command that anybody may have written into a file is
-printed, and never run.
+never run; `--print` prints it with `--force` only. Read it before a shell gets it.
 Exit status: that of the agent; 2 it was not run, 3 it may be live, 4 there is no such session.";
+
+/// Why a command of an agent without an adapter is not run.
+const UNTRUSTED: &str = "its command comes from a file that anybody may have written";
 
 // What `resume` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -39,7 +41,8 @@ pub(crate) struct ResumeArgs {
     /// Only prints the command, for a shell
     #[arg(long)]
     print: bool,
-    /// Also where the session is live, or may be
+    /// Also where the session is live, or may be; with `--print`, also a command that anybody may
+    /// have written
     #[arg(long, short)]
     force: bool,
 }
@@ -72,16 +75,23 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
             .map(Path::to_owned),
         invocation,
     };
+    let is_for_a_reader = arguments.print && arguments.force;
+    if !(session.is_invocation_ours() || is_for_a_reader) {
+        say(
+            app.err,
+            &format!("error: cannot resume {name}: {UNTRUSTED}"),
+        );
+        let line = text::visible(&command.line());
+        say(app.err, &format!("hint: it says: {line}"));
+        say(
+            app.err,
+            "hint: once you have read that, `--print --force` prints it for a shell",
+        );
+        return Ok(ExitStatus::Failed);
+    }
     if arguments.print {
         writeln!(app.out, "{}", command.line())?;
         return Ok(ExitStatus::Done);
-    }
-    if agents::adapter(&session.key.agent).is_none() {
-        let line = text::visible(&command.line());
-        anyhow::bail!(
-            "cannot resume {name}: its command comes from a file that anybody may have written; \
-             to run it yourself: {line}"
-        );
     }
     let program = command.program(app.world.machine().environment(), &name)?;
     command.check_directory(&name, app.world.machine().mounts())?;

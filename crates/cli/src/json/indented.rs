@@ -3,12 +3,14 @@
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct};
 use serde_json::{Error, Result};
 
-/// Writes values as `serde_json::to_string_pretty` does, as they stand so deep in a
+use super::escaped;
+
+/// Writes values as [`escaped::write_pretty`] does, as they stand so deep in a
 /// document: with two blanks more for every level above them.
 ///
 /// Faster than that, for there may be a hundred thousand sessions: a text without
 /// escapes, which nearly all are, is copied as a whole, and how a field begins is put
-/// together once. What is not plain is left to `serde_json`.
+/// together once. What is not plain is left to [`escaped::write`].
 #[derive(Debug)]
 pub(crate) struct Indenter {
     depth: usize,
@@ -127,7 +129,7 @@ impl<'a> Indented<'a> {
     }
 
     fn delegate(self, value: &(impl Serialize + ?Sized)) -> Result<()> {
-        serde_json::to_writer(self.out, value)
+        escaped::write(self.out, value)
     }
 }
 
@@ -167,7 +169,7 @@ fn break_line(out: &mut Vec<u8>, depth: usize) {
 
 fn write_text(out: &mut Vec<u8>, text: &str) -> Result<()> {
     if !is_plain(text.as_bytes()) {
-        return serde_json::to_writer(out, text);
+        return escaped::write(out, text);
     }
     write_plain(out, text);
     Ok(())
@@ -180,7 +182,8 @@ fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Tells whether a text has nothing that JSON escapes. As many bytes are looked at as the
+/// Tells whether a text has nothing that is escaped: text beyond ASCII is looked at more
+/// closely elsewhere. As many bytes are looked at as the
 /// processor can at once; at the end some of them a second time.
 fn is_plain(bytes: &[u8]) -> bool {
     let (blocks, rest) = bytes.as_chunks::<16>();
@@ -194,7 +197,9 @@ fn is_plain(bytes: &[u8]) -> bool {
 }
 
 fn is_block_plain(block: &[u8]) -> bool {
-    let escapes = |found, byte: &u8| found | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
+    let escapes = |found, byte: &u8| {
+        found | (*byte < b' ') | (*byte >= 0x7f) | (*byte == b'"') | (*byte == b'\\')
+    };
     !block.iter().fold(false, escapes)
 }
 
@@ -401,11 +406,11 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use super::Indenter;
+    use super::{Indenter, escaped};
 
     #[track_caller]
     fn check(value: &Value) {
-        let document = serde_json::to_string_pretty(&json!({ "rows": [value] })).unwrap();
+        let document = escaped::pretty(&json!({ "rows": [value] })).unwrap();
         let mut written = Vec::new();
         Indenter::at(2).write(&mut written, value).unwrap();
         let written = String::from_utf8(written).unwrap();
@@ -447,7 +452,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_value_is_it_is_written_as_serde_json_does(value in any_value()) {
+        fn whatever_the_value_is_it_is_written_as_in_a_document(value in any_value()) {
             check(&value);
         }
     }
@@ -477,7 +482,7 @@ mod tests {
             indenter.write(&mut written, row).unwrap();
             written.extend_from_slice(b"\n]");
             let written = String::from_utf8(written).unwrap();
-            assert_eq!(serde_json::to_string_pretty(&[row]).unwrap(), written);
+            assert_eq!(escaped::pretty(&[row]).unwrap(), written);
         }
     }
 

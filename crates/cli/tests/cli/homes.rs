@@ -169,7 +169,8 @@ impl Moved {
         assert_eq!(row["liveness"], "exited", "{row:#}");
         let (variable, value) = served.env;
         let env = json!({ variable: value });
-        let resume = json!({ "argv": served.argv, "cwd": self.work_dir(), "env": env });
+        let resume =
+            json!({ "argv": served.argv, "cwd": self.work_dir(), "env": env, "trusted": true });
         assert_eq!(row["resume"], resume, "{row:#}");
     }
 }

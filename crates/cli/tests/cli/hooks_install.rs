@@ -113,9 +113,9 @@ fn settings_that_can_not_be_read_fail_the_status_and_the_others_are_told() {
 #[test]
 fn settings_that_can_not_be_written_stop_no_other_agent() {
     let world = World::new();
-    // A temporary file can't take the place of a directory.
-    world.write(".claude/settings.json", "{}");
-    world.write(".claude/settings.json.whosup~/in-the-way", "");
+    let settings = world.write(".claude/settings.json", "{}");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(settings.parent().unwrap(), open).unwrap();
     world.write(".qwen/settings.json", "{}");
     let said = world.run(["hooks", "install", "--yes"]);
     assert_eq!(said.status, 2, "{}", said.out);
@@ -125,6 +125,6 @@ fn settings_that_can_not_be_written_stop_no_other_agent() {
         "{}",
         said.out
     );
-    let settings = world.home().join(".claude/settings.json");
+    assert!(said.err.contains("everybody may write `"), "{}", said.err);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}");
 }

@@ -223,7 +223,7 @@ fn a_full_disk_loses_nothing_that_was_there() {
     assert!(whole.len() >= 3, "{log}");
     assert_eq!(whole[0]["event"], "session-started:other");
     assert_eq!(whole[whole.len() - 1]["event"], "turn-ended");
-    assert!(!read("left.txt").contains(".new"), "{}", read("left.txt"));
+    assert!(!read("left.txt").contains(".tmp"), "{}", read("left.txt"));
 }
 
 /// Whoever is killed between making the log and writing to it has told nothing.

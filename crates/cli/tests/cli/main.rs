@@ -28,6 +28,7 @@ mod processes;
 mod recovery;
 mod retention;
 mod rights;
+mod safety;
 mod sandboxes;
 mod schema;
 mod shell_agent;

@@ -220,12 +220,23 @@ fn a_command_that_a_file_names_is_shown_and_never_run() {
         world.s1
     );
     world.write(&name, sidecar.to_string());
-    let answer = world.run(["resume", "--print", &world.s1]);
+    for refused in [
+        &["resume", "--print"][..],
+        &["resume"],
+        &["resume", "--force"],
+    ] {
+        let answer = world.run(refused.iter().copied().chain([world.s1.as_str()]));
+        assert_eq!((answer.status, answer.out.as_str()), (2, ""), "{refused:?}");
+        assert!(answer.err.contains("touch"), "{}", answer.err);
+        assert!(answer.err.contains("--print --force"), "{}", answer.err);
+    }
+    let answer = world.run(["resume", "--print", "--force", &world.s1]);
     assert_eq!(answer.status, 0, "{}", answer.err);
     assert!(answer.out.contains(" && touch "), "{}", answer.out);
-    let answer = world.run(["resume", &world.s1]);
-    assert_eq!((answer.status, answer.out.as_str()), (2, ""));
-    assert!(answer.err.contains("touch"), "{}", answer.err);
+    let rows = world.run(["show", "--json", &world.s1]).sessions();
+    assert_eq!(rows[0]["resume"]["trusted"], false, "{rows:#?}");
+    let shown = world.run(["show", &world.s1]);
+    assert!(shown.out.contains("not trusted"), "{}", shown.out);
     assert!(!world.root().join("was-run").exists());
 }
 

@@ -9,7 +9,7 @@ use whosup_process::Process;
 
 use super::{
     SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
-    WireProblem, WireProcess, WireSession, WireSnapshot, WireText, WireUnattributed,
+    WireProblem, WireProcess, WireResume, WireSession, WireSnapshot, WireText, WireUnattributed,
 };
 use crate::agents::Invocation;
 use crate::claim::EvidenceKind;
@@ -121,7 +121,7 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .filter(|_| is_live)
             .and_then(|pane| Some(panes::host_of(pane)?.attach(pane)))
             .map(|invocation| command(invocation, work_dir)),
-        resume: resume(session).map(|invocation| command(invocation, work_dir)),
+        resume: resume(session, work_dir),
         evidence: session.evidence.iter().map(evidence).collect(),
     }
 }
@@ -142,9 +142,19 @@ fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
 
 /// A session is resumed only when it is not live and may not be: a second
 /// process on a live session corrupts it. Nor is one in which nothing was said.
-fn resume(session: &Session) -> Option<Invocation> {
+fn resume<'a, T: WireText<'a>>(
+    session: &Session,
+    work_dir: Option<PathText<'a>>,
+) -> Option<WireResume<T>> {
     let invocation = session.invocation();
-    invocation.filter(|_| session.liveness() == Liveness::Exited)
+    let invocation = invocation.filter(|_| session.liveness() == Liveness::Exited)?;
+    let WireCommand { argv, cwd, env } = command(invocation, work_dir);
+    Some(WireResume {
+        argv,
+        cwd,
+        env,
+        trusted: session.is_invocation_ours(),
+    })
 }
 
 fn process(machine: &Machine, process: &Process) -> WireProcess {

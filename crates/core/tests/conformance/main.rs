@@ -8,6 +8,7 @@
 
 mod fixtures;
 mod recognition;
+mod resume;
 mod scans;
 #[path = "../world/mod.rs"]
 mod world;

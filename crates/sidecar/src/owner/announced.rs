@@ -74,6 +74,17 @@ impl Place {
     }
 }
 
+impl Place {
+    /// How many directories must be ours: of the common place, the state directory too.
+    pub(super) const fn levels_of_ours(&self) -> usize {
+        match self {
+            // The agent's, that of all agents, and what both lie in.
+            Self::Common => 3,
+            Self::Directory(_) | Self::SessionDirectory(_) => 1,
+        }
+    }
+}
+
 /// `XDG_STATE_HOME` counts if it is absolute (XDG Base Directory
 /// Specification 0.8), and otherwise the state directory is `~/.local/state`.
 fn common_place() -> Result<PathBuf, WriteError> {

@@ -5,6 +5,9 @@ use std::process::Command;
 
 use super::world::World;
 
+/// The user that `without_rights` makes of root.
+const NOBODY: u32 = 65_534;
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -55,7 +58,14 @@ fn a_directory_that_may_not_be_written_is_an_error_and_stays_as_it_is() {
     open_to_all(world.root(), 0o755);
     world.write("s1.runtime.json", "somebody's");
     open_to_all(&world.place(), 0o555);
-    open_to_all(&world.root().join("agent-sessions"), 0o555);
+    let above = world.root().join("agent-sessions");
+    open_to_all(&above, 0o555);
+    if is_root() {
+        // They are of whoever writes.
+        for directory in [&above, &world.place()] {
+            std::os::unix::fs::chown(directory, Some(NOBODY), None).unwrap();
+        }
+    }
     let mut driver = world.driver_below(&without_rights());
     for id in ["s1", "s2"] {
         let answer = driver.ask(&format!("start {id}"));
@@ -68,7 +78,7 @@ fn a_directory_that_may_not_be_written_is_an_error_and_stays_as_it_is() {
     }
     assert_eq!(world.names(), ["s1.runtime.json"]);
     // The driver is alive, and does it once it may.
-    open_to_all(&world.place(), 0o777);
+    open_to_all(&world.place(), 0o755);
     driver.must("start s2");
     open_to_all(&world.place(), 0o555);
     let answer = driver.ask("switch s3");
@@ -78,7 +88,7 @@ fn a_directory_that_may_not_be_written_is_an_error_and_stays_as_it_is() {
     );
     assert_eq!(world.names(), ["s1.runtime.json", "s2.runtime.json"]);
     // What could not be done is made up for by the next call.
-    open_to_all(&world.place(), 0o777);
+    open_to_all(&world.place(), 0o755);
     driver.must("phase idle");
     assert_eq!(world.names(), ["s1.runtime.json", "s3.runtime.json"]);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use whosup_core::machine::Machine;
 use whosup_core::problem::Problem;
+use whosup_core::sidecar::own_directory::is_temporary;
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use super::{SweepOptions, SweepReport};
@@ -19,6 +20,8 @@ const AGENTS_MAX: usize = 256;
 const ENTRIES_MAX: usize = 300_000;
 /// How many locks one sweep removes at most; the next one goes on.
 const REMOVED_MAX: usize = 10_000;
+/// When a temporary file is certainly left over: nobody takes so long to write one.
+const LEFT_OVER_AFTER: Duration = Duration::from_secs(3600);
 /// What the names end with of what may be left: hooks make the log, and then the
 /// lock, and may be killed before they have written anything.
 const SUFFIXES: [&str; 2] = [".lock", ".jsonl"];
@@ -39,7 +42,10 @@ pub(super) fn remove_old(
         let Some(agent) = agent.to_str().and_then(|name| AgentId::parse(name).ok()) else {
             continue;
         };
-        for session in lone(&store.root().join(agent.as_str())) {
+        let directory = store.root().join(agent.as_str());
+        let names = names_in(&directory, ENTRIES_MAX);
+        remove_temporaries(&directory, &names, machine, &agent, report);
+        for session in lone(&names) {
             let files = store.files_of(&agent, &session);
             let is_old = |path: &PathBuf| is_old_and_empty(path, machine, options.keep_ended);
             if left == 0 || ![&files.lock, &files.log].into_iter().all(is_old) {
@@ -64,15 +70,14 @@ fn names_in(directory: &Path, entries_max: usize) -> Vec<OsString> {
 }
 
 /// The sessions of a directory that have a lock or a log and no other file.
-fn lone(directory: &Path) -> Vec<SessionId> {
-    let names = names_in(directory, ENTRIES_MAX);
+fn lone(names: &[OsString]) -> Vec<SessionId> {
     let names: BTreeSet<&str> = names.iter().filter_map(|name| name.to_str()).collect();
     let mut stems = BTreeSet::new();
     for suffix in SUFFIXES {
         stems.extend(names.iter().filter_map(|name| name.strip_suffix(suffix)));
     }
     let is_lone = |stem: &&str| {
-        let others = ["json", "old", "new"];
+        let others = ["json", "old"];
         others
             .iter()
             .all(|other| !names.contains(format!("{stem}.{other}").as_str()))
@@ -89,12 +94,37 @@ fn is_old_and_empty(path: &Path, machine: &Machine, keep: Duration) -> bool {
         Ok(facts) => facts,
         Err(error) => return error.kind() == std::io::ErrorKind::NotFound,
     };
-    let age = facts.modified().ok().and_then(|modified| {
-        let modified = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
-        let now_ms = u64::try_from(machine.now_ms()).ok()?;
-        Duration::from_millis(now_ms).checked_sub(modified)
-    });
+    let age = age_of(&facts, machine);
     facts.is_file() && facts.len() == 0 && age.is_some_and(|age| age > keep)
+}
+
+/// How long ago a file was last modified.
+fn age_of(facts: &std::fs::Metadata, machine: &Machine) -> Option<Duration> {
+    let modified = facts.modified().ok()?;
+    let modified = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    let now_ms = u64::try_from(machine.now_ms()).ok()?;
+    Duration::from_millis(now_ms).checked_sub(modified)
+}
+
+/// Removes what was about to replace a file when its writer was killed.
+fn remove_temporaries(
+    directory: &Path,
+    names: &[OsString],
+    machine: &Machine,
+    agent: &AgentId,
+    report: &mut SweepReport,
+) {
+    let names = names.iter().filter_map(|name| name.to_str());
+    for name in names.filter(|name| is_temporary(name)) {
+        let path = directory.join(name);
+        let facts = std::fs::symlink_metadata(&path).ok();
+        let age = facts.and_then(|facts| age_of(&facts, machine));
+        if age.is_some_and(|age| age > LEFT_OVER_AFTER)
+            && let Err(error) = remove_if_there(&path)
+        {
+            report.problems.push(Problem::at(agent, &path, error));
+        }
+    }
 }
 
 /// Removes a lock under itself, if there is still nothing else of its session.
@@ -108,7 +138,7 @@ pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     let Some(lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(false);
     };
-    let others = [&files.record, &files.old_log, &files.new];
+    let others = [&files.record, &files.old_log];
     let is_there = |path: &&PathBuf| std::fs::symlink_metadata(path).is_ok();
     let log = std::fs::symlink_metadata(&files.log);
     let is_heard_of = log.is_ok_and(|log| !log.is_file() || log.len() > 0);
@@ -178,7 +208,7 @@ mod tests {
         let lock = SessionLock::take(&files, Duration::ZERO).unwrap().unwrap();
         assert!(!remove(&files).unwrap(), "it is held");
         drop(lock);
-        for path in [&files.record, &files.log, &files.old_log, &files.new] {
+        for path in [&files.record, &files.log, &files.old_log] {
             std::fs::write(path, "{}").unwrap();
             assert!(!remove(&files).unwrap(), "{}", path.display());
             assert!(files.lock.exists());

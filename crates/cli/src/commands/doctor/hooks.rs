@@ -1,11 +1,12 @@
 //! What is wrong with hooks.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
 use whosup_core::record::StoredRecord;
 use whosup_core::session::Session;
+use whosup_core::sidecar::file::mode_of;
 use whosup_track::{HookSite, Installed, Store, installed};
 
 use super::finding::{Finding, Remedy};
@@ -15,6 +16,10 @@ use crate::text;
 /// How long after hooks were set an agent that was started before may be silent,
 /// in milliseconds.
 const STARTED_BEFORE_MS: i64 = 60 * 60 * 1_000;
+/// Everybody may write (`S_IWOTH`, inode(7)).
+const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Only its owner removes or renames an entry (`S_ISVTX`, inode(7)).
+const STICKY: u32 = 0o1000;
 /// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -91,19 +96,18 @@ fn of_settings(
 
 /// Says what is wrong with the program that hooks run.
 fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> {
-    let path = Path::new(program);
-    if path.is_absolute() {
-        let mounts = app.world.machine().mounts();
-        match mounts.touchable(path) {
-            Err(why) => return Err(format!("can't be looked at: {why}")),
-            Ok(path) if !path.is_file() => return Err("is not there".to_owned()),
-            Ok(_) if mounts.real_path(path) == mounts.real_path(own) => return Ok(()),
-            Ok(_) => {}
-        }
+    let path = found(app, program)?;
+    let mounts = app.world.machine().mounts();
+    match mounts.touchable(&path) {
+        Err(why) => return Err(format!("can't be looked at: {why}")),
+        Ok(path) if !path.is_file() => return Err("is not there".to_owned()),
+        Ok(_) if mounts.real_path(&path) == mounts.real_path(own) => return Ok(()),
+        Ok(_) => {}
     }
+    check_safe(&path)?;
     let commands = app.world.machine().commands();
     let arguments = [OsString::from("--version")];
-    let output = commands.run(program, &arguments, commands.deadline());
+    let output = commands.run(&path.to_string_lossy(), &arguments, commands.deadline());
     let output = output.map_err(|error| format!("does not answer: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let version = said.trim().strip_prefix("whosup ").map(str::to_owned);
@@ -115,6 +119,54 @@ fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> 
         )),
         Some(_) => Ok(()),
     }
+}
+
+/// Where the program is that settings name: at its path, or on the search path.
+///
+/// A relative path leads elsewhere from each directory that an agent works in, and
+/// whoever wrote that directory's files chose what it leads to: nothing is run by one.
+fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
+    let path = Path::new(program);
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    if path.components().count() != 1 || program.contains('/') {
+        return Err("is not looked at: a relative path leads elsewhere in each directory".into());
+    }
+    let environment = app.world.machine().environment();
+    let search = environment.variable("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(search)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(path));
+    let found = places.find(|place| place.is_file());
+    found.ok_or_else(|| "is not on `PATH`".to_owned())
+}
+
+/// Refuses a program that anybody may have put where it is: nothing runs it to ask
+/// what it is.
+fn check_safe(program: &Path) -> Result<(), String> {
+    let real = program.canonicalize().map_err(|error| error.to_string())?;
+    // Where there are no modes, nothing says that everybody may write.
+    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WRITABLE_BY_EVERYBODY != 0;
+    let is_sticky = |path: &Path| mode_of(path).unwrap_or(0) & STICKY != 0;
+    let unsafe_at = |place: &Path| {
+        let place = text::visible(&place.to_string_lossy());
+        Err(format!("is not run: everybody may write `{place}`"))
+    };
+    if is_open(&real) {
+        return unsafe_at(&real);
+    }
+    for path in [program, &real] {
+        for (above, directory) in path.ancestors().skip(1).enumerate() {
+            // In a directory with the sticky bit nobody replaces what is another's, but
+            // anybody may have been the first.
+            let is_kept = above > 0 && is_sticky(directory);
+            if is_open(directory) && !is_kept {
+                return unsafe_at(directory);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Tells whether a version comes before another one; what is no version does not.

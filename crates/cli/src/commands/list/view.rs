@@ -17,6 +17,7 @@ use crate::app::{App, World, say};
 use crate::column::{Cells, Column, SessionCells};
 use crate::commands::agents::place;
 use crate::condition::{Condition, Wording};
+use crate::json::escaped;
 use crate::json::{Indenter, Line, SESSION_DEPTH, write_line};
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Rows, Shape, natural_width, write_table};
@@ -71,7 +72,7 @@ impl Form for Json<'_> {
         } = self;
         self.rows.add(session.agent(), |out| {
             if *is_line {
-                serde_json::to_writer(out, &Line::Session(&wire))
+                escaped::write(out, &Line::Session(&wire))
             } else {
                 indenter.write(out, &wire)
             }
@@ -88,7 +89,7 @@ pub(super) fn write_json(
     form: &Json<'_>,
     chosen: &Chosen<serde_json::Result<RowId>>,
 ) -> anyhow::Result<()> {
-    let document = serde_json::to_string_pretty(&wire::snapshot(form.machine, &chosen.rest))?;
+    let document = escaped::pretty(&wire::snapshot(form.machine, &chosen.rest))?;
     // No text of a document has a bare quotation mark in it.
     let place = document
         .find(NO_SESSIONS)

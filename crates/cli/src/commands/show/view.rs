@@ -11,7 +11,7 @@ use whosup_core::problem::Problem;
 use whosup_core::process::Process;
 use whosup_core::session::{JudgedEvidence, Session};
 use whosup_core::verdict::Liveness;
-use whosup_core::wire::{self, WireCommand, timestamp};
+use whosup_core::wire::{self, WireCommand, WireResume, timestamp};
 
 use crate::app::{App, World, say};
 use crate::colour::paint;
@@ -103,7 +103,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("also claimed", other_pids(session));
     facts.add("pane", place(session));
     facts.add("attach", attach.map(|command| command_line(&command, home)));
-    facts.add("resume", resume.map(|command| command_line(&command, home)));
+    facts.add("resume", resume.map(|resume| resume_line(resume, home)));
     facts.add(
         "dismissed",
         session
@@ -190,6 +190,22 @@ fn other_pids(session: &Session) -> Option<String> {
 
 fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
     id.map(|id| text::visible(id.as_str()))
+}
+
+/// The command that continues a session, and whether whosup vouches for it.
+fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
+    let WireResume {
+        argv,
+        cwd,
+        env,
+        trusted,
+    } = resume;
+    let line = command_line(&WireCommand { argv, cwd, env }, home);
+    if trusted {
+        line
+    } else {
+        format!("{line}  (not trusted: anybody may have written this command)")
+    }
 }
 
 /// A command as a person may type it into a shell.

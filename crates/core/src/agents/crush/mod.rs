@@ -163,7 +163,8 @@ impl Adapter for Crush {
         let session = sketch.key.session.as_str();
         let command = match project::data_dir_that_needs_naming(sketch) {
             Some(data_dir) => {
-                let data_dir = data_dir.to_str()?;
+                // Of another directory it would be another one, or an option.
+                let data_dir = data_dir.to_str().filter(|_| data_dir.is_absolute())?;
                 Invocation::new(["crush", "--data-dir", data_dir, "--session", session])
             }
             None => Invocation::new(["crush", "--session", session]),

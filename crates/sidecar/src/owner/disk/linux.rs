@@ -1,18 +1,11 @@
-//! Linux: files without names, renames that replace nothing, locked directories.
+//! Linux: locked directories, and file systems that machines share.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd as _;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{
-    AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, open, renameat_with,
-    statfs,
-};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, statfs};
 use rustix::io::Errno;
-
-use super::{Renamed, write_whole};
 
 /// How often a lock is asked for that somebody else has.
 const LOCK_TRIES_MAX: u32 = 50;
@@ -36,41 +29,6 @@ const SHARED: [i128; 12] = [
     0x6B41_4653,
     0x7375_7245,
 ];
-
-/// Writes a file that has no name; `None` where there is no such thing.
-pub(super) fn write_unnamed(directory: &Path, bytes: &[u8]) -> io::Result<Option<File>> {
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = match open(directory, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(descriptor) => File::from(descriptor),
-        // open(2), O_TMPFILE: a file system or a kernel without it.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    write_whole(&mut file, bytes)?;
-    Ok(Some(file))
-}
-
-/// Gives a file its name, exclusively; `false` where that can't be done.
-pub(super) fn name(file: &File, path: &Path) -> io::Result<bool> {
-    // open(2), O_TMPFILE: the way that needs no capability.
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    match linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => Err(Errno::EXIST.into()),
-        // No `/proc`, or no links.
-        Err(_) => Ok(false),
-    }
-}
-
-/// Renames a file unless something has the new name.
-pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<Renamed> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(Renamed::Done),
-        // rename(2), renameat2: a file system or a kernel without it.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(Renamed::Unsupported),
-        Err(errno) => Err(errno.into()),
-    }
-}
 
 /// A directory that other writers wait for; unlocked when it is dropped, and by
 /// the kernel when this process ends in any way.
@@ -107,9 +65,4 @@ pub(in super::super) fn is_shared_by_machines(directory: &Path) -> bool {
         Ok(found) => SHARED.contains(&(i128::from(found.f_type) & 0xFFFF_FFFF)),
         Err(_) => true,
     }
-}
-
-/// Refusals that go away by themselves: an interrupted call.
-pub(super) fn is_momentary(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::Interrupted
 }
