@@ -23,6 +23,7 @@ mod package_path;
 pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;
+mod prompt;
 pub mod qwen_code;
 mod terminal_use;
 mod title;
