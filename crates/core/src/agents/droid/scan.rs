@@ -208,13 +208,9 @@ impl Scanning<'_> {
     }
 
     fn add(&mut self, id: &str, path: &Path, may_be_open: bool) {
-        let id = match SessionId::parse(id) {
-            Ok(id) => id,
-            Err(error) => {
-                let message = format!("its name is no session's: {error}");
-                self.problems.push(Problem::at(&AGENT, path, message));
-                return;
-            }
+        // What is called otherwise is no session.
+        let Ok(id) = SessionId::parse(id) else {
+            return;
         };
         if self.sketches.contains_key(&id) {
             return;

@@ -11,7 +11,7 @@ use super::lineage::{self, Fate, Server};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::agents::folder::{Names, list_or_tell};
+use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
 use crate::agents::terminal_use::{
     hardly_shown_until_ms, hardly_typed_until_ms, shown_until_ms, typed_until_ms,
 };
@@ -95,7 +95,9 @@ impl<'a> Scanning<'a> {
         let is_in_list = |work_dir: &PathBuf| slugs.contains_key(work_dir);
         if is_all || !seekers.keys().all(is_in_list) || self.hosts_since().is_some() {
             let directory = project::folders_in(&self.home.root);
-            let names = self.names(&directory, PROJECTS_MAX);
+            let names = list_folders_or_tell(&directory, PROJECTS_MAX, |told| {
+                self.problem(&directory, told);
+            });
             slugs_to_read.extend(
                 names
                     .texts()

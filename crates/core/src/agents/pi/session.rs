@@ -11,7 +11,7 @@ use whosup_sidecar::file::ReadFileError;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
-use crate::agents::folder::{Names, list_or_tell};
+use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
 use crate::agents::launch::{Newborn, match_launches};
 use crate::agents::terminal_use::{
     is_begun_by_hand, was_begun_elsewhere, was_hardly_shown_here, was_hardly_typed_here,
@@ -98,7 +98,9 @@ impl<'a> Reading<'a> {
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
         if self.look.depth.is_walk() {
-            let names = self.names(&sessions, FOLDERS_MAX);
+            let names = list_folders_or_tell(&sessions, FOLDERS_MAX, |told| {
+                self.problem(&sessions, told);
+            });
             folders.extend(names.names.iter().map(|name| sessions.join(name)));
         }
         folders.extend(moved_to(self.look, self.home));
@@ -161,7 +163,10 @@ impl<'a> Reading<'a> {
         let told = match self.read_told(path) {
             Ok(Some(told)) => told,
             Ok(None) => {
-                self.problem(path, "its first line is not that of a session");
+                // What is called otherwise is no session of its own.
+                if transcript::is_named_like_one(path) {
+                    self.problem(path, "its first line is not that of a session");
+                }
                 return;
             }
             // It was removed since the list was made.

@@ -110,6 +110,13 @@ pub(super) fn header_by_name(
     }))
 }
 
+/// Tells whether a file is called as sessions are.
+pub(super) fn is_named_like_one(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(OsStr::to_str);
+    let told = stem.and_then(|stem| stem.split_once('_'));
+    told.is_some_and(|(date, _)| date_in_name(date).is_some())
+}
+
 /// `2026-11-27T20-40-00-800Z`.
 fn date_in_name(date: &str) -> Option<i64> {
     let (day, time) = date.split_once('T')?;

@@ -19,7 +19,7 @@ use super::reading::Reading;
 use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
-use crate::agents::folder::{Entry, Names, entries_in, names_in};
+use crate::agents::folder::{Entry, Names, entries_in, folders_in};
 use crate::agents::{AgentProcess, PairingRule, Role};
 use crate::claim::EvidenceKind;
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -310,7 +310,7 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
-        let names = self.told(&directory, PROJECTS_MAX, names_in);
+        let names = self.told(&directory, PROJECTS_MAX, folders_in);
         names.into_iter().map(|name| directory.join(name)).collect()
     }
 
