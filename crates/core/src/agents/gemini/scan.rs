@@ -105,10 +105,19 @@ impl<'a> Scanning<'a> {
                     .map(str::to_owned),
             );
         }
-        let roots: BTreeMap<&str, &Path> = slugs
-            .iter()
-            .map(|(root, slug)| (slug.as_str(), root.as_path()))
+        // Of a folder called by a hash any path that is known may be its.
+        let known = slugs.keys().chain(seekers.keys());
+        let hashed: BTreeMap<String, &Path> = known
+            .filter_map(|root| Some((project::hashed_slug(root)?, root.as_path())))
             .collect();
+        let hashed_of_seekers = seekers.keys().filter_map(|root| project::hashed_slug(root));
+        let folders = project::folders_in(&self.home.root);
+        slugs_to_read.extend(hashed_of_seekers.filter(|slug| folders.join(slug).is_dir()));
+        let listed = slugs
+            .iter()
+            .map(|(root, slug)| (slug.as_str(), root.as_path()));
+        let hashed = hashed.iter().map(|(slug, root)| (slug.as_str(), *root));
+        let roots: BTreeMap<&str, &Path> = hashed.chain(listed).collect();
         let read = slugs_to_read.iter().map(|slug| {
             let root = roots.get(slug.as_str()).copied();
             self.project(slug, root)
