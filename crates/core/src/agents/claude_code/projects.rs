@@ -11,7 +11,7 @@ use whosup_sidecar::file::{Links, facts};
 use super::AGENT;
 use super::processes::is_session_id;
 use super::subagents::PREFIX;
-use super::transcript::{Opening, read_opening};
+use super::transcript::{Opening, Words, read_opening};
 use crate::agents::folder::names_in;
 use crate::composed::leads_to;
 use crate::problem::{Found, Problem};
@@ -99,8 +99,10 @@ impl Projects {
     /// Finds the transcript of a session, wherever it is.
     ///
     /// The folder that its directory suggests is tried first. A session that
-    /// was moved or resumed elsewhere stays in the folder where it began, so
-    /// then all of them are asked; of several the one written last counts.
+    /// was moved or resumed elsewhere stays in the folder where it began, and may
+    /// leave a stub in another one. So where there are no words all folders are
+    /// asked; of several transcripts one with words counts, and of these the one
+    /// written last.
     pub(super) fn find(
         &self,
         session: &SessionId,
@@ -108,14 +110,19 @@ impl Projects {
     ) -> Found<Option<PathBuf>> {
         let name = format!("{session}{TRANSCRIPT_SUFFIX}");
         let suggested = work_dir.map(|dir| self.root.join(encode(dir)).join(&name));
-        if let Some(path) = suggested.filter(|path| modified_ms(path).is_some()) {
-            return Found::clean(Some(path));
+        let words_in = |path: &Path| read_opening(path).map_or(Words::Unknown, |one| one.words);
+        let suggested = suggested.filter(|path| modified_ms(path).is_some());
+        if let Some(path) = suggested
+            .as_ref()
+            .filter(|path| words_in(path) == Words::Some)
+        {
+            return Found::clean(Some(path.clone()));
         }
         let names = match self.names() {
             Ok(names) => names,
             Err(message) => {
                 return Found {
-                    found: None,
+                    found: suggested,
                     problems: vec![self.problem(message)],
                 };
             }
@@ -124,7 +131,17 @@ impl Projects {
             let path = self.root.join(folder).join(&name);
             Some((modified_ms(&path)?, path))
         });
-        Found::clean(there.max().map(|(_, path)| path))
+        let mut there: Vec<(i64, PathBuf)> = there.collect();
+        if let Some(path) = suggested.filter(|_| there.len() < 2) {
+            return Found::clean(Some(path));
+        }
+        if there.len() > 1 {
+            there.retain({
+                let most = there.iter().map(|(_, path)| words_in(path)).max();
+                move |(_, path)| Some(words_in(path)) == most
+            });
+        }
+        Found::clean(there.into_iter().max().map(|(_, path)| path))
     }
 
     /// The folders of sessions that work in `directory`.

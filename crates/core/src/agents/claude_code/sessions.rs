@@ -107,7 +107,7 @@ impl<'a> Sessions<'a> {
             // What can't be read may say anything.
             Some(path) => self
                 .read(path, read_opening)
-                .is_none_or(|one| !one.is_without_words),
+                .is_none_or(|one| !one.is_without_words()),
             None => !is_looked_for,
         };
         let is_unsettled = record.is_silent_terminal() && transcript.is_none() && is_looked_for;
@@ -336,25 +336,34 @@ impl<'a> Sessions<'a> {
     }
 
     /// Adds a session that has a transcript. What was found for it before is
-    /// better; of two transcripts the one written last counts.
+    /// better; of two transcripts the one with words counts, and of two with
+    /// words the one written last.
     fn add_found(&mut self, session: SessionId, transcript: PathBuf) {
-        if let Some(known) = self.sketches.get(&session) {
-            let is_better_known =
-                self.claimed.contains(&session) || known.pairing != PairingRule::Never;
-            let written = known.transcript.as_deref().and_then(modified_ms);
-            if is_better_known || written >= modified_ms(&transcript) {
-                return;
-            }
-        }
-        let mut sketch = Sketch::new(self.key(&session));
-        let opening = self.read(&transcript, read_opening).unwrap_or_default();
-        if opening.is_sidechain {
+        let known = self.sketches.get(&session);
+        let is_better_known = known.is_some_and(|known| {
+            let is_newer =
+                known.transcript.as_deref().and_then(modified_ms) >= modified_ms(&transcript);
+            self.claimed.contains(&session)
+                || known.pairing != PairingRule::Never
+                || (is_newer && !known.is_provisional)
+        });
+        if is_better_known {
             return;
         }
+        let rank_of_known = known.map(|known| {
+            let written = known.transcript.as_deref().and_then(modified_ms);
+            (!known.is_provisional, written)
+        });
+        let mut sketch = Sketch::new(self.key(&session));
+        let opening = self.read(&transcript, read_opening).unwrap_or_default();
+        let rank = (!opening.is_without_words(), modified_ms(&transcript));
+        if opening.is_sidechain || rank_of_known.is_some_and(|known| known >= rank) {
+            return;
+        }
+        sketch.is_provisional = opening.is_without_words();
+        sketch.is_resumable = !opening.is_without_words();
         sketch.work_dir = opening.work_dir;
         sketch.born_at_ms = opening.born_at_ms;
-        sketch.is_provisional = opening.is_without_words;
-        sketch.is_resumable = !opening.is_without_words;
         sketch.transcript = Some(transcript);
         self.sketches.insert(session, Box::new(sketch));
     }

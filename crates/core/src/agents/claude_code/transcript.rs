@@ -46,8 +46,29 @@ pub(super) struct Opening {
     pub(super) is_sidechain: bool,
     /// The session that its records name.
     pub(super) session: Option<SessionId>,
+    /// Whether anything was said in it.
+    pub(super) words: Words,
+}
+
+/// Whether anything was said in a transcript; of several with one id the one
+/// with words is the session's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Words {
+    /// It is whole, and nothing was: a stub, as is left in another folder by
+    /// going there.
+    None,
+    /// It is empty or broken, or its beginning does not say.
+    #[default]
+    Unknown,
+    /// Something was.
+    Some,
+}
+
+impl Opening {
     /// It is whole, and nothing was ever said in it.
-    pub(super) is_without_words: bool,
+    pub(super) fn is_without_words(&self) -> bool {
+        self.words == Words::None
+    }
 }
 
 /// Reads the beginning of a transcript.
@@ -97,7 +118,11 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
         }
     }
     let is_whole = head.stopped == Stopped::NothingLeft && !has_bad_lines;
-    opening.is_without_words = is_whole && has_lines && !has_words;
+    opening.words = match has_words {
+        true => Words::Some,
+        false if is_whole && has_lines => Words::None,
+        false => Words::Unknown,
+    };
     opening
 }
 

@@ -422,7 +422,7 @@ fn an_opening_tells_directory_and_birth_and_whose_conversation_it_is() {
     let opening = made.opening();
     assert_eq!(opening.work_dir.as_deref(), Some(Path::new("/w/app")));
     assert_eq!(opening.born_at_ms, time(5));
-    assert!(!opening.is_sidechain && !opening.is_without_words);
+    assert!(!opening.is_sidechain && !opening.is_without_words());
     let mut sidechain = prompt(5, "x");
     sidechain["isSidechain"] = json!(true);
     made.write(lines(&[
@@ -451,15 +451,15 @@ fn a_transcript_in_which_nothing_was_said_is_told_from_a_broken_one() {
     assert!(
         made.write(lines(std::slice::from_ref(&snapshot)))
             .opening()
-            .is_without_words
+            .is_without_words()
     );
-    assert!(!made.write("").opening().is_without_words);
-    assert!(!made.write("\0\0\0\n").opening().is_without_words);
+    assert!(!made.write("").opening().is_without_words());
+    assert!(!made.write("\0\0\0\n").opening().is_without_words());
     assert!(
         !made
             .write(lines(&[snapshot, prompt(1, "x")]))
             .opening()
-            .is_without_words
+            .is_without_words()
     );
 }
 

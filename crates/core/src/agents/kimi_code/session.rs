@@ -215,6 +215,17 @@ impl<'a> Reading<'a> {
             session: told.id.clone(),
             home: self.home.root.clone(),
         };
+        // Of two directories with one name the one in which something was said,
+        // and then the one that went on.
+        let rank = (told.has_wire, told.last_at_ms());
+        let known = self.sketches.get(&told.id);
+        let rank_of = |one: &Sketch| {
+            let last = one.last_record_at_ms.or(one.born_at_ms);
+            (one.transcript.is_some(), last)
+        };
+        if known.is_some_and(|known| rank_of(known) > rank) {
+            return;
+        }
         let mut sketch = Sketch::new(key);
         sketch.pairing = PairingRule::Owner;
         let beside = || seekers.first()?.work_dir().map(Path::to_owned);

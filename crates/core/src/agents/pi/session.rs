@@ -183,11 +183,15 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
-        // Of two files with one id (somebody copied it), the one that went on.
-        let is_older = self
-            .sessions
-            .get(&id)
-            .is_some_and(|other| other.last_at_ms() > told.last_at_ms());
+        // Of two files with one id, the one that has words, and then the one that
+        // went on.
+        let is_older = self.sessions.get(&id).is_some_and(|other| {
+            let rank = |one: &Told| {
+                let said = transcript::said(&one.path);
+                (said.is_some(), one.last_at_ms().max(said.flatten()))
+            };
+            rank(other) > rank(&told)
+        });
         if !is_older {
             self.sessions.insert(id, told);
         }

@@ -110,6 +110,17 @@ pub(super) fn header_by_name(
     }))
 }
 
+/// When something was said last in a transcript; the outer `None` if nothing
+/// was, as in the stub that is left in another folder.
+pub(super) fn said(path: &Path) -> Option<Option<i64>> {
+    let file = TranscriptFile::open(path).ok()?;
+    let newest_first = file.backwards(LAST_BOUNDS).ok()?;
+    let mut records = newest_first
+        .map_while(Result::ok)
+        .flat_map(|line| line.json().values.into_iter().rev());
+    records.find_map(|record| role(&record).is_some().then(|| at_ms(&record)))
+}
+
 /// Tells whether a file is called as sessions are.
 pub(super) fn is_named_like_one(path: &Path) -> bool {
     let stem = path.file_stem().and_then(OsStr::to_str);

@@ -15,7 +15,7 @@ use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
-use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::transcript::{HeadBounds, Stopped, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for where and when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
@@ -63,6 +63,16 @@ pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError
     Ok(Birth {
         born_at_ms: records.iter().find_map(at_ms),
         work_dir: records.iter().find_map(work_dir),
+    })
+}
+
+/// Tells whether anything may have been said in a transcript: a stub, as is left
+/// in another folder, is whole and has no words.
+pub(super) fn may_have_words(path: &Path) -> bool {
+    let read = TranscriptFile::open(path).and_then(|file| file.head(PROMPT_BOUNDS));
+    read.is_ok_and(|head| {
+        let mut records = head.lines.iter().flat_map(|line| line.json().values);
+        head.stopped != Stopped::NothingLeft || records.any(|record| is_conversation(&record))
     })
 }
 
