@@ -27,6 +27,9 @@ const ENCODED_CHARS_MAX: usize = 200;
 /// is of.
 const OPENINGS_MAX: usize = 8;
 
+/// How `/.claude/worktrees/` shows in the name of a project folder.
+const WORKTREES: &str = "--claude-worktrees-";
+
 /// What a transcript's name ends with.
 pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 
@@ -142,6 +145,17 @@ impl Projects {
             });
         }
         Found::clean(there.into_iter().max().map(|(_, path)| path))
+    }
+
+    /// The folders of the worktrees that were made below the directory of a
+    /// project folder, where sub-agents work that are isolated.
+    pub(super) fn of_worktrees(&self, folder: &Path) -> Vec<PathBuf> {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let Some(name) = name else { return Vec::new() };
+        let begins = format!("{name}{WORKTREES}");
+        let names = self.names().unwrap_or_default();
+        let its = names.iter().filter(|name| name.starts_with(&begins));
+        its.map(|name| self.root.join(name)).collect()
     }
 
     /// The folders of sessions that work in `directory`.

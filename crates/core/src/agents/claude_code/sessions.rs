@@ -13,11 +13,11 @@ use super::projects::{ProjectFolder, Projects, list, modified_ms};
 use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
-use super::transcript::{read_last, read_opening};
+use super::transcript::{read_end, read_last, read_opening};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, TakenUp,
+    Subject, TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptError;
@@ -404,16 +404,34 @@ impl<'a> Sessions<'a> {
             .filter_map(|(session, sketch)| Some((session.clone(), sketch.transcript.clone()?)))
             .collect();
         let mut folders = BTreeSet::new();
+        let mut in_worktrees = BTreeSet::new();
         for (parent, transcript) in &parents {
             let folder = transcript.parent().unwrap_or(transcript);
             let listed = self.folders.get(folder);
             if listed.is_none_or(|listed| listed.has_folder_of(parent)) {
-                for sub_agent in of_session(transcript).take(&mut self.problems) {
+                for sub_agent in of_session(&transcript.with_extension("")).take(&mut self.problems)
+                {
                     self.add_sub_agent(parent, sub_agent);
                 }
             }
+            // Those that are isolated have the folder of their worktree.
+            for worktree in self.projects.of_worktrees(folder) {
+                let below = worktree.join(parent.as_str());
+                for sub_agent in of_session(&below).take(&mut self.problems) {
+                    self.add_sub_agent(parent, sub_agent);
+                }
+                in_worktrees.insert(worktree);
+            }
             if !self.claimed.contains(parent) {
                 folders.insert(folder.to_owned());
+            }
+        }
+        for worktree in in_worktrees {
+            let beside = beside_sessions(&self.listed(&worktree).sub_agents);
+            for (parent, sub_agent) in beside {
+                if self.sketches.contains_key(&parent) {
+                    self.add_sub_agent(&parent, sub_agent);
+                }
             }
         }
         for folder in folders {
@@ -426,9 +444,44 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// A sub-agent has one turn, and with it ends.
+    fn claim_of_ended(&self, sub_agent: &SubAgent, at_ms: i64) -> Claim {
+        Claim {
+            key: self.key(&sub_agent.id),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: Some(at_ms),
+            modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: Trust::Trusted,
+            placement: self
+                .look
+                .machine
+                .mounts()
+                .placement_of(&sub_agent.transcript),
+            evidence: Evidence {
+                kind: EvidenceKind::Transcript,
+                path: Some(sub_agent.transcript.clone()),
+                says: "its last record ended its turn".to_owned(),
+            },
+        }
+    }
+
     fn add_sub_agent(&mut self, parent: &SessionId, sub_agent: SubAgent) {
+        if self.sketches.contains_key(&sub_agent.id) {
+            return;
+        }
         let mut sketch = Sketch::new(self.key(&sub_agent.id));
         sketch.parent = Some(parent.clone());
+        if let Some(at_ms) = self.read(&sub_agent.transcript, read_end).flatten() {
+            self.claims
+                .push(Box::new(self.claim_of_ended(&sub_agent, at_ms)));
+        }
         sketch.transcript = Some(sub_agent.transcript);
         sketch.work_dir = self
             .sketches

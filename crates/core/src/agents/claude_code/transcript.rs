@@ -162,6 +162,29 @@ pub(super) fn read_last(path: &Path) -> Result<Last, TranscriptError> {
     })
 }
 
+/// When the turn of a sub-agent ended; `None` if its last record does not say
+/// that it has.
+///
+/// # Errors
+///
+/// [`TranscriptError`] if its transcript can't be read.
+pub(super) fn read_end(path: &Path) -> Result<Option<i64>, TranscriptError> {
+    let file = TranscriptFile::open(path)?;
+    for line in file.backwards(TailBounds::default())? {
+        let line = line?;
+        let json = line.json();
+        if line.is_torn || line.is_too_long() || json.bad_count > 0 {
+            return Ok(None);
+        }
+        let mut newest_first = json.values.iter().rev().map(Record);
+        let last = newest_first.find_map(|record| Some((record, record.phase(false)?)));
+        if let Some((record, phase)) = last {
+            return Ok(record.at_ms().filter(|_| phase == Some(Phase::Idle)));
+        }
+    }
+    Ok(None)
+}
+
 fn last_record_at_ms(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
     for line in file.backwards(TailBounds::default())? {
         let json = line?.json();
