@@ -205,7 +205,7 @@ impl FirstWords {
 
 /// A command of the agent's own, with arguments or without: `/clear`. A path is none.
 pub(super) fn is_command(text: &str) -> bool {
-    let word = text.trim_start().split_whitespace().next();
+    let word = text.split_whitespace().next();
     let name = word.and_then(|word| word.strip_prefix('/'));
     name.is_some_and(|name| !name.is_empty() && !name.contains('/'))
 }

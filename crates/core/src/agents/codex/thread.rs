@@ -102,7 +102,7 @@ impl Segment {
     /// that is nothing but a header, as a copy that was made elsewhere, continues
     /// nothing.
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
-        self.rollout.path != other.rollout.path
+        self.rollout != other.rollout
             && (self.may_have_words(), self.age()) < (other.may_have_words(), other.age())
     }
 
