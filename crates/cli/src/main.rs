@@ -8,6 +8,7 @@ mod column;
 mod commands;
 mod condition;
 mod config;
+mod directory;
 mod exit;
 mod id;
 mod json;

@@ -230,8 +230,8 @@ impl<'a> Place<'a> {
         let mut complain = |message: String| {
             problems.push(problem(Some(&self.agent), &path, message));
         };
+        // What an agent keeps beside them is its own affair.
         let Some(stem) = name.strip_suffix(SUFFIX) else {
-            complain(format!("its name does not end with `{SUFFIX}`"));
             return;
         };
         match read_sidecar(&path) {

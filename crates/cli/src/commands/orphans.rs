@@ -12,6 +12,7 @@ use whosup_core::verdict::Liveness;
 use whosup_core::wire;
 
 use crate::app::{App, World};
+use crate::directory::gone_to_resume_in;
 use crate::exit::ExitStatus;
 use crate::json::write_document;
 use crate::shell::{line, readable};
@@ -167,5 +168,9 @@ fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow:
         None => "(no command is known that goes on with it)".to_owned(),
     };
     writeln!(app.out, "  {how}")?;
+    if let Some(gone) = gone_to_resume_in(app.world.machine(), session) {
+        let gone = text::path(&gone, home);
+        writeln!(app.out, "  (its directory `{gone}` is no longer there)")?;
+    }
     Ok(())
 }

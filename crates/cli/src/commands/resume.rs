@@ -14,6 +14,7 @@ use whosup_core::verdict::Liveness;
 use super::show::look;
 use crate::app::{App, say};
 use crate::column::place;
+use crate::directory::gone_to_resume_in;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::shell::{line, quoted};
@@ -90,6 +91,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
         return Ok(ExitStatus::Failed);
     }
     if arguments.print {
+        if let Some(gone) = gone_to_resume_in(app.world.machine(), session) {
+            let gone = text::visible(&gone.to_string_lossy());
+            let message = format!("the directory of {name}, `{gone}`, is no longer there");
+            say(app.err, &format!("warning: {message}"));
+        }
         writeln!(app.out, "{}", command.line())?;
         return Ok(ExitStatus::Done);
     }

@@ -191,7 +191,10 @@ fn problems_are_summed_up_in_one_line_and_shown_when_asked_for() {
     world.add_claude(4711, S1, "src/shop", 3, &json!({}));
     world.write(".claude/sessions/9.json", "");
     world.write(".claude/sessions/10.json", "[[[[");
-    world.write(".claude/sessions/no\u{1b}[31mte.json", "{}");
+    world.write(
+        ".local/state/agent-sessions/a/no\u{1b}[31mte.runtime.json",
+        "",
+    );
     let said = world.run("list");
     assert_eq!(
         said.err,

@@ -172,3 +172,32 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+#[test]
+fn that_a_directory_is_gone_is_told_wherever_it_is_needed() {
+    let world = world();
+    let gone = |said: &str| said.contains("no longer there");
+    for command in ["show", "resume --print"] {
+        let said = world.run(&format!("{command} {S2}"));
+        assert!(!gone(&said.text()), "{}", said.text());
+    }
+    assert!(!gone(&world.run("orphans").out));
+    std::fs::remove_dir_all(world.path("src/shop")).unwrap();
+    let shown = world.run(&format!("show {S2}"));
+    assert!(
+        shown.out.contains("src/shop (no longer there)"),
+        "{}",
+        shown.out
+    );
+    let printed = world.run(&format!("resume --print {S2}"));
+    assert_eq!(printed.status, 0);
+    assert!(
+        gone(&printed.err) && !gone(&printed.out),
+        "{}",
+        printed.text()
+    );
+    assert!(gone(&world.run("orphans").out));
+    // A file in its place is no directory.
+    world.write("src/shop", "");
+    assert!(gone(&world.run(&format!("show {S2}")).out));
+}

@@ -108,13 +108,41 @@ fn can_not_be_there(error: &io::Error) -> bool {
     )
 }
 
+/// Lists the folders in `directory`: everything but regular files, which agents
+/// and people put beside them.
+///
+/// # Errors
+///
+/// What the system said if it can't be read.
+pub(crate) fn folders_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
+    let listed = entries_in(directory, entries_max)?;
+    let folders = listed.names.into_iter().filter(|entry| !entry.is_file);
+    Ok(Names {
+        names: folders.map(|entry| entry.name).collect(),
+        is_cut: listed.is_cut,
+    })
+}
+
 /// The same; tells what keeps it from listing everything.
+pub(crate) fn list_folders_or_tell(
+    directory: &Path,
+    entries_max: usize,
+    tell: impl FnMut(String),
+) -> Names {
+    tell_of(folders_in(directory, entries_max), entries_max, tell)
+}
+
+/// [`names_in`]; tells what keeps it from listing everything.
 pub(crate) fn list_or_tell(
     directory: &Path,
     entries_max: usize,
-    mut tell: impl FnMut(String),
+    tell: impl FnMut(String),
 ) -> Names {
-    match names_in(directory, entries_max) {
+    tell_of(names_in(directory, entries_max), entries_max, tell)
+}
+
+fn tell_of(listed: io::Result<Names>, entries_max: usize, mut tell: impl FnMut(String)) -> Names {
+    match listed {
         Ok(names) => {
             if names.is_cut {
                 tell(format!("it has more than {entries_max} entries"));

@@ -11,7 +11,7 @@ use whosup_sidecar::file::ReadFileError;
 
 use super::Description;
 use super::bad_lines::BadLines;
-use super::title::one_line;
+use super::prompt::{FirstWords, Wrapping};
 use crate::phase::{Phase, WaitingFor};
 use crate::problem::{Found, Problem};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
@@ -25,6 +25,12 @@ pub(super) const HEAD_BOUNDS: HeadBounds = HeadBounds {
 /// How far back from the end is read for what was last.
 const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
+};
+
+/// What both put where a prompt stands.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["kimi-", "notification", "system"],
+    notices: &[],
 };
 
 /// How one of the two names its records.
@@ -119,11 +125,17 @@ impl Dialect {
         }
         (told.phase, told.waiting_for) = turn.finish(self.phase_without_turn);
         let head = file.head(HEAD_BOUNDS)?;
+        let mut words = FirstWords::default();
+        let mut first_model = None;
         for record in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
             told.born_at_ms = told.born_at_ms.or_else(|| (self.born_at_ms)(&record));
-            let prompt = || (self.prompt_of)(&record).and_then(|text| one_line(&text));
-            told.prompt = told.prompt.or_else(prompt);
+            first_model = (self.model_of)(&record).or(first_model);
+            if let Some(text) = (self.prompt_of)(&record) {
+                words.add([text.as_str()], &Wrapping::NONE);
+            }
         }
+        told.prompt = words.title();
+        told.model = told.model.or(first_model);
         told.problem = bad_lines.message();
         Ok(told)
     }
@@ -179,11 +191,12 @@ impl Dialect {
 
 /// What a person typed: a text, or parts some of which are text.
 pub(super) fn text_of_input(input: &Value) -> Option<String> {
-    if let Some(text) = input.as_str() {
-        return Some(text.to_owned());
-    }
-    let texts: Vec<&str> = input.as_array()?.iter().filter_map(part_text).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    let parts = input.as_array().into_iter().flatten();
+    let texts = input
+        .as_str()
+        .into_iter()
+        .chain(parts.filter_map(part_text));
+    WRAPPING.typed_in(texts)
 }
 
 /// The text of a part that is one.

@@ -22,6 +22,7 @@ mod package_path;
 pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;
+mod prompt;
 pub mod qwen_code;
 mod title;
 pub(crate) mod told_by_sidecar;

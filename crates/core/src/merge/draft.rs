@@ -347,8 +347,9 @@ impl Draft {
             (Verdict::Live(..), Some(pid)) if self.sketch.may_have_ended => {
                 Verdict::Unknown(UnknownBecause::MayBeServedBy(pid))
             }
+            // That its parent lives does not prove that it still runs.
             (Verdict::Live(_, confidence), _) => {
-                Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Proven))
+                Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Consistent))
             }
             (Verdict::Exited(_), _) => Verdict::Exited(ExitedBecause::Parent),
             (Verdict::Unknown(_), _) => Verdict::Unknown(UnknownBecause::Parent),

@@ -17,6 +17,7 @@ use crate::app::{App, World, say};
 use crate::colour::paint;
 use crate::column::place;
 use crate::condition::{Condition, Wording, words_of};
+use crate::directory::{gone_to_resume_in, is_gone};
 use crate::json::role_name;
 use crate::shell::{line, readable};
 use crate::text;
@@ -89,7 +90,14 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let mut facts = Facts(Vec::new());
     facts.add("answer", Some(answer(session)));
     facts.add("phase", phase(session));
-    facts.add("directory", shown_path(session.work_dir()));
+    let directory = session.work_dir();
+    facts.add(
+        "directory",
+        shown_path(directory).map(|shown| match directory {
+            Some(path) if is_gone(world.machine(), path) => format!("{shown} (no longer there)"),
+            _ => shown,
+        }),
+    );
     facts.add("branch", foreign(told.git_branch.as_deref()));
     facts.add("model", foreign(told.model.as_deref()));
     facts.add("version", foreign(version));
@@ -104,6 +112,13 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("pane", place(session));
     facts.add("attach", attach.map(|command| command_line(&command, home)));
     facts.add("resume", resume.map(|resume| resume_line(resume, home)));
+    let gone = gone_to_resume_in(world.machine(), session);
+    let gone = gone.filter(|_| session.liveness() == Liveness::Exited);
+    let gone = gone.as_deref().filter(|gone| Some(*gone) != directory);
+    facts.add(
+        "",
+        shown_path(gone).map(|shown| format!("(`{shown}` is no longer there)")),
+    );
     facts.add(
         "dismissed",
         session

@@ -2,22 +2,22 @@
 
 use serde_json::Value;
 
+use crate::agents::prompt::Wrapping;
 use crate::phase::Phase;
 
 /// How long a title is at most, in characters.
 pub(super) const TITLE_CHARS_MAX: usize = 200;
 
-/// What texts begin with that stand where a prompt does and are none: commands
-/// and what they print, reminders, warnings.
-const NO_PROMPTS: &[&str] = &[
-    "<bash-",
-    "<command-",
-    "<local-command-",
-    "<system-reminder>",
-    "<task-notification>",
-    "<user-memory-input>",
-    "Caveat: ",
-];
+/// What only Claude Code puts where a prompt stands.
+pub(super) const WRAPPING: Wrapping = Wrapping {
+    elements: &[
+        "agent-message",
+        "channel",
+        "cross-session-message",
+        "fork-boilerplate",
+    ],
+    notices: &["Stop hook feedback:"],
+};
 
 /// What stands where a prompt does once a person has interrupted a turn.
 const INTERRUPTED: &str = "[Request interrupted";
@@ -74,11 +74,16 @@ impl<'a> Record<'a> {
 
     /// The prompt that a person typed.
     pub(super) fn prompt(self) -> Option<&'a str> {
-        if self.kind() != "user" || self.is("isMeta") || self.is("isCompactSummary") {
-            return None;
-        }
-        self.parts().find_map(|part| match part {
-            Part::Text(text) if is_prompt(text) => Some(text),
+        self.texts_of_person().find_map(|text| WRAPPING.typed(text))
+    }
+
+    /// The texts that stand where prompts do.
+    pub(super) fn texts_of_person(self) -> impl Iterator<Item = &'a str> {
+        let is_of_person =
+            self.kind() == "user" && !self.is("isMeta") && !self.is("isCompactSummary");
+        let parts = self.parts().filter(move |_| is_of_person);
+        parts.filter_map(|part| match part {
+            Part::Text(text) => Some(text),
             _ => None,
         })
     }
@@ -123,13 +128,6 @@ impl<'a> Record<'a> {
         self.parts()
             .any(|part| matches!(part, Part::Text(text) if text.starts_with(INTERRUPTED)))
     }
-}
-
-fn is_prompt(text: &str) -> bool {
-    let text = text.trim_start();
-    !text.is_empty()
-        && !text.starts_with(INTERRUPTED)
-        && !NO_PROMPTS.iter().any(|start| text.starts_with(start))
 }
 
 /// A part of a message.

@@ -11,7 +11,7 @@ use whosup_sidecar::file::{Links, facts};
 use super::AGENT;
 use super::processes::is_session_id;
 use super::subagents::PREFIX;
-use super::transcript::{Opening, read_opening};
+use super::transcript::{Opening, Words, read_opening};
 use crate::agents::folder::names_in;
 use crate::mounts::Mounts;
 use crate::problem::{Found, Problem};
@@ -26,6 +26,9 @@ const ENCODED_CHARS_MAX: usize = 200;
 /// How many transcripts of a folder are opened to find out which directory it
 /// is of.
 const OPENINGS_MAX: usize = 8;
+
+/// How `/.claude/worktrees/` shows in the name of a project folder.
+const WORKTREES: &str = "--claude-worktrees-";
 
 /// What a transcript's name ends with.
 pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
@@ -99,8 +102,10 @@ impl Projects {
     /// Finds the transcript of a session, wherever it is.
     ///
     /// The folder that its directory suggests is tried first. A session that
-    /// was moved or resumed elsewhere stays in the folder where it began, so
-    /// then all of them are asked; of several the one written last counts.
+    /// was moved or resumed elsewhere stays in the folder where it began, and may
+    /// leave a stub in another one. So where there are no words all folders are
+    /// asked; of several transcripts one with words counts, and of these the one
+    /// written last.
     pub(super) fn find(
         &self,
         session: &SessionId,
@@ -108,14 +113,19 @@ impl Projects {
     ) -> Found<Option<PathBuf>> {
         let name = format!("{session}{TRANSCRIPT_SUFFIX}");
         let suggested = work_dir.map(|dir| self.root.join(encode(dir)).join(&name));
-        if let Some(path) = suggested.filter(|path| modified_ms(path).is_some()) {
-            return Found::clean(Some(path));
+        let words_in = |path: &Path| read_opening(path).map_or(Words::Unknown, |one| one.words);
+        let suggested = suggested.filter(|path| modified_ms(path).is_some());
+        if let Some(path) = suggested
+            .as_ref()
+            .filter(|path| words_in(path) == Words::Some)
+        {
+            return Found::clean(Some(path.clone()));
         }
         let names = match self.names() {
             Ok(names) => names,
             Err(message) => {
                 return Found {
-                    found: None,
+                    found: suggested,
                     problems: vec![self.problem(message)],
                 };
             }
@@ -124,7 +134,28 @@ impl Projects {
             let path = self.root.join(folder).join(&name);
             Some((modified_ms(&path)?, path))
         });
-        Found::clean(there.max().map(|(_, path)| path))
+        let mut there: Vec<(i64, PathBuf)> = there.collect();
+        if let Some(path) = suggested.filter(|_| there.len() < 2) {
+            return Found::clean(Some(path));
+        }
+        if there.len() > 1 {
+            there.retain({
+                let most = there.iter().map(|(_, path)| words_in(path)).max();
+                move |(_, path)| Some(words_in(path)) == most
+            });
+        }
+        Found::clean(there.into_iter().max().map(|(_, path)| path))
+    }
+
+    /// The folders of the worktrees that were made below the directory of a
+    /// project folder, where sub-agents work that are isolated.
+    pub(super) fn of_worktrees(&self, folder: &Path) -> Vec<PathBuf> {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let Some(name) = name else { return Vec::new() };
+        let begins = format!("{name}{WORKTREES}");
+        let names = self.names().unwrap_or_default();
+        let its = names.iter().filter(|name| name.starts_with(&begins));
+        its.map(|name| self.root.join(name)).collect()
     }
 
     /// The folders of sessions that work in `directory`.

@@ -25,9 +25,6 @@ const READ_PAUSE: Duration = Duration::from_millis(2);
 /// How many records of one look are read more than once, so that a folder of
 /// broken ones costs no more than a few broken ones.
 const REREAD_RECORDS_MAX: usize = 16;
-/// Says that some view of the agent's own is open; holds nothing.
-const HEARTBEAT: &str = ".fleetview-heartbeat";
-
 /// A record, and the file that it was read from.
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -41,17 +38,6 @@ pub(super) fn folder(home: &Home) -> PathBuf {
     home.root.join("sessions")
 }
 
-/// What an entry of the folder is, by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
-    /// The record of this process.
-    Record(Pid),
-    /// Nothing to read or to complain about.
-    Known,
-    /// Something that is no record, and why not.
-    Foreign(&'static str),
-}
-
 /// The session that the registry names for one process.
 pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
     let path = home.join("sessions").join(format!("{pid}.json"));
@@ -61,7 +47,8 @@ pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<Se
     is_its.then_some(record.session)
 }
 
-/// Reads every record of a home. What is no record, or a bad one, is a problem.
+/// Reads every record of a home. A bad one is a problem; a file of another name
+/// is not, for releases add files of their own beside the records.
 pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     let folder = folder(home);
     let mut found: Found<Vec<Entry>> = Found::default();
@@ -78,17 +65,12 @@ pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
         found.problems.push(Problem::at(&AGENT, &folder, message));
     }
     let mut rereads_left = REREAD_RECORDS_MAX;
-    for name in &names.names {
-        let path = folder.join(name);
-        let named = name
-            .to_str()
-            .map_or(Named::Foreign("its name is not UTF-8"), named);
-        let entry = match named {
-            Named::Record(pid) => read_entry(&path, pid, &mut rereads_left),
-            Named::Known => Ok(None),
-            Named::Foreign(why) => Err(format!("no record of a session, ignored: {why}")),
+    for name in names.texts() {
+        let Some(pid) = process_in(name) else {
+            continue;
         };
-        match entry {
+        let path = folder.join(name);
+        match read_entry(&path, pid, &mut rereads_left) {
             Ok(entry) => found.found.extend(entry),
             Err(message) => found.problems.push(Problem::at(&AGENT, &path, message)),
         }
@@ -101,21 +83,11 @@ pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     found
 }
 
-fn named(name: &str) -> Named {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if name == HEARTBEAT {
-        return Named::Known;
-    }
-    match name.strip_suffix(".json") {
-        Some(stem) if digits(stem) => match stem.parse().ok().and_then(|raw| Pid::new(raw).ok()) {
-            Some(pid) => Named::Record(pid),
-            None => Named::Foreign("its name is not a process id"),
-        },
-        Some(stem) if stem.strip_prefix("pid-").is_some_and(digits) => {
-            Named::Foreign("a form that old versions wrote")
-        }
-        _ => Named::Foreign("its name is not that of one"),
-    }
+/// The process in the name of a record, `PID.json`.
+fn process_in(name: &str) -> Option<Pid> {
+    let digits = name.strip_suffix(".json")?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    Pid::new(digits.parse().ok().filter(|_| is_number)?).ok()
 }
 
 /// Reads one record, again while it seems to be cut off. `Ok(None)`: it went

@@ -13,13 +13,13 @@ use super::projects::{ProjectFolder, Projects, list, modified_ms};
 use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
-use super::transcript::{read_last, read_opening};
+use super::transcript::{read_end, read_last, read_opening};
 use crate::agents::folder::is_there;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, TakenUp,
+    Subject, TakenUp, Trust,
 };
 use crate::problem::{Found, Problem};
 use crate::transcript::TranscriptError;
@@ -112,7 +112,7 @@ impl<'a> Sessions<'a> {
             // What can't be read may say anything.
             Some(path) => self
                 .read(path, read_opening)
-                .is_none_or(|one| !one.is_without_words),
+                .is_none_or(|one| !one.is_without_words()),
             None => !is_looked_for,
         };
         let is_unsettled = record.is_silent_terminal() && transcript.is_none() && is_looked_for;
@@ -344,25 +344,34 @@ impl<'a> Sessions<'a> {
     }
 
     /// Adds a session that has a transcript. What was found for it before is
-    /// better; of two transcripts the one written last counts.
+    /// better; of two transcripts the one with words counts, and of two with
+    /// words the one written last.
     fn add_found(&mut self, session: SessionId, transcript: PathBuf) {
-        if let Some(known) = self.sketches.get(&session) {
-            let is_better_known =
-                self.claimed.contains(&session) || known.unclaimed != Unclaimed::Nobody;
-            let written = known.transcript.as_deref().and_then(modified_ms);
-            if is_better_known || written >= modified_ms(&transcript) {
-                return;
-            }
-        }
-        let mut sketch = Sketch::new(self.key(&session));
-        let opening = self.read(&transcript, read_opening).unwrap_or_default();
-        if opening.is_sidechain {
+        let known = self.sketches.get(&session);
+        let is_better_known = known.is_some_and(|known| {
+            let is_newer =
+                known.transcript.as_deref().and_then(modified_ms) >= modified_ms(&transcript);
+            self.claimed.contains(&session)
+                || known.unclaimed != Unclaimed::Nobody
+                || (is_newer && !known.is_provisional)
+        });
+        if is_better_known {
             return;
         }
+        let rank_of_known = known.map(|known| {
+            let written = known.transcript.as_deref().and_then(modified_ms);
+            (!known.is_provisional, written)
+        });
+        let mut sketch = Sketch::new(self.key(&session));
+        let opening = self.read(&transcript, read_opening).unwrap_or_default();
+        let rank = (!opening.is_without_words(), modified_ms(&transcript));
+        if opening.is_sidechain || rank_of_known.is_some_and(|known| known >= rank) {
+            return;
+        }
+        sketch.is_provisional = opening.is_without_words();
+        sketch.is_resumable = !opening.is_without_words();
         sketch.work_dir = opening.work_dir;
         sketch.born_at_ms = opening.born_at_ms;
-        sketch.is_provisional = opening.is_without_words;
-        sketch.is_resumable = !opening.is_without_words;
         sketch.transcript = Some(transcript);
         self.sketches.insert(session, Box::new(sketch));
     }
@@ -403,16 +412,34 @@ impl<'a> Sessions<'a> {
             .filter_map(|(session, sketch)| Some((session.clone(), sketch.transcript.clone()?)))
             .collect();
         let mut folders = BTreeSet::new();
+        let mut in_worktrees = BTreeSet::new();
         for (parent, transcript) in &parents {
             let folder = transcript.parent().unwrap_or(transcript);
             let listed = self.folders.get(folder);
             if listed.is_none_or(|listed| listed.has_folder_of(parent)) {
-                for sub_agent in of_session(transcript).take(&mut self.problems) {
+                for sub_agent in of_session(&transcript.with_extension("")).take(&mut self.problems)
+                {
                     self.add_sub_agent(parent, sub_agent);
                 }
             }
+            // Those that are isolated have the folder of their worktree.
+            for worktree in self.projects.of_worktrees(folder) {
+                let below = worktree.join(parent.as_str());
+                for sub_agent in of_session(&below).take(&mut self.problems) {
+                    self.add_sub_agent(parent, sub_agent);
+                }
+                in_worktrees.insert(worktree);
+            }
             if !self.claimed.contains(parent) {
                 folders.insert(folder.to_owned());
+            }
+        }
+        for worktree in in_worktrees {
+            let beside = beside_sessions(&self.listed(&worktree).sub_agents);
+            for (parent, sub_agent) in beside {
+                if self.sketches.contains_key(&parent) {
+                    self.add_sub_agent(&parent, sub_agent);
+                }
             }
         }
         for folder in folders {
@@ -425,9 +452,45 @@ impl<'a> Sessions<'a> {
         }
     }
 
+    /// A sub-agent has one turn, and with it ends.
+    fn claim_of_ended(&self, sub_agent: &SubAgent, at_ms: i64) -> Claim {
+        Claim {
+            key: self.key(&sub_agent.id),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: Some(at_ms),
+            modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
+            is_inferred: false,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: Trust::Trusted,
+            placement: self
+                .look
+                .machine
+                .mounts()
+                .placement_of(&sub_agent.transcript),
+            evidence: Evidence {
+                kind: EvidenceKind::Transcript,
+                path: Some(sub_agent.transcript.clone()),
+                says: "its last record ended its turn".to_owned(),
+            },
+        }
+    }
+
     fn add_sub_agent(&mut self, parent: &SessionId, sub_agent: SubAgent) {
+        if self.sketches.contains_key(&sub_agent.id) {
+            return;
+        }
         let mut sketch = Sketch::new(self.key(&sub_agent.id));
         sketch.parent = Some(parent.clone());
+        if let Some(at_ms) = self.read(&sub_agent.transcript, read_end).flatten() {
+            self.claims
+                .push(Box::new(self.claim_of_ended(&sub_agent, at_ms)));
+        }
         sketch.transcript = Some(sub_agent.transcript);
         sketch.work_dir = self
             .sketches

@@ -16,6 +16,11 @@ use crate::problem::{Found, Problem};
 pub(super) const PREFIX: &str = "agent-";
 /// How many sub-agents of one session are listed.
 const SUB_AGENTS_MAX: usize = 1_000;
+/// How deep the folders of sub-agents are: their own, that of all workflows, and
+/// that of each.
+const LEVELS_MAX: usize = 4;
+/// How many folders of one level are looked into.
+const FOLDERS_MAX: usize = 256;
 /// How many files of sub-agents beside sessions are opened in one project
 /// folder. Versions before 2.1 or so left them there.
 const BESIDE_MAX: usize = 256;
@@ -29,15 +34,19 @@ pub(super) struct SubAgent {
     pub(super) transcript: PathBuf,
 }
 
-/// Lists the sub-agents of the session that has `transcript`:
-/// `SESSION/subagents/agent-ID.jsonl`, or one folder deeper.
-pub(super) fn of_session(transcript: &Path) -> Found<Vec<SubAgent>> {
-    let folder = transcript.with_extension("").join("subagents");
+/// Lists the sub-agents in the folder of a session: `subagents/agent-ID.jsonl`,
+/// and those of workflows deeper, `subagents/workflows/WORKFLOW/agent-ID.jsonl`.
+pub(super) fn of_session(folder: &Path) -> Found<Vec<SubAgent>> {
+    let folder = folder.join("subagents");
     let mut found = Found::default();
-    let mut deeper = Vec::new();
-    list(&folder, &mut found, &mut deeper);
-    for folder in deeper {
-        list(&folder, &mut found, &mut Vec::new());
+    let mut level = vec![folder.clone()];
+    for _ in 0..LEVELS_MAX {
+        let mut deeper = Vec::new();
+        for folder in &level {
+            list(folder, &mut found, &mut deeper);
+        }
+        deeper.truncate(FOLDERS_MAX);
+        level = deeper;
     }
     if found.found.len() > SUB_AGENTS_MAX {
         found.found.truncate(SUB_AGENTS_MAX);

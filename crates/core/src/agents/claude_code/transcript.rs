@@ -1,15 +1,16 @@
 //! What a transcript tells of its session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::SessionId;
 
-use super::line::{Record, title_of};
+use super::line::{Record, WRAPPING, title_of};
 use super::projects::is_folder_of;
 use super::record::is_headless_entrypoint;
 use super::{AGENT, subagents};
+use crate::agents::prompt::{FirstWords, command_in, is_command};
 use crate::agents::{Description, Sketch};
 use crate::phase::Phase;
 use crate::problem::{Found, Problem};
@@ -45,8 +46,29 @@ pub(super) struct Opening {
     pub(super) is_sidechain: bool,
     /// The session that its records name.
     pub(super) session: Option<SessionId>,
+    /// Whether anything was said in it.
+    pub(super) words: Words,
+}
+
+/// Whether anything was said in a transcript; of several with one id the one
+/// with words is the session's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Words {
+    /// It is whole, and nothing was: a stub, as is left in another folder by
+    /// going there.
+    None,
+    /// It is empty or broken, or its beginning does not say.
+    #[default]
+    Unknown,
+    /// Something was.
+    Some,
+}
+
+impl Opening {
     /// It is whole, and nothing was ever said in it.
-    pub(super) is_without_words: bool,
+    pub(super) fn is_without_words(&self) -> bool {
+        self.words == Words::None
+    }
 }
 
 /// Reads the beginning of a transcript.
@@ -96,7 +118,11 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
         }
     }
     let is_whole = head.stopped == Stopped::NothingLeft && !has_bad_lines;
-    opening.is_without_words = is_whole && has_lines && !has_words;
+    opening.words = match has_words {
+        true => Words::Some,
+        false if is_whole && has_lines => Words::None,
+        false => Words::Unknown,
+    };
     opening
 }
 
@@ -134,6 +160,29 @@ pub(super) fn read_last(path: &Path) -> Result<Last, TranscriptError> {
         record_at_ms,
         perhaps_until_ms: missing.map(|end| end.until_ms),
     })
+}
+
+/// When the turn of a sub-agent ended; `None` if its last record does not say
+/// that it has.
+///
+/// # Errors
+///
+/// [`TranscriptError`] if its transcript can't be read.
+pub(super) fn read_end(path: &Path) -> Result<Option<i64>, TranscriptError> {
+    let file = TranscriptFile::open(path)?;
+    for line in file.backwards(TailBounds::default())? {
+        let line = line?;
+        let json = line.json();
+        if line.is_torn || line.is_too_long() || json.bad_count > 0 {
+            return Ok(None);
+        }
+        let mut newest_first = json.values.iter().rev().map(Record);
+        let last = newest_first.find_map(|record| Some((record, record.phase(false)?)));
+        if let Some((record, phase)) = last {
+            return Ok(record.at_ms().filter(|_| phase == Some(Phase::Idle)));
+        }
+    }
+    Ok(None)
 }
 
 fn last_record_at_ms(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
@@ -205,6 +254,8 @@ struct Telling {
     is_headless: Option<bool>,
     titles: Titles,
     model: Option<String>,
+    /// The last model in the beginning of the file, for an end that is all progress.
+    first_model: Option<String>,
     version: Option<String>,
     branch: Option<String>,
     /// The directory of its first record that has one.
@@ -242,9 +293,32 @@ struct Titles {
     agent_name: Option<String>,
     /// Made by a model.
     made: Option<String>,
-    summary: Option<String>,
-    first_prompt: Option<String>,
+    /// Summaries, with the record that each ends with.
+    summaries: Vec<(String, Option<String>)>,
+    first_words: FirstWords,
     last_prompt: Option<String>,
+    /// The last command with arguments.
+    last_command: Option<String>,
+    /// The records that were read.
+    records: HashSet<String>,
+}
+
+impl Titles {
+    /// The summary of this conversation. Older releases keep those of other
+    /// sessions here too; each names the last record that it is about.
+    fn summary(&self) -> Option<&String> {
+        let is_own = |leaf: &Option<String>| {
+            leaf.as_ref()
+                .is_some_and(|leaf| self.records.contains(leaf))
+        };
+        let mut own = self.summaries.iter().filter(|(_, leaf)| is_own(leaf));
+        own.next().map(|(summary, _)| summary)
+    }
+
+    /// It has a summary that may be of this conversation, as far as was read.
+    fn is_summary_open(&self) -> bool {
+        !self.summaries.is_empty() && self.summary().is_none()
+    }
 }
 
 impl Telling {
@@ -261,7 +335,10 @@ impl Telling {
                     record.add_to_tail(self);
                 }
             }
-            let is_enough = self.model.is_some() && self.work_dir.is_some() && self.phase.is_some();
+            let is_enough = self.model.is_some()
+                && self.work_dir.is_some()
+                && self.phase.is_some()
+                && !self.titles.is_summary_open();
             if is_enough && read_bytes >= STEP_BYTES as u64 {
                 break;
             }
@@ -304,16 +381,22 @@ impl Telling {
 
     fn into_description(self) -> Description {
         let titles = self.titles;
+        let summary = titles.summary().cloned();
         let given = titles
             .custom
             .or(titles.agent_name)
             .or(titles.made)
-            .or(titles.summary);
+            .or(summary);
         let is_title_a_prompt = given.is_none();
+        let has_prompt = titles.first_words.has_prompt();
+        let last_prompt = titles.last_prompt.filter(|_| !has_prompt);
         Description {
-            title: given.or(titles.first_prompt).or(titles.last_prompt),
+            title: given
+                .or(last_prompt)
+                .or(titles.first_words.title())
+                .or(titles.last_command),
             is_title_a_prompt,
-            model: self.model,
+            model: self.model.or(self.first_model),
             agent_version: self.version,
             git_branch: self.branch,
             work_dir: self.work_dir.or(self.first_dir),
@@ -341,6 +424,7 @@ impl Record<'_> {
     /// Adds what a record at the end tells; later ones have been added before.
     fn add_to_tail(self, telling: &mut Telling) {
         self.add_titles(&mut telling.titles);
+        self.note_record(&mut telling.titles);
         telling.last_at_ms = telling.last_at_ms.max(self.at_ms());
         keep(&mut telling.model, self.model());
         keep(&mut telling.version, self.text("version"));
@@ -363,8 +447,19 @@ impl Record<'_> {
             "custom-title" => (&mut titles.custom, "customTitle"),
             "agent-name" => (&mut titles.agent_name, "agentName"),
             "ai-title" => (&mut titles.made, "aiTitle"),
-            "summary" => (&mut titles.summary, "summary"),
-            "last-prompt" => (&mut titles.last_prompt, "lastPrompt"),
+            "summary" => {
+                let leaf = self.text("leafUuid").map(str::to_owned);
+                let summary = self.text("summary").and_then(title_of);
+                titles.summaries.extend(summary.map(|text| (text, leaf)));
+                return;
+            }
+            "last-prompt" => {
+                let text = self.text("lastPrompt").unwrap_or_default();
+                keep(&mut titles.last_command, command_in(text).as_deref());
+                let typed = WRAPPING.typed(text).filter(|text| !is_command(text));
+                keep(&mut titles.last_prompt, typed.and_then(title_of).as_deref());
+                return;
+            }
             _ => return,
         };
         if title.is_none() {
@@ -372,13 +467,20 @@ impl Record<'_> {
         }
     }
 
+    fn note_record(self, titles: &mut Titles) {
+        titles.records.extend(self.text("uuid").map(str::to_owned));
+    }
+
     /// Adds what a record at the beginning tells; earlier ones have been added before.
     fn add_to_head(self, telling: &mut Telling) {
         self.add_titles(&mut telling.titles);
+        self.note_record(&mut telling.titles);
         telling.first_at_ms = telling.first_at_ms.into_iter().chain(self.at_ms()).min();
-        if telling.titles.first_prompt.is_none() {
-            telling.titles.first_prompt = self.prompt().and_then(title_of);
+        if let Some(model) = self.model() {
+            telling.first_model = Some(model.to_owned());
         }
+        let words = &mut telling.titles.first_words;
+        words.add(self.texts_of_person(), &WRAPPING);
         if telling.first_dir.is_none() {
             telling.first_dir = self.directory();
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Published};
 use crate::phase::{Phase, WaitingFor};
@@ -93,7 +94,10 @@ impl Row {
                 .map(str::to_owned)
         };
         let title = text(&["title"]).as_deref().and_then(one_line);
-        let prompt = self.prompt.as_deref().map(plain_prompt).and_then(one_line);
+        let mut words = FirstWords::default();
+        let prompt = self.prompt.as_deref().map(plain_prompt);
+        words.add(prompt, &Wrapping::NONE);
+        let prompt = words.title();
         // A title is made of the prompt until somebody gives another.
         let is_title_a_prompt = title.is_none() || title == prompt;
         Description {

@@ -8,6 +8,7 @@ use super::header::{Header, Origin, Part};
 use super::record::{Kind, Record};
 use super::tail::Tail;
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole, Sketch};
 use crate::phase::Phase;
@@ -53,8 +54,11 @@ pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
         if let Some(message) = bad_lines.message() {
             problem(message);
         }
-        match first_prompt(path) {
-            Ok(prompt) => add_prompt(&mut description, prompt),
+        match read_head(path) {
+            Ok((words, model)) => {
+                add_prompt(&mut description, words);
+                description.model = description.model.take().or(model);
+            }
             Err(error) => problem(error.reason()),
         }
     }
@@ -94,8 +98,8 @@ fn add_tail(description: &mut Description, tail: Tail) {
 
 /// A thread that nobody named goes by its first prompt, and so does one that
 /// named itself after it.
-fn add_prompt(description: &mut Description, prompt: Option<String>) {
-    let Some(prompt) = prompt.as_deref().and_then(one_line) else {
+fn add_prompt(description: &mut Description, words: FirstWords) {
+    let Some(prompt) = words.title() else {
         return;
     };
     match description.title.as_deref().and_then(one_line) {
@@ -110,8 +114,11 @@ fn add_prompt(description: &mut Description, prompt: Option<String>) {
     }
 }
 
-/// The first thing that a person said in the rollout at `path`.
-fn first_prompt(path: &Path) -> Result<Option<String>, TranscriptError> {
+/// The first thing that a person said in the rollout at `path`, and the last
+/// model near it: a turn's end may be far from what tells its model.
+fn read_head(path: &Path) -> Result<(FirstWords, Option<String>), TranscriptError> {
+    let mut words = FirstWords::default();
+    let mut last_model = None;
     let file = TranscriptFile::open(path)?;
     let bounds = HeadBounds {
         bytes_max: HEAD_BYTES_MAX,
@@ -122,17 +129,18 @@ fn first_prompt(path: &Path) -> Result<Option<String>, TranscriptError> {
             let Some(record) = Record::of(value) else {
                 continue;
             };
-            if let Kind::Prompt { text }
-            | Kind::Message {
-                role: MessageRole::User,
-                text,
-            } = record.kind
-            {
-                return Ok(Some(text));
+            match record.kind {
+                Kind::TurnContext { model, .. } => last_model = model.or(last_model),
+                Kind::Prompt { text }
+                | Kind::Message {
+                    role: MessageRole::User,
+                    text,
+                } => words.add([text.as_str()], &Wrapping::NONE),
+                _ => {}
             }
         }
     }
-    Ok(None)
+    Ok((words, last_model))
 }
 
 /// Reads the last messages of a session, oldest first.

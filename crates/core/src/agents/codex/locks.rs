@@ -85,10 +85,6 @@ fn list(home: &Path, agent: &AgentId, problems: &mut Vec<Problem>) -> Vec<Thread
     for name in &names.names {
         let path = directory.join(name);
         let Some(id) = name.to_str().and_then(thread_in) else {
-            let is_of_no_thread = name.as_encoded_bytes().starts_with(b".");
-            if !is_of_no_thread {
-                problems.push(Problem::at(agent, &path, "it is no lock of a thread"));
-            }
             continue;
         };
         match facts(&path, Links::Refuse) {

@@ -10,19 +10,29 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use crate::agents::MessageRole;
+use crate::agents::prompt::Wrapping;
 use crate::phase::WaitingFor;
 
-/// How a message begins that Codex itself wrote in the person's name, in
-/// releases that do not mark such messages.
-const OWN_MESSAGES: &[&str] = &[
-    "# AGENTS.md instructions",
-    "<environment_context>",
-    "<permissions instructions>",
-    "<skill>",
-    "<turn_aborted>",
-    "<user_instructions>",
-    "<user_shell_command>",
-];
+/// What Codex itself writes in the person's name, in releases that do not mark
+/// such messages.
+pub(super) const WRAPPING: Wrapping = Wrapping {
+    elements: &[
+        "apps_instructions",
+        "collaboration_mode",
+        "environment_context",
+        "model_switch",
+        "permissions",
+        "personality_spec",
+        "plugins_instructions",
+        "recommended_plugins",
+        "skill",
+        "skills_instructions",
+        "turn_aborted",
+        "user_instructions",
+        "user_shell_command",
+    ],
+    notices: &["# AGENTS.md instructions"],
+};
 
 /// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,10 +147,7 @@ fn event(payload: &Value) -> Kind {
             asks(WaitingFor::Permission)
         }
         Some("request_user_input" | "elicitation_request") => asks(WaitingFor::Question),
-        Some("user_message") => match text(payload, "message") {
-            Some(text) => Kind::Prompt { text },
-            None => Kind::Other,
-        },
+        Some("user_message") => prompt(payload.get("message").and_then(Value::as_str)),
         Some("item_completed") => completed_item(payload.get("item")),
         _ => Kind::Other,
     }
@@ -155,7 +162,11 @@ fn completed_item(item: Option<&Value>) -> Kind {
     }
     let parts = item.get("content").and_then(Value::as_array);
     let texts = parts.into_iter().flatten();
-    let text = joined(texts.filter_map(|part| part.get("text")?.as_str()));
+    prompt(texts.filter_map(|part| part.get("text")?.as_str()))
+}
+
+fn prompt<'t>(texts: impl IntoIterator<Item = &'t str>) -> Kind {
+    let text = WRAPPING.typed_in(texts);
     text.map_or(Kind::Other, |text| Kind::Prompt { text })
 }
 
@@ -193,13 +204,13 @@ fn message(payload: &Value) -> Kind {
                 .and_then(|metadata| metadata.get("content_item_kinds"))
                 .and_then(Value::as_array);
             let text = match kinds {
-                Some(kinds) => joined(
+                Some(kinds) => WRAPPING.typed_in(
                     texts()
                         .zip(kinds)
                         .filter(|(_, kind)| is_by_person(kind))
                         .filter_map(|(text, _)| text),
                 ),
-                None => joined(texts().flatten().filter(|text| !is_own(text))),
+                None => WRAPPING.typed_in(texts().flatten()),
             };
             (MessageRole::User, text)
         }
@@ -210,13 +221,6 @@ fn message(payload: &Value) -> Kind {
 
 fn is_by_person(kind: &Value) -> bool {
     kind.as_str().is_some_and(|kind| kind.starts_with("user."))
-}
-
-fn is_own(text: &str) -> bool {
-    let text = text.trim_start();
-    OWN_MESSAGES
-        .iter()
-        .any(|beginning| text.starts_with(beginning))
 }
 
 /// `None` if there is nothing to read in them.
@@ -287,6 +291,38 @@ mod tests {
         check("response_item", early, &message(MessageRole::User, "hello"));
         let developer = json!({"type": "message", "role": "developer", "content": [part("x")]});
         check("response_item", developer, &Kind::Other);
+    }
+
+    #[test]
+    fn the_request_stands_behind_what_an_editor_tells() {
+        let context = "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n";
+        let asked = format!("{context}\n## My request for Codex:\nfix it\n");
+        let fix_it = Kind::Prompt {
+            text: "fix it".to_owned(),
+        };
+        check(
+            "event_msg",
+            json!({"type": "user_message", "message": asked}),
+            &fix_it,
+        );
+        let said = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+        check(
+            "response_item",
+            said(&asked),
+            &message(MessageRole::User, "fix it"),
+        );
+        for own in [
+            context,
+            "<recommended_plugins>\n- a\n</recommended_plugins>",
+            "<subagent_notification>{}</subagent_notification>",
+        ] {
+            check("response_item", said(own), &Kind::Other);
+            check(
+                "event_msg",
+                json!({"type": "user_message", "message": own}),
+                &Kind::Other,
+            );
+        }
     }
 
     #[test]

@@ -5,8 +5,17 @@ use std::collections::BTreeMap;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::header::{Header, Part};
+use super::record::{Kind, Record};
 use super::rollout::Rollout;
 use crate::problem::Problem;
+use crate::transcript::{HeadBounds, Stopped, TranscriptFile};
+
+/// How much of a rollout is read to see whether anything was said in it: one
+/// that is longer has more than a header.
+const WORDS_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1 << 20,
+    lines_max: 16,
+};
 
 /// A rollout, and what its header tells.
 #[derive(Debug, Clone)]
@@ -89,9 +98,26 @@ impl Segment {
         SessionId::parse(id).ok()
     }
 
-    /// Tells whether the thread goes on in `other`, rather than in this one.
+    /// Tells whether the thread goes on in `other`, rather than in this one. One
+    /// that is nothing but a header, as a copy that was made elsewhere, continues
+    /// nothing.
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
-        self.age() < other.age()
+        self.rollout != other.rollout
+            && (self.may_have_words(), self.age()) < (other.may_have_words(), other.age())
+    }
+
+    fn may_have_words(&self) -> bool {
+        if self.rollout.is_compressed || self.header.has_history_base {
+            return true;
+        }
+        let file = TranscriptFile::open(&self.rollout.path);
+        let read = file.and_then(|file| file.head(WORDS_BOUNDS));
+        read.map_or(true, |head| {
+            let values = head.lines.iter().flat_map(|line| line.json().values);
+            let mut records = values.filter_map(|value| Record::of(&value));
+            head.stopped != Stopped::NothingLeft
+                || records.any(|record| record.kind != Kind::Bookkeeping)
+        })
     }
 
     /// Sorts the segments of a thread by age, and the better of two that are

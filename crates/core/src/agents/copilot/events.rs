@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::turn::Turn;
 use crate::agents::bad_lines::BadLines;
-use crate::agents::title::one_line;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::{Message, MessageRole};
 use crate::phase::{Phase, WaitingFor};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
@@ -30,6 +30,12 @@ const CONTEXT_BYTES: u64 = 128 * 1024;
 /// How far back messages are looked for.
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
+};
+
+/// What Copilot itself puts where a prompt stands.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["current_datetime", "reminder", "skill-context"],
+    notices: &[],
 };
 
 /// What the last events say.
@@ -95,12 +101,7 @@ impl Last {
             self.version = text_at(event, "/data/copilotVersion");
         }
         if self.model.is_none() {
-            self.model = match kind(event) {
-                Some("assistant.message") => text_at(event, "/data/model"),
-                Some("session.model_change") => text_at(event, "/data/newModel"),
-                Some("session.start" | "session.resume") => text_at(event, "/data/selectedModel"),
-                _ => None,
-            };
+            self.model = model_of(event);
         }
     }
 
@@ -116,6 +117,8 @@ pub(super) struct First {
     pub(super) started_at_ms: Option<i64>,
     /// The first prompt, on one line.
     pub(super) prompt: Option<String>,
+    /// The last model near the beginning, for an end that names none.
+    pub(super) model: Option<String>,
     pub(super) version: Option<String>,
 }
 
@@ -125,6 +128,7 @@ impl First {
         bad_lines: &mut BadLines,
     ) -> Result<Self, TranscriptError> {
         let mut first = Self::default();
+        let mut words = FirstWords::default();
         let head = file.head(HEAD_BOUNDS)?;
         for event in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
             first.started_at_ms = first.started_at_ms.or_else(|| {
@@ -134,10 +138,12 @@ impl First {
             if first.version.is_none() {
                 first.version = text_at(&event, "/data/copilotVersion");
             }
-            if first.prompt.is_none() {
-                first.prompt = prompt_of(&event).and_then(|text| one_line(&text));
+            if let Some(text) = prompt_of(&event) {
+                words.add([text.as_str()], &WRAPPING);
             }
+            first.model = model_of(&event).or(first.model);
         }
+        first.prompt = words.title();
         Ok(first)
     }
 }
@@ -176,8 +182,22 @@ fn message_of(event: &Value) -> Option<Message> {
 }
 
 fn prompt_of(event: &Value) -> Option<String> {
-    let is_prompt = kind(event) == Some("user.message") && !is_of_subagent(event);
-    is_prompt.then(|| text_at(event, "/data/content"))?
+    if kind(event) != Some("user.message") || is_of_subagent(event) {
+        return None;
+    }
+    WRAPPING.typed_in(event.pointer("/data/content").and_then(Value::as_str))
+}
+
+fn model_of(event: &Value) -> Option<String> {
+    if is_of_subagent(event) {
+        return None;
+    }
+    match kind(event) {
+        Some("assistant.message") => text_at(event, "/data/model"),
+        Some("session.model_change") => text_at(event, "/data/newModel"),
+        Some("session.start" | "session.resume") => text_at(event, "/data/selectedModel"),
+        _ => None,
+    }
 }
 
 pub(super) fn kind(event: &Value) -> Option<&str> {

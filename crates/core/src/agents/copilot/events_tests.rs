@@ -289,3 +289,23 @@ fn the_last_messages_come_oldest_first() {
         .collect();
     assert_eq!(texts, ["bash", "hi"]);
 }
+
+#[test]
+fn the_first_prompt_and_model_are_looked_for_in_the_beginning() {
+    let own = prompt().replace("hello\\n one", "<system_reminder>x</system_reminder>");
+    let command = prompt().replace("hello\\n one", "/review it");
+    let progress = event(
+        "00:09.000",
+        "tool.execution_partial_result",
+        &format!(r#"{{"partialOutput":"{}"}}"#, "x".repeat(4000)),
+    );
+    let mut lines = vec![start(), own, command, prompt(), reply()];
+    lines.extend(std::iter::repeat_n(progress, 600));
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("events.jsonl");
+    std::fs::write(&path, lines.join("\n")).expect("a file");
+    let file = TranscriptFile::open(&path).expect("a transcript");
+    let first = First::read(&file, &mut BadLines::default()).expect("a beginning");
+    assert_eq!(first.prompt.as_deref(), Some("hello one"));
+    assert_eq!(first.model.as_deref(), Some("gpt-5-mini"));
+}

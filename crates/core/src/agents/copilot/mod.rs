@@ -178,7 +178,7 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
             found.title = first.prompt;
             found.started_at_ms = first.started_at_ms;
             found.agent_version = last.version.or(first.version);
-            found.model = last.model;
+            found.model = last.model.or(first.model);
             found.git_branch = last.branch;
             found.work_dir = last.work_dir;
             found.last_activity_at_ms = last.at_ms;

@@ -176,9 +176,7 @@ impl<'a> Scanning<'a> {
                     Ok(id) if is_named || self.look.depth.reaches(&id) => {
                         ids.insert(id);
                     }
-                    Ok(_) => {}
-                    Err(_) if !is_named && !is_walk => {}
-                    Err(error) => self.problem(&directory.join(name), error),
+                    _ => {}
                 }
             }
         }

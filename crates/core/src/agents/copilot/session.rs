@@ -1,5 +1,6 @@
 //! One session's directory: `session-state/ID/`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use whosup_process::{FileId, Pid};
@@ -62,6 +63,8 @@ impl SessionDir {
     pub(super) fn read(scanning: &mut Scanning<'_>, id: SessionId, path: PathBuf) -> Option<Self> {
         let names = match names_in(&path, FILES_MAX) {
             Ok(names) => names,
+            // A file beside the directories of sessions.
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return None,
             Err(error) => {
                 scanning.problem(&path, error);
                 return None;
@@ -110,10 +113,6 @@ fn locks_among<'n>(
     for name in names.filter(|name| name.starts_with("inuse.")) {
         let path = directory.join(name);
         let Some((pid, is_hold)) = parse_in_use(name) else {
-            scanning.problem(
-                &path,
-                "its name is not `inuse.PID.lock` or `inuse.PID.hold`",
-            );
             continue;
         };
         if locks.iter().any(|lock| lock.pid == pid) {

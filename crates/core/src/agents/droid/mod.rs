@@ -114,13 +114,14 @@ impl Adapter for Droid {
         });
         match read {
             Ok((head, tail)) => {
+                let prompt = head.words.title();
                 let is_prompt = |title: &String| {
                     let title = title.trim_end_matches(['…', '.']).trim_end();
-                    head.prompt
+                    prompt
                         .as_deref()
                         .is_some_and(|prompt| prompt.starts_with(title))
                 };
-                found.title = head.title.or_else(|| head.prompt.clone());
+                found.title = head.title.or_else(|| prompt.clone());
                 found.is_title_a_prompt =
                     !head.is_title_given && found.title.as_ref().is_some_and(is_prompt);
                 found.work_dir = head.work_dir;

@@ -216,17 +216,10 @@ impl Scanning<'_> {
     }
 
     fn add(&mut self, id: &str, path: &Path, may_be_open: bool) {
-        let id = match SessionId::parse(id) {
-            Ok(id) => id,
-            Err(error) => {
-                let message = format!("its name is no session's: {error}");
-                self.problems.push(Problem::at(&AGENT, path, message));
-                return;
-            }
-        };
-        if self.sketches.contains_key(&id) {
+        // What is called otherwise is no session.
+        let Ok(id) = SessionId::parse(id) else {
             return;
-        }
+        };
         let mut bad = BadLines::default();
         let read = TranscriptFile::open(path)
             .and_then(|file| Ok((read_head(&file, &mut bad)?, read_tail(&file, &mut bad)?)));
@@ -267,6 +260,13 @@ impl Scanning<'_> {
                 home: self.home.root.clone(),
             })
         };
+        // Of two files with one id the one in which something was said, and then
+        // the one that went on.
+        let rank = |one: &Sketch| (one.born_at_ms.is_some(), one.last_record_at_ms);
+        let known = self.sketches.get(&id);
+        if known.is_some_and(|known| rank(known) >= rank(&sketch)) {
+            return;
+        }
         if sketch.parent.is_some() {
             let is_anywhere = |its: &&AgentProcess| folder_of(its, self.mounts).is_none();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);

@@ -13,6 +13,7 @@ use serde_json::Value;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Message, MessageRole};
 use crate::phase::Phase;
@@ -39,7 +40,7 @@ const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 const NO_TITLE: &str = "New Session";
 
 /// What the beginning of a transcript tells.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Head {
     /// The id in its first line.
     pub(super) id: Option<String>,
@@ -50,8 +51,8 @@ pub(super) struct Head {
     pub(super) title: Option<String>,
     /// A person gave the title.
     pub(super) is_title_given: bool,
-    /// The first prompt.
-    pub(super) prompt: Option<String>,
+    /// The first prompt, or a command.
+    pub(super) words: FirstWords,
     /// The date of its first message.
     pub(super) first_at_ms: Option<i64>,
 }
@@ -76,7 +77,7 @@ pub(super) fn read_head(
         for record in bad.values(&line) {
             head.add(&record);
         }
-        if head.prompt.is_some() {
+        if head.words.has_prompt() {
             break;
         }
     }
@@ -113,9 +114,8 @@ impl Head {
             }
             Some("message") => {
                 self.first_at_ms = self.first_at_ms.or_else(|| at_ms(record));
-                if self.prompt.is_none() && role(record) == Some("user") {
-                    let text = texts(record).collect::<Vec<_>>().join("\n");
-                    self.prompt = one_line(&text);
+                if role(record) == Some("user") {
+                    self.words.add(texts(record), &Wrapping::NONE);
                 }
             }
             _ => {}
@@ -237,11 +237,8 @@ fn texts(record: &Value) -> impl Iterator<Item = &str> {
     let of_parts = parts(record)
         .filter(|(kind, _)| *kind == "text")
         .filter_map(|(_, part)| part.get("text")?.as_str());
-    let is_reminder = |text: &&str| text.trim_start().starts_with("<system-reminder>");
-    whole
-        .into_iter()
-        .chain(of_parts)
-        .filter(move |text| !is_reminder(text))
+    let texts = whole.into_iter().chain(of_parts);
+    texts.filter_map(|text| Wrapping::NONE.typed(text))
 }
 
 fn at_ms(record: &Value) -> Option<i64> {
@@ -318,7 +315,7 @@ mod tests {
         assert_eq!(head.parent, None);
         assert_eq!(head.work_dir, Some(PathBuf::from("/w/lib")));
         assert_eq!(head.title.as_deref(), Some("Fix it"));
-        assert_eq!(head.prompt.as_deref(), Some("fix the build"));
+        assert_eq!(head.words.title().as_deref(), Some("fix the build"));
         assert_eq!(head.first_at_ms, Some(1_795_813_201_500));
     }
 

@@ -196,7 +196,9 @@ fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
 
 fn header_in(record: &Value) -> Option<Header> {
     let text = |key: &str| record.get(key).and_then(Value::as_str);
-    text("projectHash")?;
+    // Messages have no such id. Some releases leave the hash of the project out.
+    let is_header = text("projectHash").is_some() || text("startTime").is_some();
+    is_header.then_some(())?;
     Some(Header {
         id: SessionId::parse(text("sessionId")?).ok()?,
         started_at_ms: message::date_at(record, "startTime"),

@@ -4,9 +4,14 @@ use serde_json::Value;
 
 use jiff::Timestamp;
 
-/// What the first message of every session begins with: what the agent itself
-/// tells the model about the project.
-const CONTEXTS: &[&str] = &["<session_context>", "<hook_context>"];
+use crate::agents::prompt::Wrapping;
+
+/// What Gemini CLI itself tells the model, as in the first message of every
+/// session.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["session_context"],
+    notices: &["This is the Gemini CLI. We are setting up the context"],
+};
 
 /// What is noted when a person interrupts a turn.
 const CANCELLED: &str = "Request cancelled";
@@ -71,28 +76,24 @@ impl Record {
 }
 
 fn user_kind(content: &Value) -> Kind {
-    let text = text_of(content);
-    let is_context = CONTEXTS
-        .iter()
-        .any(|begin| text.trim_start().starts_with(begin));
-    if is_context {
-        Kind::Context
-    } else if text.trim().is_empty() {
-        Kind::ToolResults
-    } else {
-        Kind::Prompt { text }
+    if text_of(content).trim().is_empty() {
+        return Kind::ToolResults;
+    }
+    match WRAPPING.typed_in(texts_in(content)) {
+        Some(text) => Kind::Prompt { text },
+        None => Kind::Context,
     }
 }
 
 /// A text, or parts some of which are text.
 fn text_of(content: &Value) -> String {
-    if let Some(text) = content.as_str() {
-        return text.to_owned();
-    }
+    texts_in(content).collect()
+}
+
+fn texts_in(content: &Value) -> impl Iterator<Item = &str> {
     let parts = content.as_array().into_iter().flatten();
-    parts
-        .filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()))
-        .collect()
+    let texts = parts.filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+    content.as_str().into_iter().chain(texts)
 }
 
 fn tools_in(value: &Value) -> Vec<String> {

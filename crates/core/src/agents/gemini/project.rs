@@ -12,9 +12,11 @@
 //! one counts, and without the list what is left may be the beginning of any.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 /// How long `projects.json` may be.
@@ -67,6 +69,16 @@ impl Project {
 /// Where the folders of a home are.
 pub(super) fn folders_in(home: &Path) -> PathBuf {
     home.join("tmp")
+}
+
+/// The folder of a directory in releases before 0.30, and in later ones until it is
+/// moved: the hash of its path.
+pub(super) fn hashed_slug(root: &Path) -> Option<String> {
+    let mut slug = String::new();
+    for byte in Sha256::digest(root.to_str()?.as_bytes()) {
+        write!(slug, "{byte:02x}").ok()?;
+    }
+    Some(slug)
 }
 
 /// Reads `projects.json`: which slug a directory has. None is the same as an

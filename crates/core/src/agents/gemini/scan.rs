@@ -11,7 +11,7 @@ use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::agents::folder::{Names, list_or_tell};
+use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed, Visit};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
@@ -93,7 +93,9 @@ impl<'a> Scanning<'a> {
         let is_in_list = |work_dir: &PathBuf| slugs.contains_key(work_dir);
         if is_all || !seekers.keys().all(is_in_list) || self.hosts_since().is_some() {
             let directory = project::folders_in(&self.home.root);
-            let names = self.names(&directory, PROJECTS_MAX);
+            let names = list_folders_or_tell(&directory, PROJECTS_MAX, |told| {
+                self.problem(&directory, told);
+            });
             slugs_to_read.extend(
                 names
                     .texts()
@@ -101,10 +103,19 @@ impl<'a> Scanning<'a> {
                     .map(str::to_owned),
             );
         }
-        let roots: BTreeMap<&str, &Path> = slugs
-            .iter()
-            .map(|(root, slug)| (slug.as_str(), root.as_path()))
+        // Of a folder called by a hash any path that is known may be its.
+        let known = slugs.keys().chain(seekers.keys());
+        let hashed: BTreeMap<String, &Path> = known
+            .filter_map(|root| Some((project::hashed_slug(root)?, root.as_path())))
             .collect();
+        let hashed_of_seekers = seekers.keys().filter_map(|root| project::hashed_slug(root));
+        let folders = project::folders_in(&self.home.root);
+        slugs_to_read.extend(hashed_of_seekers.filter(|slug| folders.join(slug).is_dir()));
+        let listed = slugs
+            .iter()
+            .map(|(root, slug)| (slug.as_str(), root.as_path()));
+        let hashed = hashed.iter().map(|(slug, root)| (slug.as_str(), *root));
+        let roots: BTreeMap<&str, &Path> = hashed.chain(listed).collect();
         let read = slugs_to_read.iter().map(|slug| {
             let root = roots.get(slug.as_str()).copied();
             self.project(slug, root)

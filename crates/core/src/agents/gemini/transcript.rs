@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::chat::read_object;
 use super::message::{self, Kind, Record};
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
@@ -121,7 +122,12 @@ pub(super) fn describe(path: &Path) -> Result<(Description, Option<String>), Str
         phase: last.phase.unwrap_or(Some(Phase::Idle)),
         ..Description::default()
     };
-    let prompt = first_records.iter().find_map(first_prompt);
+    let mut words = FirstWords::default();
+    for record in &first_records {
+        add_words(record, &mut words);
+    }
+    let prompt = words.title();
+    found.model = found.model.or_else(|| last_model_in(&first_records));
     found.is_title_a_prompt = last.summary.is_none() && prompt.is_some();
     found.title = last.summary.or(prompt);
     Ok((found, of_tail.message().or_else(|| of_head.message())))
@@ -157,17 +163,24 @@ fn is_object(path: &Path) -> bool {
         .is_some_and(|extension| extension == "json")
 }
 
-/// The first prompt in a record: it may be one, or have the whole conversation.
-fn first_prompt(value: &Value) -> Option<String> {
-    let prompt = |value: &Value| match Record::of(value)?.kind {
-        Kind::Prompt { text } if !is_command(&text) => one_line(&text),
-        _ => None,
-    };
-    prompt(value).or_else(|| message::messages_in(value).iter().find_map(prompt))
+/// Adds the prompts in a record: it may be one, or have the whole conversation.
+fn add_words(value: &Value, words: &mut FirstWords) {
+    let records = std::iter::once(value).chain(message::messages_in(value));
+    for record in records.filter_map(Record::of) {
+        if let Kind::Prompt { text } = record.kind
+            && !text.starts_with('?')
+        {
+            words.add([text.as_str()], &Wrapping::NONE);
+        }
+    }
 }
 
-fn is_command(text: &str) -> bool {
-    text.starts_with('/') || text.starts_with('?')
+fn last_model_in(records: &[Value]) -> Option<String> {
+    let mut newest_first = records.iter().rev();
+    newest_first.find_map(|value| match Record::of(value)?.kind {
+        Kind::Reply { model, .. } => model,
+        _ => None,
+    })
 }
 
 /// Reads the last messages, oldest first. The text is a problem with them.

@@ -108,3 +108,35 @@ fn a_chat_of_an_earlier_version_is_described_too() -> std::io::Result<()> {
     );
     Ok(())
 }
+
+#[test]
+fn the_first_prompt_is_what_a_person_typed() {
+    let stopped = PROMPT.replace("hello\\n one", "Operation stopped by hook");
+    let hooked = PROMPT.replace(
+        "hello\\n one",
+        "hello\\n one\\n<hook_context>from a hook</hook_context>",
+    );
+    let command = PROMPT.replace("hello\\n one", "/review it");
+    let title = |lines: &[&str]| description(lines).title;
+    assert_eq!(title(&[HEADER, CONTEXT, &stopped]), None);
+    assert_eq!(
+        title(&[HEADER, CONTEXT, &hooked]).as_deref(),
+        Some("hello one")
+    );
+    assert_eq!(title(&[HEADER, &command]).as_deref(), Some("/review it"));
+    assert_eq!(
+        title(&[HEADER, &command, PROMPT]).as_deref(),
+        Some("hello one")
+    );
+}
+
+#[test]
+fn the_model_is_in_the_beginning_where_the_end_is_all_progress() {
+    let notice = format!(
+        r#"{{"id":"n","timestamp":"2026-11-27T20:55:00.000Z","type":"info","content":"{}"}}"#,
+        "x".repeat(4000)
+    );
+    let mut lines = vec![HEADER, PROMPT, REPLY];
+    lines.extend(std::iter::repeat_n(notice.as_str(), 600));
+    assert_eq!(description(&lines).model.as_deref(), Some("gemini-2.5-pro"));
+}

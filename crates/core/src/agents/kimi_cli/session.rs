@@ -112,10 +112,8 @@ impl<'a> Reading<'a> {
                 }
                 Some(FolderKind::Local) => told_of.push(self.read_told_of(folder, seekers)),
                 Some(FolderKind::Remote) => self.sketch_remote(folder),
-                None => {
-                    let path = self.sessions().join(folder);
-                    self.problem(&path, "its name is not that of a folder of sessions");
-                }
+                // Something else, which some release may have put here.
+                None => {}
             }
         }
         if !is_all {

@@ -210,6 +210,17 @@ impl<'a> Reading<'a> {
             session: told.id.clone(),
             home: self.home.root.clone(),
         };
+        // Of two directories with one name the one in which something was said,
+        // and then the one that went on.
+        let rank = (told.has_wire, told.last_at_ms());
+        let known = self.sketches.get(&told.id);
+        let rank_of = |one: &Sketch| {
+            let last = one.last_record_at_ms.or(one.born_at_ms);
+            (one.transcript.is_some(), last)
+        };
+        if known.is_some_and(|known| rank_of(known) > rank) {
+            return;
+        }
         let mut sketch = Sketch::new(key);
         sketch.unclaimed = Unclaimed::Owner;
         let beside = || seekers.first()?.work_dir().map(Path::to_owned);
@@ -244,27 +255,20 @@ impl<'a> Reading<'a> {
     fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {
         let directory = self.sessions().join(folder);
         if !folder.starts_with(FOLDER_PREFIX) {
-            self.problem(&directory, "its name is not that of a folder of sessions");
+            // Something else, which some release may have put here.
             return Vec::new();
         }
         let names = self.names(&directory, SESSIONS_MAX);
         let mut sessions = Vec::new();
         for name in &names.names {
             let path = directory.join(name);
-            let id = match name.to_str().map(SessionId::parse) {
-                Some(Ok(id)) => id,
-                Some(Err(error)) => {
-                    self.problem(&path, error);
-                    continue;
-                }
-                None => {
-                    self.problem(&path, "its name is not valid UTF-8");
-                    continue;
-                }
+            let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
+                continue;
             };
             match metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => sessions.push((id, path)),
-                Ok(_) => self.problem(&path, "it is not a session's directory"),
+                // A file of another kind.
+                Ok(_) => {}
                 // It went since the list was made.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => self.problem(&path, error),

@@ -13,6 +13,9 @@ const STATE_BYTES_MAX: u64 = 16 << 20;
 /// The word for a title that is the first prompt, until a better one is found.
 const TITLE_IS_A_PROMPT: &str = "replaceable";
 
+/// What releases before 0.33 call a session that has no title yet.
+const UNTITLED: &str = "New Session";
+
 /// What it says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
@@ -49,12 +52,34 @@ fn parse(object: &StrictObject<'_>) -> Result<State, FieldError> {
     let is_blank = |text: &&str| text.trim().is_empty();
     let title = object.opt_string("title")?.filter(|title| !is_blank(title));
     let kind = object.opt_string("titleKind")?;
+    let work_dir = match object.opt_string("cwd")? {
+        Some(work_dir) => Some(work_dir),
+        None => object.opt_string("workDir")?,
+    };
+    let is_custom = object.opt_bool("isCustomTitle").unwrap_or_default();
     Ok(State {
-        work_dir: object.opt_string("cwd")?.map(PathBuf::from),
-        created_at_ms: object.opt_integer("createdAt")?.filter(|at| *at > 0),
-        title: title.map(str::to_owned),
-        is_title_a_prompt: kind == Some(TITLE_IS_A_PROMPT),
+        work_dir: work_dir.filter(|text| !is_blank(text)).map(PathBuf::from),
+        created_at_ms: created_at_ms(object)?,
+        title: title.map(str::to_owned).filter(|title| title != UNTITLED),
+        is_title_a_prompt: match kind {
+            Some(kind) => kind == TITLE_IS_A_PROMPT,
+            None => is_custom == Some(false),
+        },
     })
+}
+
+/// Milliseconds; releases before 0.33 wrote the date as text.
+fn created_at_ms(object: &StrictObject<'_>) -> Result<Option<i64>, FieldError> {
+    let is_date = |at: &i64| *at > 0;
+    match object.opt_integer("createdAt") {
+        Ok(at) => Ok(at.filter(is_date)),
+        Err(error) => {
+            let text = object.opt_string("createdAt").ok().flatten();
+            let at: Option<jiff::Timestamp> = text.and_then(|text| text.parse().ok());
+            at.map(|at| Some(at.as_millisecond()).filter(is_date))
+                .ok_or(error)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +113,29 @@ mod tests {
             r#"{"id":"session_1","cwd":"/home/dev/app","createdAt":1795813270966,"title":"fix it","titleKind":"custom"}"#,
             Ok(State {
                 is_title_a_prompt: false,
+                ..right
+            }),
+        );
+    }
+
+    /// As releases before 0.33 wrote it, without an id.
+    #[test]
+    fn an_older_state_is_read() {
+        let right = State {
+            work_dir: Some(PathBuf::from("/home/dev/app")),
+            created_at_ms: Some(1_795_813_270_966),
+            title: Some("fix it".to_owned()),
+            is_title_a_prompt: true,
+        };
+        check(
+            r#"{"workDir":"/home/dev/app","createdAt":"2026-11-27T21:01:10.966Z","updatedAt":"2026-11-27T21:02:00.000Z",
+                "title":"fix it","isCustomTitle":false,"agents":{},"custom":{}}"#,
+            Ok(right.clone()),
+        );
+        check(
+            r#"{"workDir":"/home/dev/app","createdAt":"2026-11-27T21:01:10.966Z","title":"New Session","isCustomTitle":false}"#,
+            Ok(State {
+                title: None,
                 ..right
             }),
         );

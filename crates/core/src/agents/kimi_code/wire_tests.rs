@@ -121,3 +121,21 @@ fn the_last_messages_come_oldest_first() {
     assert_eq!(texts, ["Bash", "hi"]);
     assert_eq!(problems, []);
 }
+
+#[test]
+fn the_first_prompt_and_model_are_looked_for_in_the_beginning() {
+    let own = PROMPT.replace(
+        "hello\\n two",
+        "<notification id=\\\"1\\\">x</notification>",
+    );
+    let progress = format!(
+        r#"{{"type":"turn.progress","text":"{}","time":1795813271500}}"#,
+        "x".repeat(4000)
+    );
+    let mut lines = vec![METADATA, own.as_str(), PROMPT, REQUEST];
+    lines.extend(std::iter::repeat_n(progress.as_str(), 600));
+    let (_directory, file) = file_of(&lines);
+    let told = DIALECT.read(&file).expect("a transcript");
+    assert_eq!(told.prompt.as_deref(), Some("hello two"));
+    assert_eq!(told.model.as_deref(), Some("k-3"));
+}

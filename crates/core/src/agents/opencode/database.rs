@@ -11,6 +11,7 @@ use whosup_sidecar::SessionId;
 
 use super::message::{Head, Part};
 use super::session::{Row, Turn, given_title, model_of};
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::{Message, MessageRole};
 use crate::sqlite::{Database, SqliteError, integer, text};
 
@@ -22,6 +23,18 @@ const ASKED_MAX: usize = 500;
 const PARTS_MAX: usize = 1_000;
 /// How many messages are gone through for those that say something.
 const MESSAGES_MAX: usize = 10_000;
+
+/// How many parts are gone through for the first prompt.
+const FIRST_PARTS_MAX: usize = 32;
+
+/// What opencode itself puts where a prompt stands.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["file", "skill_content"],
+    notices: &[
+        "Called the Read tool with the following input",
+        "Called the List tool with",
+    ],
+};
 
 /// The columns of `session` that are read, where it has them.
 const COLUMNS: &[&str] = &[
@@ -132,14 +145,15 @@ impl SessionDb {
         Ok(head.turn(begun_at_ms, &parts))
     }
 
-    /// The first thing that a person said.
+    /// The first thing that a person said, as a title.
     pub(super) fn first_prompt(&self, id: &str) -> Result<Option<String>, String> {
-        let said = self.said(id, "ASC", 1).map_err(|error| error.reason())?;
-        let prompt = said
-            .into_iter()
-            .find(|said| said.role == MessageRole::User)
-            .map(|said| said.text);
-        Ok(prompt)
+        let said = self.said(id, "ASC", FIRST_PARTS_MAX);
+        let said = said.map_err(|error| error.reason())?;
+        let mut words = FirstWords::default();
+        for prompt in said.iter().filter(|said| said.role == MessageRole::User) {
+            words.add([prompt.text.as_str()], &WRAPPING);
+        }
+        Ok(words.title())
     }
 
     /// The last things that were said, oldest first.

@@ -10,7 +10,7 @@ use whosup_sidecar::file::ReadFileError;
 use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
-use crate::agents::folder::{Names, list_or_tell};
+use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
 use crate::attribution::Unclaimed;
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
@@ -81,7 +81,9 @@ impl<'a> Reading<'a> {
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
         if self.look.depth.is_walk() {
-            let names = self.names(&sessions, FOLDERS_MAX);
+            let names = list_folders_or_tell(&sessions, FOLDERS_MAX, |told| {
+                self.problem(&sessions, told);
+            });
             folders.extend(names.names.iter().map(|name| sessions.join(name)));
         }
         folders.extend(moved_to(self.look, self.home));
@@ -145,7 +147,10 @@ impl<'a> Reading<'a> {
         let told = match self.read_told(path) {
             Ok(Some(told)) => told,
             Ok(None) => {
-                self.problem(path, "its first line is not that of a session");
+                // What is called otherwise is no session of its own.
+                if transcript::is_named_like_one(path) {
+                    self.problem(path, "its first line is not that of a session");
+                }
                 return;
             }
             // It was removed since the list was made.
@@ -162,11 +167,15 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
-        // Of two files with one id (somebody copied it), the one that went on.
-        let is_older = self
-            .sessions
-            .get(&id)
-            .is_some_and(|other| other.last_at_ms() > told.last_at_ms());
+        // Of two files with one id, the one that has words, and then the one that
+        // went on.
+        let is_older = self.sessions.get(&id).is_some_and(|other| {
+            let rank = |one: &Told| {
+                let said = transcript::said(&one.path);
+                (said.is_some(), one.last_at_ms().max(said.flatten()))
+            };
+            rank(other) > rank(&told)
+        });
         if !is_older {
             self.sessions.insert(id, told);
         }

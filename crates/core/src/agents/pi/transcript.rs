@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
@@ -39,6 +40,12 @@ const ASIDES: &[&str] = &["label", "session", "session_info"];
 /// How soon after its birth a session has its first prompt when that was in
 /// the arguments: 20 ms where this was seen. Nobody types that fast.
 const PROMPT_AT_BIRTH_MS_MAX: i64 = 300;
+
+/// What pi itself puts where a prompt stands.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["skill"],
+    notices: &[],
+};
 
 /// What the first line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +108,24 @@ pub(super) fn header_by_name(
             is_lost: true,
         })
     }))
+}
+
+/// When something was said last in a transcript; the outer `None` if nothing
+/// was, as in the stub that is left in another folder.
+pub(super) fn said(path: &Path) -> Option<Option<i64>> {
+    let file = TranscriptFile::open(path).ok()?;
+    let newest_first = file.backwards(LAST_BOUNDS).ok()?;
+    let mut records = newest_first
+        .map_while(Result::ok)
+        .flat_map(|line| line.json().values.into_iter().rev());
+    records.find_map(|record| role(&record).is_some().then(|| at_ms(&record)))
+}
+
+/// Tells whether a file is called as sessions are.
+pub(super) fn is_named_like_one(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(OsStr::to_str);
+    let told = stem.and_then(|stem| stem.split_once('_'));
+    told.is_some_and(|(date, _)| date_in_name(date).is_some())
 }
 
 /// `2026-11-27T20-40-00-800Z`.
@@ -209,15 +234,20 @@ pub(super) fn read(
     }
     found.phase = last.flatten();
     let head = file.head(HEAD_BOUNDS)?;
+    let mut words = FirstWords::default();
+    let mut first_model = None;
     for record in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
         if let Some(header) = header_of(&record) {
             found.work_dir = found.work_dir.or(header.work_dir.map(Into::into));
             found.started_at_ms = found.started_at_ms.or(header.born_at_ms);
         }
-        if found.title.is_none() && role(&record) == Some("user") {
-            found.title = text_of(&record).and_then(|text| one_line(&text));
+        first_model = model_of(&record).or(first_model);
+        if role(&record) == Some("user") {
+            words.add(texts_of(&record), &WRAPPING);
         }
     }
+    found.title = words.title();
+    found.model = found.model.or(first_model);
     found.is_title_a_prompt = found.title.is_some();
     if let Some(name) = name.flatten().and_then(|name| one_line(&name)) {
         found.title = Some(name);
@@ -233,7 +263,8 @@ pub(super) fn messages_of(record: &Value) -> Vec<Message> {
     let mut found = Vec::new();
     match role(record) {
         Some("user") => {
-            found.extend(text_of(record).map(|text| message(MessageRole::User, text)));
+            let typed = WRAPPING.typed_in(texts_of(record));
+            found.extend(typed.map(|text| message(MessageRole::User, text)));
         }
         Some("assistant") => {
             found.extend(text_of(record).map(|text| message(MessageRole::Assistant, text)));
@@ -326,14 +357,15 @@ fn is_part(part: &Value, kind: &str) -> bool {
 
 /// The text of a message: a string, or parts some of which are text.
 fn text_of(record: &Value) -> Option<String> {
-    if let Some(text) = record.pointer("/message/content")?.as_str() {
-        return Some(text.to_owned());
-    }
-    let texts = parts(record).iter().filter(|part| is_part(part, "text"));
-    let texts: Vec<&str> = texts
-        .filter_map(|part| part.get("text")?.as_str())
-        .collect();
+    let texts: Vec<&str> = texts_of(record).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+fn texts_of(record: &Value) -> impl Iterator<Item = &str> {
+    let whole = record.pointer("/message/content").and_then(Value::as_str);
+    let texts = parts(record).iter().filter(|part| is_part(part, "text"));
+    let texts = texts.filter_map(|part| part.get("text")?.as_str());
+    whole.into_iter().chain(texts)
 }
 
 #[cfg(test)]

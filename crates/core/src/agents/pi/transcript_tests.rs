@@ -177,3 +177,30 @@ fn the_last_messages_come_oldest_first() {
     assert_eq!(texts, ["I look.", "bash", "Done."]);
     assert_eq!(problems, []);
 }
+
+#[test]
+fn the_first_prompt_is_what_a_person_typed() {
+    let skill = PROMPT.replace("fix\\n it", "<skill name=\\\"a\\\">how to</skill>");
+    let stopped = PROMPT.replace("fix\\n it", "Operation stopped by hook");
+    let command = PROMPT.replace("fix\\n it", "/review it");
+    let title = |lines: &[&str]| described(lines).title;
+    assert_eq!(title(&[HEADER, &skill, &stopped]), None);
+    assert_eq!(
+        title(&[HEADER, &skill, &command, PROMPT]).as_deref(),
+        Some("fix it")
+    );
+    assert_eq!(title(&[HEADER, &command]).as_deref(), Some("/review it"));
+    let both = skill.replace("</skill>", "</skill>\\n\\nuse it");
+    assert_eq!(title(&[HEADER, &both]).as_deref(), Some("use it"));
+}
+
+#[test]
+fn the_model_is_in_the_beginning_where_the_end_is_all_progress() {
+    let progress = format!(
+        r#"{{"type":"custom","timestamp":"2026-11-27T21:04:00.000Z","data":"{}"}}"#,
+        "x".repeat(4000)
+    );
+    let mut lines = vec![HEADER, MODEL, PROMPT, REPLY];
+    lines.extend(std::iter::repeat_n(progress.as_str(), 600));
+    assert_eq!(described(&lines).model.as_deref(), Some("m-2"));
+}

@@ -19,7 +19,7 @@ use super::reading::Reading;
 use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
-use crate::agents::folder::{Entry, Names, entries_in, names_in};
+use crate::agents::folder::{Entry, Names, entries_in, folders_in};
 use crate::agents::{AgentProcess, Role};
 use crate::attribution::Unclaimed;
 use crate::claim::EvidenceKind;
@@ -111,7 +111,9 @@ impl<'a, 'r> Projects<'a, 'r> {
                 }
                 let path = transcript_path(&chats, &record.session);
                 match facts(&path, Links::Follow) {
-                    Ok(_) => self.set_transcript(&record.session, path),
+                    Ok(_) => {
+                        self.set_transcript(&record.session, path);
+                    }
                     // There is none before the first prompt.
                     Err(ReadFileError::NotFound { .. }) => {}
                     Err(error) => self.reading.problem(&path, error.reason()),
@@ -223,11 +225,19 @@ impl<'a, 'r> Projects<'a, 'r> {
                 return;
             }
         };
+        let known = self.reading.sketch(session).transcript.clone();
+        let is_in_place_of_another = known.is_some_and(|known| known != path);
+        let is_its = self.set_transcript(session, path);
         let sketch = self.reading.sketch(session);
-        sketch.born_at_ms = birth.born_at_ms;
-        sketch.work_dir = sketch.work_dir.take().or(birth.work_dir);
         sketch.unclaimed = Unclaimed::Owner;
-        self.set_transcript(session, path);
+        if is_its {
+            sketch.born_at_ms = birth.born_at_ms;
+            let told = sketch.work_dir.take();
+            sketch.work_dir = match is_in_place_of_another {
+                true => birth.work_dir.or(told),
+                false => told.or(birth.work_dir),
+            };
+        }
     }
 
     /// What no process is named for belongs to one of the homes that share a
@@ -237,8 +247,24 @@ impl<'a, 'r> Projects<'a, 'r> {
         self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
     }
 
-    fn set_transcript(&mut self, session: &SessionId, path: PathBuf) {
-        self.reading.sketch(session).transcript = Some(path);
+    /// Sets the transcript of a session, unless a better one is known: of two
+    /// in two folders one with words, and of these the one written last. Tells
+    /// whether it is the session's now.
+    fn set_transcript(&mut self, session: &SessionId, path: PathBuf) -> bool {
+        let known = &mut self.reading.sketch(session).transcript;
+        let rank = |path: &Path| {
+            let written = facts(path, Links::Follow)
+                .ok()
+                .and_then(|its| its.modified_ms);
+            (transcript::may_have_words(path), written)
+        };
+        let is_better_known = known
+            .as_deref()
+            .is_some_and(|known| known != path && rank(known) >= rank(&path));
+        if !is_better_known {
+            *known = Some(path);
+        }
+        !is_better_known
     }
 
     /// Reads every sidecar of a folder, and notes the transcripts of sessions
@@ -311,7 +337,7 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
-        let names = self.told(&directory, PROJECTS_MAX, names_in);
+        let names = self.told(&directory, PROJECTS_MAX, folders_in);
         names.into_iter().map(|name| directory.join(name)).collect()
     }
 

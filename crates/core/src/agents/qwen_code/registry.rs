@@ -85,12 +85,8 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Vec<Record> {
     for name in &names.names {
         let path = directory.join(name);
         let text = name.to_string_lossy();
-        // Every write goes to such a file first; it is gone in an instant.
-        if text.ends_with(".tmp") {
-            continue;
-        }
+        // Every write goes to another file first, and releases add files.
         let Some(file_name) = FileName::parse(&text) else {
-            reading.problem(&path, "its name is not that of a registry record");
             continue;
         };
         match read_regular(&path, RECORD_BYTES_MAX, Links::Refuse) {

@@ -11,10 +11,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
 use crate::phase::Phase;
-use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::transcript::{HeadBounds, Stopped, TailBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for where and when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
@@ -38,6 +39,12 @@ const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
 
+/// What qwen-code itself tells the model.
+const WRAPPING: Wrapping = Wrapping {
+    elements: &["session_context"],
+    notices: &[],
+};
+
 /// When and where a session was, by its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Birth {
@@ -56,6 +63,16 @@ pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError
     Ok(Birth {
         born_at_ms: records.iter().find_map(at_ms),
         work_dir: records.iter().find_map(work_dir),
+    })
+}
+
+/// Tells whether anything may have been said in a transcript: a stub, as is left
+/// in another folder, is whole and has no words.
+pub(super) fn may_have_words(path: &Path) -> bool {
+    let read = TranscriptFile::open(path).and_then(|file| file.head(PROMPT_BOUNDS));
+    read.is_ok_and(|head| {
+        let mut records = head.lines.iter().flat_map(|line| line.json().values);
+        head.stopped != Stopped::NothingLeft || records.any(|record| is_conversation(&record))
     })
 }
 
@@ -114,13 +131,22 @@ pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, Trans
         .flat_map(|line| bad_lines.values(line))
         .collect();
     described.started_at_ms = records.iter().find_map(at_ms);
-    let prompt = records
-        .iter()
-        .filter(|record| is_prompt(record))
-        .find_map(prompt_title);
+    let mut words = FirstWords::default();
+    for record in &records {
+        if let Some(text) = prompt_text(record).filter(|_| is_prompt(record)) {
+            words.add([text.as_str()], &Wrapping::NONE);
+        } else if let Some(command) = text_at(record, "/systemPayload/rawCommand") {
+            words.add([command.as_str()], &Wrapping::NONE);
+        }
+    }
+    let prompt = words.title();
+    let first_model = || {
+        let mut replies = records.iter().rev();
+        replies.find_map(|record| text_at(record, "/model"))
+    };
     described.is_title_a_prompt = last.title.is_none() && prompt.is_some();
     described.title = last.title.or(prompt);
-    described.model = last.model;
+    described.model = last.model.or_else(first_model);
     described.last_activity_at_ms = last.at_ms;
     described.phase = last.phase.flatten();
     if let Some(place) = last.place {
@@ -302,23 +328,24 @@ fn parts(record: &Value) -> impl Iterator<Item = &Value> {
     parts.into_iter().flatten()
 }
 
-fn joined_text(record: &Value) -> Option<String> {
+fn texts(record: &Value) -> impl Iterator<Item = &str> {
     let is_thought = |part: &&Value| part.get("thought").and_then(Value::as_bool) == Some(true);
-    let texts: Vec<&str> = parts(record)
-        .filter(|part| !is_thought(part))
+    parts(record)
+        .filter(move |part| !is_thought(part))
         .filter_map(|part| part.get("text")?.as_str())
-        .collect();
-    let text = texts.join("\n");
+}
+
+fn joined_text(record: &Value) -> Option<String> {
+    let text = texts(record).collect::<Vec<_>>().join("\n");
     (!text.trim().is_empty()).then_some(text)
 }
 
 /// What a person typed: as it was shown, where that differs from what was sent.
 fn prompt_text(record: &Value) -> Option<String> {
-    text_at(record, "/systemPayload/displayText").or_else(|| joined_text(record))
-}
-
-fn prompt_title(record: &Value) -> Option<String> {
-    one_line(&prompt_text(record)?)
+    match text_at(record, "/systemPayload/displayText") {
+        Some(shown) => Some(shown),
+        None => WRAPPING.typed_in(texts(record)),
+    }
 }
 
 #[cfg(test)]
@@ -359,6 +386,32 @@ mod tests {
         assert_eq!(described.started_at_ms, Some(1_795_812_784_482));
         assert_eq!(described.last_activity_at_ms, Some(1_795_812_786_000));
         assert_eq!(described.phase, Some(Phase::Idle));
+    }
+
+    #[test]
+    fn the_first_prompt_is_what_a_person_typed() {
+        let context = USER.replace("hello\\n  one", "<ide_opened_file>a.rs</ide_opened_file>");
+        let stopped = USER.replace("hello\\n  one", "Operation stopped by hook");
+        let title = |lines: &[&str]| description(lines).title;
+        assert_eq!(title(&[&context, &stopped]), None);
+        assert_eq!(title(&[&context, USER]).as_deref(), Some("hello one"));
+        let command = MOVED.replace(
+            r#""version""#,
+            r#""systemPayload":{"rawCommand":"/review it"},"version""#,
+        );
+        assert_eq!(title(&[&command, &context]).as_deref(), Some("/review it"));
+        assert_eq!(title(&[&command, USER]).as_deref(), Some("hello one"));
+    }
+
+    #[test]
+    fn the_model_is_in_the_beginning_where_the_end_is_all_bookkeeping() {
+        let long = MOVED.replace(
+            r#""version""#,
+            &format!(r#""x":"{}","version""#, "x".repeat(4000)),
+        );
+        let mut lines = vec![USER, REPLY];
+        lines.extend(std::iter::repeat_n(long.as_str(), 600));
+        assert_eq!(description(&lines).model.as_deref(), Some("mock-model"));
     }
 
     #[test]

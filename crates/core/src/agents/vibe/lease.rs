@@ -109,19 +109,17 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
     }
     for name in &names.names {
         let path = directory.join(name);
-        match name.to_str().map_or(Named::Foreign, named) {
-            Named::Lock(id) => match lease(&id, &path, problems) {
-                Ok(lease) => found.leases.push(lease),
-                // Given up since it was listed.
-                Err(ReadFileError::NotFound { .. }) => {}
-                Err(error) => {
-                    problems.push(Problem::at(&AGENT, &path, error.reason()));
-                    found.unreadable.push((Some(id), path));
-                }
-            },
-            Named::Other => {}
-            Named::Foreign => {
-                problems.push(Problem::at(&AGENT, &path, "it is no lease of a session"));
+        // What has another name is none, whatever later releases add here.
+        let Some(id) = name.to_str().and_then(session_in) else {
+            continue;
+        };
+        match lease(&id, &path, problems) {
+            Ok(lease) => found.leases.push(lease),
+            // Given up since it was listed.
+            Err(ReadFileError::NotFound { .. }) => {}
+            Err(error) => {
+                problems.push(Problem::at(&AGENT, &path, error.reason()));
+                found.unreadable.push((Some(id), path));
             }
         }
     }
@@ -130,32 +128,10 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
     found
 }
 
-/// What an entry of the directory is, by its name.
-enum Named {
-    /// The lock of this session.
-    Lock(SessionId),
-    /// Something of Vibe's that is no lock of a session.
-    Other,
-    /// Anything else.
-    Foreign,
-}
-
-fn named(name: &str) -> Named {
-    let (stem, is_lock) = match (name.strip_suffix(".lock"), name.strip_suffix(".lock.json")) {
-        (Some(stem), _) => (stem, true),
-        (None, Some(stem)) => (stem, false),
-        // `.registry`, which guards the directory, and `.watch-HEX`.
-        (None, None) if name.starts_with('.') => return Named::Other,
-        (None, None) => return Named::Foreign,
-    };
-    if stem == CLEANUP {
-        return Named::Other;
-    }
-    match SessionId::parse(stem) {
-        Ok(id) if is_lock && is_session(stem) => Named::Lock(id),
-        Ok(_) if is_session(stem) => Named::Other,
-        _ => Named::Foreign,
-    }
+/// The session in the name of its lock, `ID.lock`.
+fn session_in(name: &str) -> Option<SessionId> {
+    let id = name.strip_suffix(".lock")?;
+    SessionId::parse(id).ok().filter(|_| is_session(id))
 }
 
 /// Tells whether an id has the shape of a session's: that of a UUID, of no
@@ -331,17 +307,14 @@ mod tests {
 
     #[test]
     fn only_names_of_the_shape_of_a_uuid_are_sessions() {
-        assert!(matches!(named(&format!("{ID}.lock")), Named::Lock(id) if id.as_str() == ID));
+        let id = session_in(&format!("{ID}.lock")).unwrap();
+        assert_eq!(id.as_str(), ID);
         for other in [
             "process-output-cleanup.lock",
             "process-output-cleanup.lock.json",
             ".registry",
             ".watch-e1ae8b1dce9844a580fafa34fe3af655",
             &format!("{ID}.lock.json"),
-        ] {
-            assert!(matches!(named(other), Named::Other), "{other}");
-        }
-        for foreign in [
             "notes.txt",
             "x.lock",
             "..lock",
@@ -349,9 +322,8 @@ mod tests {
             &format!("{ID}x.lock"),
             ID,
         ] {
-            assert!(!matches!(named(foreign), Named::Lock(_)), "{foreign}");
+            assert_eq!(session_in(other), None, "{other}");
         }
-        assert!(matches!(named("x.lock"), Named::Foreign));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::store::{Failure, Generation, of_newest};
 use crate::agents::bad_lines::BadLines;
+use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Message, MessageRole};
 use crate::phase::{Phase, WaitingFor};
@@ -156,7 +157,14 @@ impl Fold {
         }
         State {
             title: line("title"),
-            preview: line("preview"),
+            preview: {
+                let mut words = FirstWords::default();
+                words.add(
+                    session.get("preview").and_then(Value::as_str),
+                    &Wrapping::NONE,
+                );
+                words.title()
+            },
             phase,
             waiting_for: self.asked,
             created_at_ms: date("createdAt"),

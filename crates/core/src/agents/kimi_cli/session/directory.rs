@@ -106,16 +106,8 @@ impl Reading<'_> {
             if name.as_encoded_bytes().ends_with(b".jsonl") {
                 continue;
             }
-            let id = match name.to_str().map(SessionId::parse) {
-                Some(Ok(id)) => id,
-                Some(Err(error)) => {
-                    self.problem(&path(), error);
-                    continue;
-                }
-                None => {
-                    self.problem(&path(), "its name is not valid UTF-8");
-                    continue;
-                }
+            let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
+                continue;
             };
             let told = match &opened {
                 Ok(opened) => opened
@@ -129,7 +121,8 @@ impl Reading<'_> {
                     folder: Rc::clone(opened),
                     made_at_ms: told.born_ms,
                 }),
-                Ok(_) => self.problem(&path(), "it is not a session's directory"),
+                // A file of another kind.
+                Ok(_) => {}
                 // It was empty, and its session was left since the list was made.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => self.problem(&path(), error),

@@ -1,0 +1,28 @@
+//! Tells whether the directory of a session is still there.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use whosup_core::claim::Placement;
+use whosup_core::machine::Machine;
+use whosup_core::session::Session;
+
+/// Whether `directory` is known to be gone. One on a file system that machines
+/// share is not looked at, since its server may never answer; one that can't be
+/// looked at may be there.
+pub(crate) fn is_gone(machine: &Machine, directory: &Path) -> bool {
+    if machine.mounts().placement_of(directory) == Placement::SharedByMachines {
+        return false;
+    }
+    match std::fs::metadata(directory) {
+        Ok(there) => !there.is_dir(),
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
+}
+
+/// The directory that a session would be resumed in, if that is gone.
+pub(crate) fn gone_to_resume_in(machine: &Machine, session: &Session) -> Option<PathBuf> {
+    let directory = session.invocation()?.directory;
+    let directory = directory.or_else(|| session.work_dir().map(Path::to_owned))?;
+    is_gone(machine, &directory).then_some(directory)
+}
