@@ -15,6 +15,7 @@ use crate::common_place::scan_common_place;
 use crate::dismissal::Dismissals;
 use crate::machine::Machine;
 use crate::panes::Panes;
+use crate::phase::is_ahead;
 use crate::problem::{Found, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
 use crate::record::scan_records;
@@ -72,6 +73,11 @@ impl Describer<'_> {
         if let Some(adapter) = agents::adapter(&session.key.agent) {
             let description = adapter.describe(&self.0, &session.sketch);
             session.description = description.take(&mut problems);
+            let now_ms = self.0.machine.now_ms();
+            let is_past = |at: &i64| !is_ahead(*at, now_ms);
+            let described = &mut session.description;
+            described.phase_at_ms = described.phase_at_ms.filter(is_past);
+            described.phase_since_ms = described.phase_since_ms.filter(is_past);
         }
         problems
     }

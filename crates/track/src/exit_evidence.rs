@@ -61,7 +61,7 @@ impl Supervised {
     ///
     /// [`TrackError`] if it could not be written down.
     pub fn note_start(&self, now_ms: i64) -> Result<(), TrackError> {
-        let mut event = self.event(EventKind::SessionStarted(StartSource::Startup), now_ms);
+        let mut event = self.event(EventKind::SessionStarted(StartSource::Run), now_ms);
         event.work_dir = Some(self.work_dir.clone());
         event.git_branch = branch_of(&self.work_dir);
         self.note(&event)

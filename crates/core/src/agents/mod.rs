@@ -33,7 +33,7 @@ use whosup_sidecar::AgentId;
 
 pub use adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, KnownClient, Look,
-    Message, MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
+    Message, MessageRole, PairingRule, Profile, Program, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
 pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};

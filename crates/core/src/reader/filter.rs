@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::agents::Depth;
 use crate::claim::{EvidenceKind, SessionKey};
 use crate::phase::Phase;
-use crate::session::{Session, Unattributed};
+use crate::session::{ORPHAN_SHOWN_MS, Session, Unattributed};
 use crate::verdict::{Liveness, UnknownBecause, Verdict};
-
-/// How long an orphan stays in the default view, in milliseconds.
-const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// How deep sub-agents of sub-agents are followed.
 const SUB_AGENT_DEPTH_MAX: usize = 16;
@@ -93,7 +90,9 @@ impl Filter {
         let needs_date = !is_dated
             && (self.wish.since_ms.is_some() || (self.is_default() && session.is_orphan()));
         let needs_directory = self.wish.work_dir.is_some() && session.work_dir().is_none();
-        let needs_phase = !self.wish.phases.is_empty() && session.sketch.published.is_none();
+        // The transcript of a live session may know more than who reported last.
+        let is_undecided = session.liveness() == Liveness::Live || session.sketch.facts.is_empty();
+        let needs_phase = !self.wish.phases.is_empty() && is_undecided;
         needs_date || needs_directory || needs_phase
     }
 

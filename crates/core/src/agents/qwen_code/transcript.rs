@@ -123,6 +123,7 @@ pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, Trans
     described.model = last.model;
     described.last_activity_at_ms = last.at_ms;
     described.phase = last.phase.flatten();
+    described.phase_at_ms = last.phase_at_ms;
     if let Some(place) = last.place {
         described.work_dir = place.work_dir;
         described.agent_version = place.version;
@@ -143,6 +144,8 @@ struct Last {
     title: Option<String>,
     /// Decided, and perhaps to be nothing certain.
     phase: Option<Option<Phase>>,
+    /// The date of the record that decided.
+    phase_at_ms: Option<i64>,
 }
 
 struct Place {
@@ -173,6 +176,7 @@ impl Last {
         }
         if is_conversation(record) && self.phase.is_none() {
             self.phase = Some(phase_after(record));
+            self.phase_at_ms = at_ms(record);
         }
     }
 
