@@ -170,7 +170,7 @@ pub fn doing<'a>(
             FactSource::Title => None,
             _ => detailed.since_ms.or(detailed.at_ms),
         },
-        word: detailed.word.clone(),
+        word: detailed.word.clone().or_else(|| newest.word.clone()),
         source: Some(newest.source),
     }
 }

@@ -102,7 +102,8 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
     let mut date = |key| kept(object.opt_integer(key), &mut odd_fields);
     let started_at_ms = date("startedAt");
     let status_at_ms = date("statusUpdatedAt");
-    let dated_at_ms = [started_at_ms, status_at_ms, date("updatedAt")]
+    let updated_at_ms = date("updatedAt");
+    let dated_at_ms = [started_at_ms, status_at_ms, updated_at_ms]
         .into_iter()
         .flatten()
         .max();
@@ -117,7 +118,11 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         entrypoint,
         // The name of a background session is its prompt.
         name: name.filter(|_| kind != Kind::Background),
-        published: status.map(|status| publish(&status, waiting_for.as_deref(), status_at_ms)),
+        published: status.map(|status| {
+            // A heartbeat dates a status only where nothing else does.
+            let at_ms = status_at_ms.or(updated_at_ms);
+            publish(&status, waiting_for.as_deref(), at_ms)
+        }),
         version,
         endpoint,
         odd_fields,
