@@ -31,7 +31,10 @@ pub fn explain_unattributed(one: &Unattributed) -> Vec<String> {
         process.pid, one.process.agent, one.reason
     )];
     let candidates = one.candidates.iter();
-    lines.extend(candidates.map(|id| format!("It may serve {id}.")));
+    lines.extend(candidates.map(|id| match one.titles.get(id) {
+        Some(title) => format!("It may serve {id}: {title}."),
+        None => format!("It may serve {id}."),
+    }));
     lines
 }
 

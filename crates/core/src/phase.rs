@@ -2,7 +2,7 @@
 
 mod fact;
 
-pub use self::fact::{Doing, FactSource, PhaseFact, doing, is_ahead, outlived};
+pub use self::fact::{BACKGROUND, Doing, FactSource, PhaseFact, doing, is_ahead, outlived};
 use crate::hook_event::{EventKind, StartSource};
 
 /// What hooks, the agent or its transcript last told of a conversation.

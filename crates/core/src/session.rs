@@ -1,12 +1,14 @@
 //! Sessions: one per agent, home and id, with the best that is known of each.
 
+use std::collections::BTreeMap;
+
 use whosup_process::{Pid, PidScope, Process, RunState};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{self, AgentProcess, Description, Invocation, Sketch};
 use crate::claim::{Evidence, Serving, SessionKey};
 use crate::panes::Pane;
-use crate::phase::{Doing, FactSource, Phase, WaitingFor, doing, outlived};
+use crate::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::problem::Problem;
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
 
@@ -87,8 +89,21 @@ pub struct Unattributed {
     pub pane: Option<Pane>,
     /// The sessions that it may be serving.
     pub candidates: Vec<SessionId>,
+    /// The titles of those that have one, once their files were read.
+    pub titles: BTreeMap<SessionId, String>,
     /// Why it has none: `two sessions fit`.
     pub reason: String,
+}
+
+impl Unattributed {
+    /// Takes the titles of the sessions that it may be serving.
+    pub fn take_titles(&mut self, titles: &[(SessionKey, String)]) {
+        for (key, title) in titles {
+            if key.agent == self.process.agent && self.candidates.contains(&key.session) {
+                self.titles.insert(key.session.clone(), title.clone());
+            }
+        }
+    }
 }
 
 impl Session {
@@ -133,6 +148,13 @@ impl Session {
     #[must_use]
     pub fn waiting_for(&self) -> Option<WaitingFor> {
         self.doing().waiting_for
+    }
+
+    /// Its turn has ended, and what it started works on.
+    #[must_use]
+    pub fn is_in_background(&self) -> bool {
+        let doing = self.doing();
+        doing.phase == Some(Phase::Working) && doing.word.as_deref() == Some(BACKGROUND)
     }
 
     /// It is live, and somebody has stopped a process that it needs (Ctrl-Z, SIGSTOP, a

@@ -278,6 +278,8 @@ pub struct WireUnattributed {
     pub pane: Option<WirePane>,
     /// The sessions that it may be serving.
     pub candidates: Vec<String>,
+    /// Their titles, in the same order, as far as they are known.
+    pub candidate_titles: Vec<Option<String>>,
     /// Why it has none.
     pub reason: String,
 }

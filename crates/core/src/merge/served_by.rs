@@ -69,6 +69,7 @@ pub(super) fn pair_processes(
                 .values()
                 .filter(|others| !others.is_disjoint(&candidates));
             unattributed.push(Unattributed {
+                titles: BTreeMap::new(),
                 process: process.clone(),
                 pane: None,
                 reason: reason(&candidates, rivals.count()),

@@ -10,6 +10,9 @@ use super::{Phase, WaitingFor};
 /// How far ahead of the clock a date may lie, in milliseconds. A date beyond that is none.
 const CLOCK_SLACK_MS: i64 = 2_000;
 
+/// The word for that a turn has ended and what it started works on.
+pub const BACKGROUND: &str = "background";
+
 /// Tells whether a date lies so far ahead of `now_ms` that a clock was wrong.
 #[must_use]
 pub const fn is_ahead(at_ms: i64, now_ms: i64) -> bool {

@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::agents::Depth;
-use crate::claim::{EvidenceKind, SessionKey};
+use crate::claim::SessionKey;
 use crate::phase::Phase;
 use crate::session::{ORPHAN_SHOWN_MS, Session, Unattributed};
-use crate::verdict::{Liveness, UnknownBecause, Verdict};
+use crate::verdict::Liveness;
 
 /// How deep sub-agents of sub-agents are followed.
 const SUB_AGENT_DEPTH_MAX: usize = 16;
@@ -127,7 +127,7 @@ impl Filter {
     fn is_in_default_view(&self, session: &Session) -> bool {
         match session.liveness() {
             Liveness::Live => true,
-            Liveness::Unknown => !is_mere_candidate(session),
+            Liveness::Unknown => true,
             Liveness::Exited => {
                 let last = session.last_heard_of_ms();
                 // An orphan without any date may be of today.
@@ -164,22 +164,6 @@ fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
         Err(error) => error.to_string(),
     };
     Err(FilterError::Directory { path, reason })
-}
-
-/// Nothing speaks for it but a process that may serve it: it is named beside
-/// that process.
-fn is_mere_candidate(session: &Session) -> bool {
-    let has_own_evidence = session.evidence.iter().any(|judged| {
-        !matches!(
-            judged.evidence.kind,
-            EvidenceKind::Pairing | EvidenceKind::Transcript
-        )
-    });
-    let is_candidate = matches!(
-        session.verdict,
-        Verdict::Unknown(UnknownBecause::MayBeServedBy(_))
-    );
-    is_candidate && !has_own_evidence
 }
 
 /// Of sessions and the parents they name: the sub-agents of those in `shown`, and

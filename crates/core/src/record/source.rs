@@ -13,7 +13,7 @@ use crate::claim::{
     TakenUp, Trust,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::{FactSource, Phase, PhaseFact};
+use crate::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
 use crate::problem::{Found, Problem};
 use crate::session::ORPHAN_SHOWN_MS;
 use crate::trust::trust_of;
@@ -351,6 +351,3 @@ fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
             .dated(Some(at_ms))
     })
 }
-
-/// The word for that a turn has ended whose sub-agents work on.
-const BACKGROUND: &str = "background";

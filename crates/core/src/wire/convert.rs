@@ -216,6 +216,10 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
         work_dir: one.process.work_dir().map(text),
         pane: one.pane.as_ref().map(pane),
         candidates: one.candidates.iter().map(ToString::to_string).collect(),
+        candidate_titles: {
+            let titles = one.candidates.iter().map(|id| one.titles.get(id).cloned());
+            titles.collect()
+        },
         reason: one.reason.clone(),
     }
 }
