@@ -197,6 +197,8 @@ const RELAYS: &[&[u8]] = &[
     b"su",
     b"sudo",
     b"unbuffer",
+    // `whosup run --pty`
+    b"whosup",
 ];
 
 fn relays_a_terminal(process: &Process) -> bool {

@@ -112,17 +112,16 @@ impl EndCause {
         Self::Unknown,
     ];
 
-    /// The process went without an end of the agent's: it was killed, or failed. Whoever
-    /// ends a session by hand knows what they do.
+    /// The process went without an end of the agent's: it was killed, or crashed. One that
+    /// exits by itself has ended, whatever its status.
     #[must_use]
     pub const fn is_death(self) -> bool {
         match self {
-            Self::ExitHook | Self::ExitRecord | Self::ByHand | Self::ExitCode(0) => false,
+            Self::ExitHook | Self::ExitRecord | Self::ByHand | Self::ExitCode(_) => false,
             Self::ProcessGone
             | Self::PidReused
             | Self::Rebooted
             | Self::Signal(_)
-            | Self::ExitCode(_)
             | Self::Unknown => true,
         }
     }
