@@ -133,9 +133,8 @@ impl Session {
                 outlived(reported.iter())
             };
         }
-        let owner = self.owner.as_deref();
-        let began_at_ms = owner.and_then(|owner| owner.began_at_ms.clone().ok());
-        doing(self.sketch.facts.iter().chain(&described), began_at_ms)
+        let facts = self.sketch.facts.iter().chain(&described);
+        doing(facts, self.owner.as_deref())
     }
 
     /// The phase; see [`Session::doing`].

@@ -5,6 +5,8 @@
 //! person interrupts a turn, and a transcript does not record that permission is asked
 //! for. So no source is preferred: the newest dated fact wins.
 
+use whosup_process::{Pid, Process, StartStamp};
+
 use super::{Phase, WaitingFor};
 
 /// How far ahead of the clock a date may lie, in milliseconds. A date beyond that is none.
@@ -47,6 +49,8 @@ pub struct PhaseFact {
     pub at_ms: Option<i64>,
     /// Since when it has been so; `None` where only `at_ms` is known.
     pub since_ms: Option<i64>,
+    /// The process that did so, where the source names it.
+    pub process: Option<(Pid, StartStamp)>,
 }
 
 impl PhaseFact {
@@ -60,6 +64,7 @@ impl PhaseFact {
             word: None,
             at_ms: None,
             since_ms: None,
+            process: None,
         }
     }
 
@@ -122,13 +127,13 @@ pub struct Doing {
 
 /// Decides what a live conversation does.
 ///
-/// `began_at_ms` is when the process began that serves it. A turn that was begun before
-/// that is one that an earlier process left unfinished, and an end before it is not the
-/// end of this process's work: both leave the session idle.
+/// `owner` is the process that serves it. A turn from before that process began is one that
+/// an earlier process left unfinished, and an end is not the end of what lives: both leave
+/// the session idle.
 #[must_use]
 pub fn doing<'a>(
     facts: impl Iterator<Item = &'a PhaseFact> + Clone,
-    began_at_ms: Option<i64>,
+    owner: Option<&Process>,
 ) -> Doing {
     let has_phase = |fact: &&PhaseFact| !fact.is_missing_sign();
     let Some(newest) = facts
@@ -138,10 +143,10 @@ pub fn doing<'a>(
     else {
         return Doing::default();
     };
-    if is_left_unfinished(newest, began_at_ms) || newest.phase == Some(Phase::Ended) {
+    if is_left_unfinished(newest, owner) || newest.phase == Some(Phase::Ended) {
         return Doing {
             phase: Some(Phase::Idle),
-            since_ms: began_at_ms,
+            since_ms: owner.and_then(began_at_ms),
             ..Doing::default()
         };
     }
@@ -158,7 +163,7 @@ pub fn doing<'a>(
         .clone()
         .filter(|fact| fact.phase == newest.phase && fact.source != FactSource::Title)
         .min_by_key(|fact| fact.rank())
-        .filter(|fact| !is_left_unfinished(fact, began_at_ms));
+        .filter(|fact| !is_left_unfinished(fact, owner));
     let detailed = match newest.source {
         FactSource::Title => agreeing.unwrap_or(newest),
         _ => newest,
@@ -208,10 +213,22 @@ pub fn outlived<'a>(facts: impl Iterator<Item = &'a PhaseFact>) -> Doing {
     }
 }
 
-fn is_left_unfinished(fact: &PhaseFact, began_at_ms: Option<i64>) -> bool {
+fn is_left_unfinished(fact: &PhaseFact, owner: Option<&Process>) -> bool {
     let is_turn = matches!(fact.phase, Some(Phase::Working | Phase::Waiting));
     let is_before = |(at, began): (i64, i64)| at.saturating_add(CLOCK_SLACK_MS) < began;
-    is_turn && fact.at_ms.zip(began_at_ms).is_some_and(is_before)
+    // Dates lie where a clock was set; a stamp does not.
+    let is_its_own = |owner: &Process| {
+        let named = fact.process.as_ref();
+        named.is_some_and(|(pid, stamp)| (*pid, stamp) == (owner.pid, &owner.stamp))
+    };
+    let began = owner
+        .filter(|owner| !is_its_own(owner))
+        .and_then(began_at_ms);
+    is_turn && fact.at_ms.zip(began).is_some_and(is_before)
+}
+
+fn began_at_ms(process: &Process) -> Option<i64> {
+    process.began_at_ms.clone().ok()
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use whosup_process::RecordedProcess;
+
 use super::*;
 
 const SOURCES: [FactSource; 4] = [
@@ -9,6 +11,10 @@ const SOURCES: [FactSource; 4] = [
 
 fn fact(source: FactSource, phase: Phase, at_ms: impl Into<Option<i64>>) -> PhaseFact {
     PhaseFact::new(source, Some(phase)).dated(at_ms.into())
+}
+
+fn owner(began_at_ms: i64) -> Process {
+    RecordedProcess::new(4711, 8123, began_at_ms).process
 }
 
 #[track_caller]
@@ -135,10 +141,20 @@ fn what_an_earlier_process_left_unfinished_is_not_done_now() {
     for phase in [Phase::Working, Phase::Waiting] {
         for source in SOURCES {
             let facts = [fact(source, phase, 10_000)];
-            assert_eq!(doing(facts.iter(), Some(12_001)).phase, Some(Phase::Idle));
-            assert_eq!(doing(facts.iter(), Some(12_000)).phase, Some(phase));
+            let younger = owner(12_001);
+            assert_eq!(doing(facts.iter(), Some(&younger)).phase, Some(Phase::Idle));
+            assert_eq!(doing(facts.iter(), Some(&owner(12_000))).phase, Some(phase));
+            // Its own work, whatever the dates say: a clock was set.
+            let own = [PhaseFact {
+                process: Some((younger.pid, younger.stamp.clone())),
+                ..facts[0].clone()
+            }];
+            assert_eq!(doing(own.iter(), Some(&younger)).phase, Some(phase));
         }
     }
     let ended = [fact(FactSource::Hook, Phase::Ended, 10_000)];
-    assert_eq!(doing(ended.iter(), Some(20_000)).phase, Some(Phase::Idle));
+    assert_eq!(
+        doing(ended.iter(), Some(&owner(20_000))).phase,
+        Some(Phase::Idle)
+    );
 }

@@ -345,6 +345,10 @@ fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
     };
     Some(PhaseFact {
         since_ms,
+        process: record
+            .owner
+            .as_ref()
+            .and_then(|owner| Some((owner.pid, owner.stamp.clone()?))),
         ..fact
             .waiting_for(record.waiting_for)
             .in_word(word)
