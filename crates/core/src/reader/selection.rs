@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::recognize::Users;
 use crate::scan::Describer;
 use crate::session::{Session, Snapshot};
-use crate::verdict::{Confidence, UnknownBecause, Verdict};
+use crate::verdict::Confidence;
 
 /// How many sessions beyond those that are wanted are held before the last of them
 /// are let go.
@@ -196,7 +196,7 @@ impl<F: Form> Selection<'_, F> {
         {
             self.describe(&mut waiting, describer);
         }
-        if let Verdict::Unknown(UnknownBecause::MayBeServedBy(_)) = waiting.session.verdict {
+        if waiting.session.verdict.reason() == "may-be-served-by" {
             self.describe(&mut waiting, describer);
             let session = &waiting.session;
             let title = session.title().map(str::to_owned);
