@@ -37,6 +37,8 @@ export interface Session {
   reason: string;
   confidence: "proven" | "consistent" | "inferred" | null;
   phase: "starting" | "idle" | "working" | "waiting" | "ended" | null;
+  phase_since: string | null;
+  phase_at_exit: "starting" | "idle" | "working" | "waiting" | null;
   waiting_for: "permission" | "question" | "auth" | "prompt" | null;
   phase_word: string | null;
   orphan: boolean;
@@ -81,6 +83,7 @@ export interface Process {
   start_stamp_kind: string;
   started_at: string | null;
   executable: string | null;
+  stopped: boolean;
   cpu_percent: number | null;
   rss_bytes: number | null;
 }
@@ -128,6 +131,7 @@ export interface Unattributed {
   work_dir: string | null;
   pane: Pane | null;
   candidates: string[];
+  candidate_titles: (string | null)[];
   reason: string;
 }
 

@@ -3,10 +3,11 @@
 use anstyle::Style;
 use whosup_core::panes::Pane;
 use whosup_core::session::{Session, Unattributed};
+use whosup_core::sidecar::SessionId;
 use whosup_core::verdict::Liveness;
 use whosup_core::wire::timestamp;
 
-use crate::condition::{Condition, Wording, is_inferred, marked_words};
+use crate::condition::{Condition, State, Wording};
 use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
@@ -173,8 +174,7 @@ pub(crate) struct Cells<'a> {
 /// What the cells of one session are made of, in little room: a list may have very
 /// many.
 pub(crate) struct SessionCells {
-    condition: Condition,
-    is_inferred: bool,
+    state: State,
     /// One text after another, in the order of the columns. What is known only when
     /// the list is whole (a short id) is empty.
     texts: Box<str>,
@@ -193,7 +193,7 @@ impl SessionCells {
         short_id: &str,
         depth: usize,
     ) -> Vec<Cell> {
-        let is_gone = matches!(self.condition, Condition::Exited);
+        let is_gone = matches!(self.state.condition, Condition::Exited);
         let plain = if is_gone {
             Style::new().dimmed()
         } else {
@@ -203,8 +203,8 @@ impl SessionCells {
         cells
             .map(|(column, text)| match column {
                 Column::State => Cell {
-                    text: marked_words(self.condition, self.is_inferred, wording),
-                    style: config.style(self.condition),
+                    text: self.state.words(wording),
+                    style: config.style(self.state.condition),
                 },
                 Column::Id => Cell {
                     text: text::visible(short_id),
@@ -234,8 +234,7 @@ impl Cells<'_> {
             texts.push_str(&self.text_of(*column, session));
         }
         SessionCells {
-            condition: Condition::of(session),
-            is_inferred: is_inferred(session),
+            state: State::of(session),
             texts: texts.into_boxed_str(),
         }
     }
@@ -317,7 +316,11 @@ impl Cells<'_> {
     /// The sessions that a process may be serving, in place of a title.
     fn candidates(&self, one: &Unattributed, ids: &ShortIds) -> String {
         let shown = one.candidates.iter().take(CANDIDATES_SHOWN_MAX);
-        let mut named: Vec<String> = shown.map(|id| text::visible(ids.get(id))).collect();
+        let name = |id: &SessionId| match one.titles.get(id) {
+            Some(title) => format!("“{}”", text::one_line(title)),
+            None => text::visible(ids.get(id)),
+        };
+        let mut named: Vec<String> = shown.map(name).collect();
         let more = one.candidates.len().saturating_sub(CANDIDATES_SHOWN_MAX);
         if more > 0 {
             named.push(format!("{more} more"));

@@ -1,6 +1,7 @@
 //! What a person is told of a session in a word or two.
 
 use anstyle::{AnsiColor, Color, Style};
+use whosup_core::phase::Phase;
 use whosup_core::session::Session;
 use whosup_core::verdict::{Confidence, Liveness};
 
@@ -39,13 +40,49 @@ pub(crate) fn is_silent(session: &Session, now_ms: i64) -> bool {
     last.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) > SILENT_MS)
 }
 
-/// The condition in words, with a mark where it is inferred.
-pub(crate) fn words_of(session: &Session, wording: Wording) -> String {
-    marked_words(Condition::of(session), is_inferred(session), wording)
+/// The condition of a session with what a person should know beside it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct State {
+    /// The condition.
+    pub(crate) condition: Condition,
+    is_inferred: bool,
+    beside: Option<&'static str>,
 }
 
-/// A condition in words, with a mark where it is inferred.
-pub(crate) fn marked_words(condition: Condition, is_inferred: bool, wording: Wording) -> String {
-    let mark = if is_inferred { " ?" } else { "" };
-    format!("{}{mark}", condition.words(wording))
+impl State {
+    /// That of a session.
+    pub(crate) fn of(session: &Session) -> Self {
+        let beside = if session.is_suspended() {
+            Some("suspended")
+        } else if session.is_in_background() {
+            Some("background")
+        } else {
+            match session.phase_at_exit() {
+                Some(Phase::Working | Phase::Waiting) => Some("in a turn"),
+                Some(Phase::Idle | Phase::Starting) => Some("idle"),
+                Some(Phase::Ended) | None => None,
+            }
+        };
+        Self {
+            condition: Condition::of(session),
+            is_inferred: is_inferred(session),
+            beside,
+        }
+    }
+
+    /// In words, with a mark where it is inferred.
+    pub(crate) fn words(self, wording: Wording) -> String {
+        // Where there is little room, that it is an orphan is enough.
+        let has_room = wording == Wording::Full || self.condition != Condition::Orphaned;
+        let beside = self.beside.filter(|_| has_room);
+        let beside = beside.map(|text| format!(" ({text})"));
+        let mark = if self.is_inferred { " ?" } else { "" };
+        let words = self.condition.words(wording);
+        format!("{words}{}{mark}", beside.unwrap_or_default())
+    }
+}
+
+/// The state of a session in words.
+pub(crate) fn words_of(session: &Session, wording: Wording) -> String {
+    State::of(session).words(wording)
 }

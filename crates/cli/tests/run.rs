@@ -269,16 +269,83 @@ fn what_can_not_be_written_does_not_keep_a_program_from_running() {
 #[test]
 fn what_can_not_be_run_is_told() {
     let world = World::new();
-    let output = world.run(&["--", "/no/such/program"]);
-    assert_eq!(output.status.code(), Some(2));
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        words.starts_with("error: cannot run `/no/such/program`"),
-        "{words}"
-    );
+    let plain = world.home.path().join("plain");
+    std::fs::write(&plain, "no program").unwrap();
+    let cases = [("/no/such/program", 127), (plain.to_str().unwrap(), 126)];
+    for (program, code) in cases {
+        let output = world.run(&["--agent", "a", "--", program]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let words = String::from_utf8(output.stderr).unwrap();
+        let right = format!("error: cannot run `{program}`");
+        assert!(words.starts_with(&right), "{words}");
+    }
     for bad in [["--id", "../x"], ["--agent", "My Agent"]] {
         let output = world.run(&[bad[0], bad[1], "--", "true"]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
     }
     assert!(!Path::new(&world.state()).join("agent-sessions").exists());
+    for (program, code) in cases {
+        let output = world.run(&["--agent", "a", "--pty", "--", program]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
+}
+
+#[test]
+fn a_program_that_announces_nothing_is_live_without_a_phase() {
+    let world = World::new();
+    let mut run = world.start(&["--id", "s1", "--", "sh", "-c", UNTIL_GO]);
+    let session = world.wait_for("s1", is_live);
+    assert_eq!(session["phase"], Value::Null);
+    assert_eq!(session["phase_since"], Value::Null);
+    go(&world);
+    assert_eq!(run.code(), Some(0));
+    let session = world.wait_for("s1", |session| session["liveness"] == "exited");
+    assert_eq!(
+        (&session["reason"], &session["orphan"]),
+        (&"released".into(), &false.into())
+    );
+}
+
+#[test]
+fn a_script_that_becomes_another_program_is_followed() {
+    let world = World::new();
+    let script = format!("{UNTIL_GO}; exec sleep 600");
+    let mut run = world.start(&["--id", "s1", "--", "sh", "-c", &script]);
+    let before = world.wait_for("s1", is_live);
+    go(&world);
+    let is_other = |session: &Value| {
+        let executable = session["owner"]["executable"].as_str().unwrap_or_default();
+        executable.ends_with("/sleep") || executable.contains("coreutils")
+    };
+    let after = world.wait_for("s1", |session| !is_live(session) || is_other(session));
+    assert!(is_live(&after), "{after:#}");
+    assert_eq!(after["confidence"], "proven");
+    assert_eq!(after["owner"]["pid"], before["owner"]["pid"]);
+    let pid = u32::try_from(after["owner"]["pid"].as_i64().unwrap()).unwrap();
+    signal(pid, "KILL");
+    // Somebody killed it: it did not let go.
+    let gone = world.wait_for("s1", |session| session["reason"] == "process-gone");
+    assert_eq!(gone["orphan"], true);
+    assert_eq!(run.code(), Some(128 + 9));
+}
+
+#[test]
+fn the_end_of_a_program_is_passed_on() {
+    let world = World::new();
+    let home = world.home.path();
+    std::fs::create_dir_all(home.join(".config/whosup")).unwrap();
+    let told = home.join("told");
+    let config = format!(
+        "on_end = [[\"cp\", \"/dev/stdin\", \"{}\"]]\n",
+        told.display()
+    );
+    std::fs::write(home.join(".config/whosup/config.toml"), config).unwrap();
+    let output = world.run(&["--id", "s1", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let began = Instant::now();
+    let is_told = || std::fs::read_to_string(&told).is_ok_and(|text| text.contains("\"s1\""));
+    while !is_told() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

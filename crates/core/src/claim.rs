@@ -92,6 +92,8 @@ pub enum Subject {
     Process(Pid),
     /// A file says: nobody any more (PID 0, a sealed or ended marker).
     Released,
+    /// Our record says: its process was found gone, and had not announced an end.
+    Gone,
     /// The kernel says: this process holds the session's lock, or has its file
     /// open for writing.
     Holder(Pid),
@@ -111,7 +113,7 @@ impl Subject {
     pub const fn pid(&self) -> Option<Pid> {
         match self {
             Self::Process(pid) | Self::Holder(pid) => Some(*pid),
-            Self::Released | Self::Unreadable | Self::LockFree { .. } => None,
+            Self::Released | Self::Gone | Self::Unreadable | Self::LockFree { .. } => None,
         }
     }
 }

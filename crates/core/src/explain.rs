@@ -2,8 +2,9 @@
 
 use whosup_process::Pid;
 
+use crate::phase::{FactSource, Phase, WaitingFor};
 use crate::session::{JudgedEvidence, Session, Unattributed};
-use crate::verdict::{Confidence, ExitedBecause, LiveBecause, UnknownBecause, Verdict};
+use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 use crate::wire::timestamp;
 
 /// Explains a session: the answer first, then each piece of evidence.
@@ -30,7 +31,10 @@ pub fn explain_unattributed(one: &Unattributed) -> Vec<String> {
         process.pid, one.process.agent, one.reason
     )];
     let candidates = one.candidates.iter();
-    lines.extend(candidates.map(|id| format!("It may serve {id}.")));
+    lines.extend(candidates.map(|id| match one.titles.get(id) {
+        Some(title) => format!("It may serve {id}: {title}."),
+        None => format!("It may serve {id}."),
+    }));
     lines
 }
 
@@ -82,10 +86,60 @@ fn circumstances(session: &Session) -> Vec<String> {
     if let Some(current) = &session.superseded_by {
         lines.push(format!("Its process went on to session {current}."));
     }
+    lines.extend(phase(session));
+    if session.is_suspended() {
+        lines.push(
+            "Its process is stopped (Ctrl-Z, a signal or a debugger): it does nothing until it is continued."
+                .to_owned(),
+        );
+    }
     if session.is_orphan() {
-        lines.push("Nobody said that it ended: it is an orphan, and can be resumed.".to_owned());
+        let when = match session.phase_at_exit() {
+            Some(Phase::Working) => " in the middle of a turn",
+            Some(Phase::Waiting) => " while it waited for an answer",
+            Some(Phase::Idle | Phase::Starting) => " between two turns",
+            Some(Phase::Ended) | None => "",
+        };
+        lines.push(format!(
+            "Its process went{when} and announced no end: it is an orphan, and can be resumed."
+        ));
     }
     lines
+}
+
+/// What it does, and who reports that last.
+fn phase(session: &Session) -> Option<String> {
+    let doing = session.doing();
+    let (phase, source) = (doing.phase?, doing.source?);
+    if session.liveness() != Liveness::Live {
+        return None;
+    }
+    let reports = match source {
+        FactSource::Hook => "a hook of the agent reported",
+        FactSource::Registry => "the agent publishes",
+        FactSource::Title => "the title of its terminal shows",
+        FactSource::Transcript => "its transcript shows",
+    };
+    let what = doing
+        .waiting_for
+        .map(|what| format!(" for {}", article(what)))
+        .unwrap_or_default();
+    let since = doing
+        .since_ms
+        .and_then(timestamp)
+        .map(|since| format!(" since {since}"))
+        .unwrap_or_default();
+    let phase = phase.name();
+    Some(format!("It is {phase}{what}{since}: {reports} that last."))
+}
+
+const fn article(what: WaitingFor) -> &'static str {
+    match what {
+        WaitingFor::Permission => "permission",
+        WaitingFor::Question => "the answer to a question",
+        WaitingFor::Auth => "a login",
+        WaitingFor::Prompt => "a prompt",
+    }
 }
 
 fn piece(judged: &JudgedEvidence) -> String {
@@ -146,6 +200,9 @@ const fn exited(because: ExitedBecause) -> &'static str {
     match because {
         ExitedBecause::Released => {
             "it is on record that its process let it go, or that it has ended"
+        }
+        ExitedBecause::RecordedGone => {
+            "it is on record that its process was found gone without announcing an end"
         }
         ExitedBecause::Rebooted => "this host has booted since the claim was made",
         ExitedBecause::NamespaceGone => "the PID namespace that it names has no process any more",

@@ -83,9 +83,11 @@ fn of_what_was_published(
 ) {
     let mut dates = Dates::new(now_ms);
     dates.check(&mut sketch.ended_at_ms);
-    if let Some(published) = &mut sketch.published {
-        dates.check(&mut published.at_ms);
+    for fact in &mut sketch.facts {
+        dates.check(&mut fact.at_ms);
+        dates.check(&mut fact.since_ms);
     }
+    dates.check(&mut sketch.heard_at_ms);
     if !is_named {
         dates.tell(&sketch.key.agent, Some(&sketch.key.home), problems);
     }
@@ -123,6 +125,8 @@ impl Dates {
     fn check_description(&mut self, description: &mut Description) {
         self.check(&mut description.started_at_ms);
         self.check(&mut description.last_activity_at_ms);
+        self.check(&mut description.phase_at_ms);
+        self.check(&mut description.phase_since_ms);
     }
 
     fn tell(&self, agent: &AgentId, file: Option<&Path>, problems: &mut Vec<Problem>) {
@@ -143,8 +147,8 @@ impl Dates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::Published;
     use crate::claim::SessionKey;
+    use crate::phase::{FactSource, PhaseFact};
 
     const NOW: i64 = 1_795_812_940_000;
     const YEAR: i64 = 31_536_000_000;
@@ -195,14 +199,12 @@ mod tests {
         );
         check_taken_out(
             |sketch, at| {
-                sketch.published = Some(Published {
-                    phase: None,
-                    waiting_for: None,
-                    word: "busy".to_owned(),
+                sketch.facts = vec![PhaseFact {
                     at_ms: Some(at),
-                });
+                    ..PhaseFact::new(FactSource::Registry, None)
+                }];
             },
-            |sketch| sketch.published.as_ref().unwrap().at_ms,
+            |sketch| sketch.facts[0].at_ms,
         );
         let described = |at| Description {
             last_activity_at_ms: Some(at),

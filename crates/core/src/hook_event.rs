@@ -47,6 +47,9 @@ pub enum EventKind {
     InputRequested(WaitingFor),
     /// The agent has ended its turn.
     TurnEnded,
+    /// The agent has ended its turn, and sub-agents that it started work on: it resumes
+    /// by itself once they are done.
+    TurnEndedInBackground,
     /// The conversation was made shorter.
     Compacted,
     /// The session ended.
@@ -70,17 +73,20 @@ pub enum StartSource {
     Clear,
     /// A compaction, in the middle of the session.
     Compact,
+    /// A supervisor (`whosup run`), which does not know what the program does.
+    Run,
     /// Something else, or it isn't told.
     Other,
 }
 
 impl StartSource {
     /// Every source.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Startup,
         Self::Resume,
         Self::Clear,
         Self::Compact,
+        Self::Run,
         Self::Other,
     ];
 
@@ -92,6 +98,7 @@ impl StartSource {
             Self::Resume => "resume",
             Self::Clear => "clear",
             Self::Compact => "compact",
+            Self::Run => "run",
             Self::Other => "other",
         }
     }
@@ -106,11 +113,12 @@ impl StartSource {
 
 impl EventKind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::SessionStarted(StartSource::Startup),
         Self::SessionStarted(StartSource::Resume),
         Self::SessionStarted(StartSource::Clear),
         Self::SessionStarted(StartSource::Compact),
+        Self::SessionStarted(StartSource::Run),
         Self::SessionStarted(StartSource::Other),
         Self::TurnStarted,
         Self::ToolStarted,
@@ -120,6 +128,7 @@ impl EventKind {
         Self::InputRequested(WaitingFor::Auth),
         Self::InputRequested(WaitingFor::Prompt),
         Self::TurnEnded,
+        Self::TurnEndedInBackground,
         Self::Compacted,
         Self::SessionEnded,
         Self::SubAgentStarted,
@@ -135,6 +144,7 @@ impl EventKind {
             Self::SessionStarted(StartSource::Resume) => "session-started:resume",
             Self::SessionStarted(StartSource::Clear) => "session-started:clear",
             Self::SessionStarted(StartSource::Compact) => "session-started:compact",
+            Self::SessionStarted(StartSource::Run) => "session-started:run",
             Self::SessionStarted(StartSource::Other) => "session-started:other",
             Self::TurnStarted => "turn-started",
             Self::ToolStarted => "tool-started",
@@ -144,6 +154,7 @@ impl EventKind {
             Self::InputRequested(WaitingFor::Auth) => "input-requested:auth",
             Self::InputRequested(WaitingFor::Prompt) => "input-requested:prompt",
             Self::TurnEnded => "turn-ended",
+            Self::TurnEndedInBackground => "turn-ended:background",
             Self::Compacted => "compacted",
             Self::SessionEnded => "session-ended",
             Self::SubAgentStarted => "sub-agent-started",
@@ -254,6 +265,15 @@ impl<'a> HookPayload<'a> {
     /// [`HookError`] if it is there and no text.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, HookError> {
         Ok(self.object.opt_string(key)?)
+    }
+
+    /// A list that may be there; whatever else stands there is none.
+    #[must_use]
+    pub fn list(&self, key: &str) -> Vec<serde_json::Value> {
+        match self.object.opt_value(key) {
+            Ok(Some(value)) => value.as_array().cloned().unwrap_or_default(),
+            Ok(None) | Err(_) => Vec::new(),
+        }
     }
 
     /// The event that this payload is about. Empty texts are none.

@@ -1,5 +1,8 @@
 //! What a session is doing: about the conversation, never about the process.
 
+mod fact;
+
+pub use self::fact::{BACKGROUND, Doing, FactSource, PhaseFact, doing, is_ahead, outlived};
 use crate::hook_event::{EventKind, StartSource};
 
 /// What hooks, the agent or its transcript last told of a conversation.
@@ -105,7 +108,8 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
             EventKind::ToolStarted
             | EventKind::ToolEnded
             | EventKind::InputRequested(_)
-            | EventKind::TurnEnded,
+            | EventKind::TurnEnded
+            | EventKind::TurnEndedInBackground,
         ) => Phase::Ended,
         (_, EventKind::ToolStarted) => Phase::Working,
         // A tool that ends after its turn does not begin another one.
@@ -113,6 +117,7 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
         (_, EventKind::ToolEnded) => Phase::Working,
         (_, EventKind::InputRequested(_)) => Phase::Waiting,
         (_, EventKind::TurnEnded) => Phase::Idle,
+        (_, EventKind::TurnEndedInBackground) => Phase::Working,
         (
             same,
             EventKind::Compacted

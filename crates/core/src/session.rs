@@ -1,14 +1,19 @@
 //! Sessions: one per agent, home and id, with the best that is known of each.
 
-use whosup_process::{Pid, PidScope, Process};
+use std::collections::BTreeMap;
+
+use whosup_process::{Pid, PidScope, Process, RunState};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{self, AgentProcess, Description, Invocation, Sketch};
 use crate::claim::{Evidence, Serving, SessionKey};
 use crate::panes::Pane;
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::problem::Problem;
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
+
+/// How long an orphan stays in the default view, in milliseconds.
+pub(crate) const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// One scan's result: everything as of one instant.
 #[derive(Debug, Clone)]
@@ -84,8 +89,21 @@ pub struct Unattributed {
     pub pane: Option<Pane>,
     /// The sessions that it may be serving.
     pub candidates: Vec<SessionId>,
+    /// The titles of those that have one, once their files were read.
+    pub titles: BTreeMap<SessionId, String>,
     /// Why it has none: `two sessions fit`.
     pub reason: String,
+}
+
+impl Unattributed {
+    /// Takes the titles of the sessions that it may be serving.
+    pub fn take_titles(&mut self, titles: &[(SessionKey, String)]) {
+        for (key, title) in titles {
+            if key.agent == self.process.agent && self.candidates.contains(&key.session) {
+                self.titles.insert(key.session.clone(), title.clone());
+            }
+        }
+    }
 }
 
 impl Session {
@@ -101,45 +119,50 @@ impl Session {
         &self.key.agent
     }
 
-    /// What the conversation is doing, as far as that is known and still means
-    /// something. An exited owner does nothing; only "ended" outlives it. A
-    /// live session whose files are silent is idle.
+    /// What the conversation does, by the newest dated fact. An owner that has exited
+    /// does nothing; only "ended" outlives it.
     #[must_use]
-    pub fn phase(&self) -> Option<Phase> {
-        let published = self.sketch.published.as_ref().and_then(|told| told.phase);
-        let told = match (&self.sketch.published, published) {
-            (Some(_), Some(Phase::Waiting)) if self.is_answered() => self.description.phase,
-            (Some(_), phase) => phase,
-            (None, _) => self.description.phase,
-        };
-        match self.liveness() {
-            // What was said before this process began does not end it.
-            Liveness::Live if told == Some(Phase::Ended) => Some(Phase::Idle),
-            Liveness::Live => told,
-            Liveness::Exited | Liveness::Unknown => told.filter(|phase| *phase == Phase::Ended),
+    pub fn doing(&self) -> Doing {
+        let described = self.description.fact();
+        if self.liveness() != Liveness::Live {
+            // What its agent recorded after it had announced the end reopens nothing.
+            let reported = &self.sketch.facts;
+            return if reported.is_empty() {
+                outlived(described.iter())
+            } else {
+                outlived(reported.iter())
+            };
         }
+        let facts = self.sketch.facts.iter().chain(&described);
+        doing(facts, self.owner.as_deref())
     }
 
-    /// Its own files tell of an answer to what was asked. Hooks may tell of that only
-    /// once the tool has run that was asked for.
-    fn is_answered(&self) -> bool {
-        let published = self.sketch.published.as_ref().and_then(|told| told.at_ms);
-        let told = &self.description;
-        agents::adapter(&self.key.agent).is_some_and(|adapter| adapter.records_questions())
-            && matches!(told.phase, Some(Phase::Working | Phase::Idle))
-            && told.last_activity_at_ms > published
+    /// The phase; see [`Session::doing`].
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        self.doing().phase
     }
 
     /// What it waits for, while it waits.
     #[must_use]
     pub fn waiting_for(&self) -> Option<WaitingFor> {
-        if self.phase() != Some(Phase::Waiting) {
-            return None;
-        }
-        let published = self.sketch.published.as_ref();
-        published
-            .and_then(|told| told.waiting_for)
-            .or(self.description.waiting_for)
+        self.doing().waiting_for
+    }
+
+    /// Its turn has ended, and what it started works on.
+    #[must_use]
+    pub fn is_in_background(&self) -> bool {
+        let doing = self.doing();
+        doing.phase == Some(Phase::Working) && doing.word.as_deref() == Some(BACKGROUND)
+    }
+
+    /// It is live, and somebody has stopped a process that it needs (Ctrl-Z, SIGSTOP, a
+    /// debugger): it does nothing until that one is continued.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        let mut processes = self.owner.iter().chain(&self.client);
+        self.liveness() == Liveness::Live
+            && processes.any(|process| process.run_state == RunState::Stopped)
     }
 
     /// Its owner has exited, it left behind what a clean exit removes, and
@@ -150,6 +173,7 @@ impl Session {
             self.verdict,
             Verdict::Exited(
                 ExitedBecause::NoSuchProcess
+                    | ExitedBecause::RecordedGone
                     | ExitedBecause::Zombie
                     | ExitedBecause::PidIsAThread
                     | ExitedBecause::PidReused
@@ -158,10 +182,23 @@ impl Session {
                     | ExitedBecause::LockNotHeld
             )
         );
-        is_crash
-            && self.sketch.is_orphan_when_stale
-            && self.sketch.parent.is_none()
-            && self.phase() != Some(Phase::Ended)
+        let is_open = self.phase() != Some(Phase::Ended);
+        let is_without_end = (self.sketch.is_orphan_when_stale && is_open) || self.sketch.has_died;
+        is_crash && is_without_end && self.sketch.parent.is_none()
+    }
+
+    /// What it was doing when its process exited without an end; `None` unless it is an
+    /// orphan of which that is known.
+    #[must_use]
+    pub fn phase_at_exit(&self) -> Option<Phase> {
+        if !self.is_orphan() {
+            return None;
+        }
+        let described = self.description.fact();
+        let facts = self.sketch.facts.iter().chain(&described);
+        let before_end = facts.filter(|fact| fact.phase != Some(Phase::Ended));
+        let at_end = self.sketch.phase_at_end;
+        at_end.or_else(|| doing(before_end, None).phase)
     }
 
     /// It is live and no terminal shows it.
@@ -221,14 +258,18 @@ impl Session {
     /// When something last happened in it, in milliseconds since 1970.
     #[must_use]
     pub fn last_activity_at_ms(&self) -> Option<i64> {
-        let published = self.sketch.published.as_ref().and_then(|told| told.at_ms);
+        let facts = self.sketch.facts.iter();
+        // A title is as new as the look, whatever has happened.
+        let dated = facts.filter(|fact| fact.source != FactSource::Title);
+        let reported = dated.filter_map(|fact| fact.at_ms);
         [
             self.description.last_activity_at_ms,
             self.sketch.last_record_at_ms,
-            published,
+            self.sketch.heard_at_ms,
         ]
         .into_iter()
         .flatten()
+        .chain(reported)
         .max()
     }
 

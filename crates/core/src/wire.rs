@@ -71,6 +71,10 @@ pub struct WireSession<T = String> {
     pub confidence: Option<&'static str>,
     /// What the conversation is doing.
     pub phase: Option<&'static str>,
+    /// Since when, as far as that is known.
+    pub phase_since: Option<String>,
+    /// What it was doing when its process exited without an end.
+    pub phase_at_exit: Option<&'static str>,
     /// What it waits for.
     pub waiting_for: Option<&'static str>,
     /// The agent's own word for what it is doing, where it published one.
@@ -157,6 +161,8 @@ pub struct WireProcess {
     pub started_at: Option<String>,
     /// The file that it executes.
     pub executable: Option<String>,
+    /// It is stopped (state `T`): it does nothing until it is continued.
+    pub stopped: bool,
     /// How much of one processor it uses; null in a single look.
     pub cpu_percent: Option<f64>,
     /// The memory that it has resident.
@@ -286,6 +292,8 @@ pub struct WireUnattributed {
     pub pane: Option<WirePane>,
     /// The sessions that it may be serving.
     pub candidates: Vec<String>,
+    /// Their titles, in the same order, as far as they are known.
+    pub candidate_titles: Vec<Option<String>>,
     /// Why it has none.
     pub reason: String,
 }

@@ -32,6 +32,10 @@ const TABLE: &[(&str, [&str; 5])] = &[
         ["starting", "idle", "working", "waiting", "ended"],
     ),
     (
+        "session-started:run",
+        ["starting", "idle", "working", "waiting", "starting"],
+    ),
+    (
         "session-started:other",
         ["starting", "idle", "working", "waiting", "starting"],
     ),
@@ -64,6 +68,10 @@ const TABLE: &[(&str, [&str; 5])] = &[
         ["waiting", "waiting", "waiting", "waiting", "ended"],
     ),
     ("turn-ended", ["idle", "idle", "idle", "idle", "ended"]),
+    (
+        "turn-ended:background",
+        ["working", "working", "working", "working", "ended"],
+    ),
     (
         "compacted",
         ["starting", "idle", "working", "waiting", "ended"],

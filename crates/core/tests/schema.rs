@@ -108,6 +108,7 @@ fn every_verdict() -> Vec<Verdict> {
     .map(|because| Verdict::Live(because, Confidence::Proven));
     let exited = [
         ExitedBecause::Released,
+        ExitedBecause::RecordedGone,
         ExitedBecause::Rebooted,
         ExitedBecause::NamespaceGone,
         ExitedBecause::NoSuchProcess,

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use whosup_core::hook_event::{EventKind, StartSource};
 use whosup_core::mounts::Mounts;
 use whosup_core::process::{Backend, Pid, Process};
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, RecordedOwner};
+use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, RecordedOwner, SessionRecord};
 
 use crate::append::append;
-use crate::end::end_session;
+use crate::end::{Ended, end_session};
 use crate::git::branch_of;
 use crate::{SessionFiles, SessionLock, TrackError, refresh};
 
@@ -44,7 +44,8 @@ impl Supervised {
             host: scope.host.ok().map(|host| host.0),
             boot: scope.boot.ok(),
             pid_namespace: scope.pid_namespace.ok(),
-            executable: backend.details(process).exe.ok(),
+            // It may be a script that becomes another program in the end (`exec`).
+            executable: None,
             is_shared: false,
         };
         Self {
@@ -62,7 +63,7 @@ impl Supervised {
     ///
     /// [`TrackError`] if it could not be written down.
     pub fn note_start(&self, now_ms: i64) -> Result<(), TrackError> {
-        let mut event = self.event(EventKind::SessionStarted(StartSource::Startup), now_ms);
+        let mut event = self.event(EventKind::SessionStarted(StartSource::Run), now_ms);
         event.work_dir = Some(self.work_dir.clone());
         let mounts = Mounts::of_this_machine();
         // It was started there: whoever did so relies on it.
@@ -88,19 +89,29 @@ impl Supervised {
         }
     }
 
-    /// Records how the process has ended: whoever calls has reaped it.
+    /// Records how the process has ended: whoever calls has reaped it. Returns the record
+    /// if the caller is to pass that end on.
     ///
     /// # Errors
     ///
     /// [`TrackError`] if it could not be written down.
-    pub fn note_exit(&self, how: &str, cause: EndCause, now_ms: i64) -> Result<(), TrackError> {
+    pub fn note_exit(
+        &self,
+        how: &str,
+        cause: EndCause,
+        now_ms: i64,
+    ) -> Result<Option<SessionRecord>, TrackError> {
         let mut event = self.event(EventKind::SessionEnded, now_ms);
         event.reason = Some(how.to_owned());
         event.end = Some(LoggedEnd {
             cause,
             ended_at_ms: now_ms,
         });
-        end_session(&self.files, &event, None).map(|_| ())
+        let ended = end_session(&self.files, &event, None)?;
+        Ok(match ended {
+            Ended::Now(record) => Some(*record),
+            Ended::Already | Ended::GoesOn | Ended::Noted => None,
+        })
     }
 
     fn event(&self, kind: EventKind, at_ms: i64) -> LoggedEvent {

@@ -22,6 +22,7 @@ class Process(TypedDict):
     start_stamp_kind: str
     started_at: Optional[str]
     executable: Optional[str]
+    stopped: bool
     cpu_percent: Optional[float]
     rss_bytes: Optional[int]
 
@@ -117,6 +118,8 @@ class Session(_SessionSometimes):
     reason: str
     confidence: Optional[str]
     phase: Optional[str]
+    phase_since: Optional[str]
+    phase_at_exit: Optional[str]
     waiting_for: Optional[str]
     phase_word: Optional[str]
     orphan: bool
@@ -160,6 +163,7 @@ class Unattributed(TypedDict):
     work_dir: Optional[str]
     pane: Optional[Pane]
     candidates: List[str]
+    candidate_titles: List[Optional[str]]
     reason: str
 
 

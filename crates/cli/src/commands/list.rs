@@ -28,7 +28,7 @@ Examples:
   whosup list --columns id,state,model   Other columns
 
 By default: sessions that are live or unknown, and those that died without an end in the last
-day. Sub-agents are in the table only with --all or --sub-agents; the JSON always has those of
+day, with what they were doing then. Sub-agents are in the table only with --all or --sub-agents; the JSON always has those of
 the sessions that are shown. A state that is marked `?` is inferred, not proven. Processes that no
 session is known of are rows of their own, unless --liveness, --phase or --since asks for sessions
 of some kind; in the JSON they stay.

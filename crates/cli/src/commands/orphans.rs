@@ -1,14 +1,13 @@
 //! `whosup orphans`
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use clap::Args;
 use whosup_core::agents::Depth;
-use whosup_core::claim::SessionKey;
 use whosup_core::phase::Phase;
 use whosup_core::record::{EndCause, StoredRecord, read_records, records_root};
 use whosup_core::session::{Session, Snapshot};
-use whosup_core::verdict::Liveness;
+use whosup_core::sidecar::AgentId;
 use whosup_core::wire;
 
 use crate::app::{App, World};
@@ -74,8 +73,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<
 /// Everything on disk is looked at only where a record tells of a session that a
 /// sweep has ended, which nothing else leads to.
 fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, ShortIds)> {
-    let swept = swept(world);
-    let agents: BTreeSet<_> = swept.iter().map(|key| key.agent.clone()).collect();
+    let agents = agents_of_swept(world);
     let mut scanned = world.scan(&Reach::default())?;
     if !agents.is_empty() {
         let reach = Reach {
@@ -94,38 +92,25 @@ fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, 
         .since
         .map(|since| since.at_ms(world.machine().now_ms()));
     scanned.snapshot.sessions.retain(|session| {
-        let was_swept = session.liveness() == Liveness::Exited
-            && session.sketch.parent.is_none()
-            && swept.contains(&session.key);
         let is_recent = since_ms.is_none_or(|since| session.last_heard_of_ms() >= Some(since));
-        (session.is_orphan() || was_swept) && is_recent && (arguments.all || !session.is_dismissed)
+        session.is_orphan() && is_recent && (arguments.all || !session.is_dismissed)
     });
     world.describe(&mut scanned, |_| true)?;
     Ok((scanned.snapshot, ids))
 }
 
-/// The sessions that were ended though their agent never said so.
-fn swept(world: &World) -> HashSet<SessionKey> {
+/// The agents of sessions that a sweep has ended, though they announced no end.
+fn agents_of_swept(world: &World) -> BTreeSet<AgentId> {
     let Some(root) = records_root(world.machine()) else {
-        return HashSet::new();
+        return BTreeSet::new();
     };
-    let is_swept = |stored: &StoredRecord| {
+    let has_died = |stored: &StoredRecord| {
         let cause = stored.record.heard.end_cause;
-        stored.record.phase == Phase::Ended
-            && !matches!(
-                cause,
-                None | Some(EndCause::ExitHook | EndCause::ExitRecord | EndCause::ByHand)
-            )
+        stored.record.phase == Phase::Ended && cause.is_some_and(EndCause::is_death)
     };
     let records = read_records(&root, |_| true).found;
-    let swept = records.into_iter().filter(is_swept);
-    swept
-        .map(|stored| SessionKey {
-            agent: stored.record.agent,
-            session: stored.record.session,
-            home: stored.record.home.into(),
-        })
-        .collect()
+    let swept = records.into_iter().filter(has_died);
+    swept.map(|stored| stored.record.agent).collect()
 }
 
 fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow::Result<()> {
@@ -135,13 +120,18 @@ fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow:
         .last_heard_of_ms()
         .map_or_else(|| "-".to_owned(), |at_ms| text::age(now_ms, at_ms));
     let title = session.title().map(text::one_line).unwrap_or_default();
+    let during = match session.phase_at_exit() {
+        Some(Phase::Working | Phase::Waiting) => ", in a turn",
+        Some(Phase::Idle | Phase::Starting) => ", idle",
+        Some(Phase::Ended) | None => "",
+    };
     let dismissed = if session.is_dismissed {
         "dismissed  "
     } else {
         ""
     };
     let head = format!(
-        "{} {}  {age}  {}  {dismissed}{title}",
+        "{} {}  {age}  {}{during}  {dismissed}{title}",
         session.key.agent,
         text::visible(ids.get(&session.key.session)),
         session.verdict.reason(),

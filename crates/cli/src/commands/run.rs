@@ -19,11 +19,12 @@ use whosup_core::hook_event::EventKind;
 use whosup_core::machine::Environment;
 use whosup_core::phase::WaitingFor;
 use whosup_core::process::{Pid, system_backend};
-use whosup_core::record::EndCause;
+use whosup_core::record::{EndCause, SessionRecord};
 use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
 use whosup_track::{Store, Supervised};
 
 use self::program::Program;
+use super::after_end;
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
 
@@ -84,15 +85,36 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<Exit
     };
     let session = arguments.id.clone().map_or_else(new_session, Ok)?;
     app.out.flush()?;
-    let program = if arguments.pty {
-        Program::start_in_terminal(&arguments.command)?
+    let started = if arguments.pty {
+        Program::start_in_terminal(&arguments.command)
     } else {
-        Program::start(&arguments.command)?
+        Program::start(&arguments.command)
+    };
+    let program = match started {
+        Ok(program) => program,
+        Err(error) => {
+            let status = not_started(&error);
+            say(app.err, &format!("error: {error:#}"));
+            return Ok(status);
+        }
     };
     let announced = Announced::of(program.pid(), &agent, &session, app.err);
     let status = program.wait(|phase| announced.update(phase))?;
-    announced.end(status, app.err);
+    if let Some(ended) = announced.end(status, app.err) {
+        after_end::start(app, &Environment::here(), &[ended]);
+    }
     Ok(ExitStatus::OfProgram(code(status)))
+}
+
+/// The exit status of a program that could not be started: as shells have it, 127 for one
+/// that is not there and 126 for one that can't be executed (POSIX, 2.8.2).
+fn not_started(error: &anyhow::Error) -> ExitStatus {
+    let cause = error.downcast_ref::<std::io::Error>();
+    match cause.map(std::io::Error::kind) {
+        Some(std::io::ErrorKind::NotFound) => ExitStatus::OfProgram(127),
+        Some(_) => ExitStatus::OfProgram(126),
+        None => ExitStatus::Failed,
+    }
 }
 
 /// The name of a program as that of an agent.
@@ -187,20 +209,27 @@ impl Announced {
         }
     }
 
-    /// Announces that it has ended, and how.
-    fn end(self, status: ProgramStatus, err: &mut dyn std::io::Write) {
+    /// Announces that it has ended, and how. Returns the record if there is an end to pass
+    /// on.
+    fn end(self, status: ProgramStatus, err: &mut dyn std::io::Write) -> Option<SessionRecord> {
         let noted = self
             .supervised
             .map(|it| it.note_exit(&how(status), cause(status), now_ms()));
-        if let Some(Err(error)) = noted {
-            let error = anyhow::Error::from(error);
-            say(err, &format!("whosup: its end is not recorded: {error:#}"));
-        }
+        let ended = match noted {
+            Some(Ok(ended)) => ended,
+            Some(Err(error)) => {
+                let error = anyhow::Error::from(error);
+                say(err, &format!("whosup: its end is not recorded: {error:#}"));
+                None
+            }
+            None => None,
+        };
         let released = self.owner.map(|owner| owner.release());
         if let Some(Err(error)) = released {
             let error = anyhow::Error::from(error);
             say(err, &format!("whosup: {error:#}"));
         }
+        ended
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use whosup_core::session::Session;
+use whosup_core::phase::Phase;
+use whosup_core::problem::Problem;
+use whosup_core::session::{Session, Snapshot};
 
 use super::sweep::{options, sweep_here};
 use crate::app::{App, say};
@@ -24,6 +26,10 @@ Examples:
 
 Ends first what has exited without saying so, as `whosup sweep` does.";
 
+/// What a system says of what may not be read (`strerror(EACCES)`).
+const PERMISSION_DENIED: &str = "ermission denied";
+/// What a directory is called that could not be listed.
+const UNREAD: &str = "unreadable";
 /// What a session is called that nobody can tell of, and that has been silent long.
 const STALE: &str = "stale";
 
@@ -34,6 +40,9 @@ pub(crate) struct StatusArgs {
     /// One line, for a prompt or a status bar
     #[arg(long, value_name = "FORM", conflicts_with = "json")]
     format: Option<Form>,
+    /// The room that the line has, in columns; 40 for tmux, as its `status-right-length` is
+    #[arg(long, value_name = "COLUMNS", requires = "format")]
+    width: Option<u16>,
     /// Prints one JSON document
     #[arg(long)]
     json: bool,
@@ -50,6 +59,16 @@ enum Form {
     Starship,
     /// Anybody
     Plain,
+}
+
+impl Form {
+    /// The room that there is unless somebody says otherwise.
+    const fn width(self) -> Option<usize> {
+        match self {
+            Self::Tmux => Some(40),
+            Self::Waybar | Self::Starship | Self::Plain => None,
+        }
+    }
 }
 
 /// Sweeps, and tells what goes on.
@@ -69,9 +88,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
     let ids = ShortIds::of(&scanned.snapshot.sessions);
     let is_shown = |session: &Session| session.sketch.parent.is_none() && filter.is_shown(session);
     scanned.snapshot.sessions.retain(is_shown);
-    if arguments.format.is_none() {
-        app.world.describe(&mut scanned, |_| true)?;
-    }
+    // What a session does may stand in its transcript alone.
+    app.world.describe(&mut scanned, |_| true)?;
     let snapshot = scanned.snapshot;
     let now_ms = snapshot.taken_at_ms;
     let sessions = text::count(ended, "session", "sessions");
@@ -83,13 +101,16 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
         let wire = whosup_core::wire::snapshot(app.world.machine(), &snapshot);
         write_document(app.out, &wire)?;
     } else if let Some(form) = arguments.format {
-        writeln!(app.out, "{}", line(form, &snapshot.sessions, now_ms))?;
+        let counts = counts(&snapshot, now_ms);
+        let width = arguments.width.map(usize::from).or_else(|| form.width());
+        writeln!(app.out, "{}", line(form, &counts, width))?;
     } else {
         if let Some(ended) = ended {
             writeln!(app.out, "{ended}")?;
         }
         write_directories(app, &snapshot.sessions, &ids)?;
-        let plain = line(Form::Plain, &snapshot.sessions, now_ms);
+        let counts = counts(&snapshot, now_ms);
+        let plain = line(Form::Plain, &counts, app.face.width);
         let nothing = "no session is live";
         writeln!(
             app.out,
@@ -114,7 +135,8 @@ fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
 
 /// The conditions that are told, in the order of the table, and how many
 /// sessions are in each.
-fn counts(sessions: &[Session], now_ms: i64) -> Vec<(&'static str, usize)> {
+fn counts(snapshot: &Snapshot, now_ms: i64) -> Vec<(&'static str, usize)> {
+    let sessions = &snapshot.sessions;
     let names = Condition::ALL.iter().map(|condition| condition.name());
     names
         .chain([STALE])
@@ -122,8 +144,16 @@ fn counts(sessions: &[Session], now_ms: i64) -> Vec<(&'static str, usize)> {
             let are_so = sessions.iter().filter(|one| name_of(one, now_ms) == name);
             (name, are_so.count())
         })
+        .chain([(UNREAD, unread(snapshot))])
         .filter(|(_, count)| *count > 0)
         .collect()
+}
+
+/// How many places may not be read: there may be sessions in each of them. (A file with
+/// something odd in it is no reason to alarm a status bar.)
+fn unread(snapshot: &Snapshot) -> usize {
+    let is_refused = |problem: &&Problem| problem.message.contains(PERMISSION_DENIED);
+    snapshot.problems.iter().filter(is_refused).count()
 }
 
 /// The condition's name, or that it is stale.
@@ -136,14 +166,17 @@ fn name_of(session: &Session, now_ms: i64) -> &'static str {
 }
 
 /// One line of numbers: nothing in it was written by an agent.
-fn line(form: Form, sessions: &[Session], now_ms: i64) -> String {
-    let counts = counts(sessions, now_ms);
+/// Where there is no room for all of it, who waits is still there: they come first.
+fn line(form: Form, counts: &[(&'static str, usize)], width: Option<usize>) -> String {
+    let fitting = fitting(counts, width);
+    let rest = if fitting < counts.len() { " …" } else { "" };
     let words = |colour: fn(&str) -> Option<&'static str>| {
         let part = |(name, count): &(&str, usize)| match colour(name) {
             Some(colour) => format!("#[fg={colour}]{count} {name}#[default]"),
             None => format!("{count} {name}"),
         };
-        counts.iter().map(part).collect::<Vec<_>>().join(", ")
+        let shown = counts.iter().take(fitting).map(part);
+        shown.collect::<Vec<_>>().join(", ") + rest
     };
     match form {
         Form::Plain | Form::Starship => words(|_| None),
@@ -161,8 +194,24 @@ fn line(form: Form, sessions: &[Session], now_ms: i64) -> String {
     }
 }
 
-/// The sessions of each directory, the directory in which something happened
-/// last first.
+/// How many of the counts there is room for: one at least.
+fn fitting(counts: &[(&str, usize)], width: Option<usize>) -> usize {
+    let width = width.unwrap_or(usize::MAX);
+    let mut used = 0_usize;
+    let ends = counts.iter().map(|(name, count)| {
+        let separator = if used > 0 { 2 } else { 0 };
+        used += separator + text::width(&format!("{count} {name}"));
+        used
+    });
+    let ends: Vec<usize> = ends.collect();
+    let all = ends.last().is_none_or(|end| *end <= width);
+    let room = if all { width } else { width.saturating_sub(2) };
+    let fitting = ends.iter().take_while(|end| **end <= room).count();
+    fitting.max(1).min(counts.len())
+}
+
+/// The sessions of each directory, that of who waits first, then that in which something
+/// happened last.
 fn write_directories(
     app: &mut App<'_>,
     sessions: &[Session],
@@ -173,12 +222,17 @@ fn write_directories(
         let directory = session.work_dir().map(ToOwned::to_owned);
         directories.entry(directory).or_default().push(session);
     }
-    let last = |session: &&Session| session.last_activity_at_ms().unwrap_or(0);
+    // Who waits comes first, then what happened last.
+    let place = |session: &&Session| {
+        let waits = session.phase() == Some(Phase::Waiting);
+        let last = session.last_activity_at_ms().unwrap_or(0);
+        std::cmp::Reverse((waits, last))
+    };
     let mut directories: Vec<_> = directories.into_iter().collect();
     for (_, sessions) in &mut directories {
-        sessions.sort_by_key(|session| std::cmp::Reverse(last(session)));
+        sessions.sort_by_key(place);
     }
-    directories.sort_by_key(|(_, sessions)| std::cmp::Reverse(sessions.first().map(last)));
+    directories.sort_by_key(|(_, sessions)| sessions.first().map(place));
     let now_ms = app.world.machine().now_ms();
     for (directory, sessions) in directories {
         let name = directory.map_or_else(
@@ -202,7 +256,11 @@ fn write_directories(
                 text::visible(ids.get(&session.key.session)),
                 age.as_deref().unwrap_or("-"),
             );
-            writeln!(app.out, "{}", row.trim_end())?;
+            let row = row.trim_end();
+            match app.face.width {
+                Some(width) => writeln!(app.out, "{}", text::cut(row, width))?,
+                None => writeln!(app.out, "{row}")?,
+            }
         }
     }
     Ok(())

@@ -298,7 +298,13 @@ fn status_says_beside_its_document_what_it_ended() {
     kill_in_session(&world, &world.s1);
     let answer = world.run(["status", "--json"]);
     assert_eq!(answer.err, "ended 1 session whose agent had exited\n");
-    assert!(!ids_of(&answer).contains(&world.s1));
+    // What has died stays in sight, whoever noticed it first.
+    let session = answer.json()["sessions"][0].clone();
+    assert_eq!(session["session_id"], world.s1.as_str());
+    assert_eq!(
+        (&session["reason"], &session["orphan"]),
+        (&json!("process-gone"), &json!(true))
+    );
 }
 
 #[test]

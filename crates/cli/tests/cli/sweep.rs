@@ -401,7 +401,7 @@ fn status_ends_what_has_exited_and_tells_what_goes_on() {
     );
     assert!(
         json.iter()
-            .all(|session| session["session_id"] != world.s2.as_str())
+            .any(|session| session["session_id"] == world.s2.as_str() && session["orphan"] == true)
     );
     let line = world.run(["status", "--format", "tmux"]).out;
     assert!(

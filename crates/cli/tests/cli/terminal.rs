@@ -175,3 +175,41 @@ fn agent_command(world: &World, program: &Path) -> String {
         program.display()
     )
 }
+
+/// A program in a terminal of its own is in the pane of who runs it, and Ctrl-Z gives that
+/// pane back to the shell until the program is continued.
+#[test]
+fn a_program_in_a_terminal_of_its_own_has_its_pane_and_stops_by_ctrl_z() {
+    let world = World::new();
+    let shell = format!(
+        "env HOME='{}' bash --norc --noprofile",
+        world.home().display()
+    );
+    let Some(tmux) = Tmux::start(&world, 90, &shell) else {
+        return;
+    };
+    let session = |what: &str, is_it: &dyn Fn(&serde_json::Value) -> bool| {
+        wait_for(what, || {
+            let list = world.run(["list", "--json"]).sessions();
+            let mut its = list.iter().filter(|one| one["session_id"] == "p1");
+            its.any(is_it).then_some(())
+        });
+    };
+    let line = format!("'{WHOSUP}' run --pty --id p1 -- cat");
+    tmux.run(&["send-keys", "-t", "main", &line, "Enter"]);
+    session("its pane", &|one| {
+        one["pane"]["host"] == "tmux" && one["owner"]["stopped"] == false
+    });
+    tmux.run(&["send-keys", "-t", "main", "C-z"]);
+    session("its stop", &|one| one["owner"]["stopped"] == true);
+    let table = world.run(["list"]).out;
+    assert!(table.contains("live (suspended)"), "{table}");
+    tmux.run(&["send-keys", "-t", "main", "fg", "Enter"]);
+    session("its going on", &|one| one["owner"]["stopped"] == false);
+    tmux.run(&["send-keys", "-t", "main", "C-d"]);
+    let is_live = |one: &serde_json::Value| one["session_id"] == "p1" && one["liveness"] == "live";
+    wait_for("its end", || {
+        let list = world.run(["list", "--json"]).sessions();
+        (!list.iter().any(is_live)).then_some(())
+    });
+}

@@ -15,9 +15,10 @@ pub use self::agent_process::{AgentProcess, Role};
 pub use self::description::{Description, Message, MessageRole};
 pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::program::Program;
-pub use self::sketch::{KnownClient, Published, Sketch};
+pub use self::sketch::{KnownClient, Sketch};
 use super::hooks::Hooks;
 use crate::machine::{Environment, Machine};
+use crate::phase::PhaseFact;
 use crate::problem::Found;
 
 /// The longest name that the kernel keeps of a process, in bytes
@@ -107,8 +108,9 @@ pub trait Adapter: Send + Sync {
 
     /// What the title that a process has given to its terminal says of the phase
     /// of the session that it shows; `None` if it says nothing. Its word is the
-    /// same as long as the phase is, whatever moves in the title.
-    fn phase_in_title(&self, title: &str) -> Option<Published> {
+    /// same as long as the phase is, whatever moves in the title. A fact without a
+    /// phase means that the sign of a turn is missing.
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let _ = title;
         None
     }
@@ -117,12 +119,6 @@ pub trait Adapter: Send + Sync {
     /// the session, and what follows it.
     fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
         title
-    }
-
-    /// The files of a session tell that a person is asked for leave, and that they
-    /// have answered.
-    fn records_questions(&self) -> bool {
-        false
     }
 
     /// Its arguments may name a session of any directory. Otherwise one of

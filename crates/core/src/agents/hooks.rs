@@ -143,7 +143,12 @@ impl Hooks {
 /// What `source` says of a start.
 pub(super) fn started(payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     let source = payload.text("source")?.unwrap_or_default();
-    Ok(EventKind::SessionStarted(StartSource::from_name(source)))
+    // Only a supervisor says this of itself.
+    let source = match StartSource::from_name(source) {
+        StartSource::Run => StartSource::Other,
+        source => source,
+    };
+    Ok(EventKind::SessionStarted(source))
 }
 
 /// For transcripts named `SESSION.jsonl`.

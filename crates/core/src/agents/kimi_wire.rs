@@ -84,6 +84,10 @@ pub(super) struct Told {
     pub(super) model: Option<String>,
     pub(super) phase: Option<Phase>,
     pub(super) waiting_for: Option<WaitingFor>,
+    /// The date of the newest record that shows this phase.
+    pub(super) phase_at_ms: Option<i64>,
+    /// The date of the record that began it.
+    pub(super) phase_since_ms: Option<i64>,
     /// Why some lines told nothing.
     pub(super) problem: Option<String>,
 }
@@ -117,12 +121,14 @@ impl Dialect {
                     told.last_at_ms = told.last_at_ms.or_else(|| (self.at_ms)(record));
                 }
                 told.model = told.model.or_else(|| (self.model_of)(record));
-                turn.add_backwards((self.step_of)(record));
+                turn.add_backwards((self.step_of)(record), (self.at_ms)(record));
             }
             if told.last_at_ms.is_some() && told.model.is_some() && turn.answer.is_some() {
                 break;
             }
         }
+        told.phase_at_ms = turn.newest_at_ms;
+        told.phase_since_ms = turn.since_ms;
         (told.phase, told.waiting_for) = turn.finish(self.phase_without_turn);
         let head = file.head(HEAD_BOUNDS)?;
         let mut words = FirstWords::default();
@@ -164,6 +170,8 @@ impl Dialect {
                 last_activity_at_ms: told.last_at_ms,
                 phase: told.phase,
                 waiting_for: told.waiting_for,
+                phase_at_ms: told.phase_at_ms,
+                phase_since_ms: told.phase_since_ms,
                 transcript: Some(path),
                 ..Description::default()
             },
@@ -215,18 +223,27 @@ struct Turn {
     answered: HashSet<String>,
     is_in_turn: bool,
     answer: Option<(Option<Phase>, Option<WaitingFor>)>,
+    /// The date of its newest record.
+    newest_at_ms: Option<i64>,
+    /// The date of the record that began the phase.
+    since_ms: Option<i64>,
 }
 
 impl Turn {
-    fn add_backwards(&mut self, step: Step) {
+    fn add_backwards(&mut self, step: Step, at_ms: Option<i64>) {
         if self.answer.is_some() || step == Step::Aside {
             return;
+        }
+        self.newest_at_ms = self.newest_at_ms.or(at_ms);
+        if step == Step::Begun || !self.is_in_turn {
+            self.since_ms = at_ms;
         }
         match step {
             Step::Ended if !self.is_in_turn => self.answer = Some((Some(Phase::Idle), None)),
             Step::Begun | Step::Ended => self.answer = Some((Some(Phase::Working), None)),
             Step::Asked { names, waiting_for } => {
                 if !names.iter().any(|name| self.answered.contains(name)) {
+                    self.since_ms = at_ms;
                     self.answer = Some((Some(Phase::Waiting), waiting_for));
                 }
             }

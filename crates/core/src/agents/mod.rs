@@ -32,7 +32,7 @@ use whosup_sidecar::AgentId;
 
 pub use adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, KnownClient, Look,
-    Message, MessageRole, Profile, Program, Published, Role, Sketch, WatchPath,
+    Message, MessageRole, Profile, Program, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
 pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use whosup_sidecar::{Sidecar, SidecarPid};
 
-use super::Published;
 use crate::claim::Subject;
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
 /// Who serves it, and that in words.
 pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
@@ -24,15 +23,12 @@ pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
 }
 
 /// What the conversation is doing, if that is said.
-pub(crate) fn phase(sidecar: &Sidecar) -> Option<Published> {
+pub(crate) fn phase(sidecar: &Sidecar) -> Option<PhaseFact> {
     let word = sidecar.phase.as_ref()?;
     let waiting_for = sidecar.waiting_for.as_deref();
-    Some(Published {
-        phase: Phase::from_name(word),
-        waiting_for: waiting_for.and_then(WaitingFor::from_name),
-        word: word.clone(),
-        at_ms: None,
-    })
+    let fact = PhaseFact::new(FactSource::Registry, Phase::from_name(word));
+    let fact = fact.waiting_for(waiting_for.and_then(WaitingFor::from_name));
+    Some(fact.in_word(word))
 }
 
 /// Where the process listens, if that is said.

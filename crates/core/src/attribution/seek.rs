@@ -57,6 +57,7 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
             unattributed.push(Unattributed {
                 process: process.clone(),
                 pane: None,
+                titles: BTreeMap::new(),
                 reason: reason(candidates.len(), rivals.count()),
                 candidates: newest_first(&candidates, drafts),
             });

@@ -97,10 +97,8 @@ impl Draft {
     }
 
     /// Adds what a second source tells of the session: whoever knows, says; of
-    /// two that know, the newer publication and the later dates stand.
+    /// two that know, the later dates stand.
     fn add(&mut self, other: Box<Sketch>) {
-        let at = |sketch: &Sketch| sketch.published.as_ref().map(|told| told.at_ms);
-        let is_published_later = at(&other) > at(&self.sketch);
         let mine = &mut self.sketch;
         mine.parent = mine.parent.take().or(other.parent);
         mine.work_dir = mine.work_dir.take().or(other.work_dir);
@@ -109,6 +107,8 @@ impl Draft {
         mine.perhaps_until_ms = mine.perhaps_until_ms.max(other.perhaps_until_ms);
         mine.may_have_ended |= other.may_have_ended;
         mine.transcript = mine.transcript.take().or(other.transcript);
+        mine.facts.extend(other.facts);
+        mine.heard_at_ms = mine.heard_at_ms.max(other.heard_at_ms);
         mine.lacks_transcript |= other.lacks_transcript;
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
         mine.is_resumable &= other.is_resumable;
@@ -127,15 +127,14 @@ impl Draft {
         mine.endpoint = mine.endpoint.take().or(other.endpoint);
         mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
         mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
+        mine.has_died |= other.has_died;
+        mine.phase_at_end = mine.phase_at_end.or(other.phase_at_end);
         mine.end_cause = mine.end_cause.take().or(other.end_cause);
         mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
         mine.described = mine.described.take().or(other.described);
         mine.resume = mine.resume.take().or(other.resume);
         if mine.unclaimed == Unclaimed::Nobody {
             mine.unclaimed = other.unclaimed;
-        }
-        if is_published_later {
-            mine.published = other.published;
         }
     }
 

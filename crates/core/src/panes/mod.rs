@@ -206,6 +206,8 @@ const RELAYS: &[&[u8]] = &[
     b"su",
     b"sudo",
     b"unbuffer",
+    // `whosup run --pty`
+    b"whosup",
 ];
 
 fn relays_a_terminal(process: &Process) -> bool {

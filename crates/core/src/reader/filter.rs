@@ -5,15 +5,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::agents::Depth;
-use crate::claim::{EvidenceKind, SessionKey};
+use crate::claim::SessionKey;
 use crate::machine::Machine;
 use crate::mounts::Mounts;
 use crate::phase::Phase;
-use crate::session::{Session, Unattributed};
-use crate::verdict::{Liveness, UnknownBecause, Verdict};
-
-/// How long an orphan stays in the default view, in milliseconds.
-const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
+use crate::session::{ORPHAN_SHOWN_MS, Session, Unattributed};
+use crate::verdict::Liveness;
 
 /// How deep sub-agents of sub-agents are followed.
 const SUB_AGENT_DEPTH_MAX: usize = 16;
@@ -97,7 +94,9 @@ impl<'a> Filter<'a> {
         let needs_date = !is_dated
             && (self.wish.since_ms.is_some() || (self.is_default() && session.is_orphan()));
         let needs_directory = self.wish.work_dir.is_some() && session.work_dir().is_none();
-        let needs_phase = !self.wish.phases.is_empty() && session.sketch.published.is_none();
+        // The transcript of a live session may know more than who reported last.
+        let is_undecided = session.liveness() == Liveness::Live || session.sketch.facts.is_empty();
+        let needs_phase = !self.wish.phases.is_empty() && is_undecided;
         needs_date || needs_directory || needs_phase
     }
 
@@ -132,7 +131,7 @@ impl<'a> Filter<'a> {
     fn is_in_default_view(&self, session: &Session) -> bool {
         match session.liveness() {
             Liveness::Live => true,
-            Liveness::Unknown => !is_mere_candidate(session),
+            Liveness::Unknown => true,
             Liveness::Exited => {
                 let last = session.last_heard_of_ms();
                 // An orphan without any date may be of today.
@@ -163,22 +162,6 @@ fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
         Err(error) => error.to_string(),
     };
     Err(FilterError::Directory { path, reason })
-}
-
-/// Nothing speaks for it but a process that may serve it: it is named beside
-/// that process.
-fn is_mere_candidate(session: &Session) -> bool {
-    let has_own_evidence = session.evidence.iter().any(|judged| {
-        !matches!(
-            judged.evidence.kind,
-            EvidenceKind::Touched | EvidenceKind::Transcript
-        )
-    });
-    let is_candidate = matches!(
-        session.verdict,
-        Verdict::Unknown(UnknownBecause::MayBeServedBy(_))
-    );
-    is_candidate && !has_own_evidence
 }
 
 /// Of sessions and the parents they name: the sub-agents of those in `shown`, and

@@ -135,6 +135,7 @@ pub(super) fn choose<F: Form>(
         waiting: Vec::new(),
         sub_agents: Vec::new(),
         problems: Vec::new(),
+        titles: Vec::new(),
     };
     let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
         selection.take(session, describer);
@@ -142,8 +143,12 @@ pub(super) fn choose<F: Form>(
     for session in std::mem::take(&mut scanned.snapshot.sessions) {
         selection.take(session, scanned.describer());
     }
+    let titles = std::mem::take(&mut selection.titles);
     let (shown, ids, problems) = selection.finish(scanned.describer());
     let mut rest = scanned.snapshot;
+    for one in &mut rest.unattributed {
+        one.take_titles(&titles);
+    }
     rest.unattributed.retain(|one| filter.is_process_shown(one));
     rest.problems.extend(problems);
     rest.problems.sort();
@@ -171,6 +176,8 @@ struct Selection<'a, F: Form> {
     /// Sub-agents that are shown if the session above them is.
     sub_agents: Vec<Waiting>,
     problems: Vec<Problem>,
+    /// The titles of sessions that a process without one may be serving.
+    titles: Vec<(SessionKey, String)>,
 }
 
 impl<F: Form> Selection<'_, F> {
@@ -188,6 +195,13 @@ impl<F: Form> Selection<'_, F> {
             || (is_limited && order.needs_files(&waiting.session))
         {
             self.describe(&mut waiting, describer);
+        }
+        if waiting.session.verdict.reason() == "may-be-served-by" {
+            self.describe(&mut waiting, describer);
+            let session = &waiting.session;
+            let title = session.title().map(str::to_owned);
+            self.titles
+                .extend(title.map(|title| (session.key.clone(), title)));
         }
         let is_shown = self.filter.is_shown(&waiting.session);
         let is_sub_agent = waiting.session.sketch.parent.is_some();

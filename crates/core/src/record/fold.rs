@@ -8,7 +8,7 @@ use super::format::SessionRecord;
 use super::heard::{EndCause, Heard, HeardCpu};
 use super::log::{LINE_BYTES_MAX, LogLine, LoggedEvent, parse_line};
 use crate::hook_event::{EventKind, StartSource};
-use crate::phase::{Phase, next_phase};
+use crate::phase::{Phase, WaitingFor, next_phase};
 
 /// How many ids of events outlive the shortening of a log.
 const LAST_IDS_MAX: usize = 256;
@@ -153,6 +153,8 @@ pub fn apply(
     let is_start =
         matches!(event.kind, EventKind::SessionStarted(source) if source != StartSource::Compact);
     let phase_before = record.phase;
+    // Where nothing was reported, nothing is known.
+    let known_before = record.heard.phase_at_ms.and(Some(phase_before));
     // What an earlier process was doing ended with it.
     let from = if is_start && is_other_process {
         Phase::Ended
@@ -162,23 +164,63 @@ pub fn apply(
     let is_new_turn = event.kind == EventKind::TurnStarted
         && (event.prompt.is_some() || !matches!(phase_before, Phase::Working | Phase::Waiting));
     record.phase = next_phase(from, event.kind);
-    if record.phase != phase_before || record.heard.phase_since_ms.is_none() {
-        record.heard.phase_since_ms = Some(event.at_ms);
-    }
+    date_phase(&mut record, phase_before, &event);
     record.waiting_for = match (record.phase, event.kind) {
+        // Claude Code reminds of every question as if it were about permission.
+        (Phase::Waiting, EventKind::InputRequested(WaitingFor::Permission))
+            if record.waiting_for == Some(WaitingFor::Question) =>
+        {
+            record.waiting_for
+        }
         (Phase::Waiting, EventKind::InputRequested(what)) => Some(what),
         (Phase::Waiting, _) => record.waiting_for,
         _ => None,
     };
     set_end(&mut record, phase_before, &event);
+    if record.phase == Phase::Ended && phase_before != Phase::Ended {
+        record.heard.phase_at_end = known_before;
+    }
     record.heard.turns += u64::from(is_new_turn);
     take_over(&mut record, event, is_start || is_new_turn);
     record
 }
 
+/// Dates the phase by the event that led to it, and by the last one that shows it.
+fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent) {
+    let is_change = record.phase != phase_before;
+    let is_late = record.phase == Phase::Ended && event.kind != EventKind::SessionEnded;
+    let shows_phase = match event.kind {
+        EventKind::TurnStarted
+        | EventKind::ToolStarted
+        | EventKind::InputRequested(_)
+        | EventKind::TurnEnded
+        | EventKind::TurnEndedInBackground
+        | EventKind::SessionEnded => !is_late,
+        // A supervisor does not know what its program does.
+        EventKind::SessionStarted(StartSource::Run) => is_change,
+        EventKind::SessionStarted(_) => is_change || record.heard.phase_at_ms.is_none(),
+        // A tool that was interrupted ends after its turn.
+        EventKind::ToolEnded => is_change,
+        EventKind::Compacted
+        | EventKind::SubAgentStarted
+        | EventKind::SubAgentEnded
+        | EventKind::Heartbeat => false,
+    };
+    if !shows_phase {
+        return;
+    }
+    let heard = &mut record.heard;
+    heard.is_in_background = event.kind == EventKind::TurnEndedInBackground;
+    heard.phase_at_ms = heard.phase_at_ms.max(Some(event.at_ms));
+    if is_change || heard.phase_since_ms.is_none() {
+        heard.phase_since_ms = Some(event.at_ms);
+    }
+}
+
 fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent) {
     if record.phase != Phase::Ended {
         record.ended_at_ms = None;
+        record.heard.phase_at_end = None;
         record.heard.end_cause = None;
         record.heard.end_reason = None;
         record.heard.end_event = None;
@@ -235,7 +277,10 @@ fn cpu_after(record: &SessionRecord, event: &LoggedEvent) -> HeardCpu {
     };
     let known = record.owner.as_ref();
     let is_same = known.is_some_and(|known| known.is_same_process(owner));
-    let is_first_session = event.kind == EventKind::SessionStarted(StartSource::Startup);
+    let is_first_session = matches!(
+        event.kind,
+        EventKind::SessionStarted(StartSource::Startup | StartSource::Run)
+    );
     let since_ms = match before.last_ms.filter(|_| is_same) {
         Some(last_ms) => last_ms,
         None if is_first_session => 0,

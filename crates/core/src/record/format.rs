@@ -178,6 +178,9 @@ struct Written<'a> {
     turns: u64,
     last_prompt: Option<&'a str>,
     phase_since: Option<String>,
+    phase_at: Option<String>,
+    in_background: bool,
+    phase_at_end: Option<&'static str>,
     end_cause: Option<std::borrow::Cow<'static, str>>,
     end_reason: Option<&'a str>,
     end_event: Option<&'a str>,
@@ -214,6 +217,9 @@ impl SessionRecord {
             turns: self.heard.turns,
             last_prompt: self.heard.last_prompt.as_deref(),
             phase_since: self.heard.phase_since_ms.and_then(timestamp),
+            phase_at: self.heard.phase_at_ms.and_then(timestamp),
+            in_background: self.heard.is_in_background,
+            phase_at_end: self.heard.phase_at_end.map(Phase::name),
             end_cause: self.heard.end_cause.map(EndCause::name),
             end_reason: self.heard.end_reason.as_deref(),
             end_event: self.heard.end_event.as_deref(),
@@ -264,6 +270,9 @@ mod tests {
             heard: Heard {
                 turns: 3,
                 last_prompt: Some("Fix the test".to_owned()),
+                phase_at_ms: Some(1_795_812_856_000),
+                is_in_background: true,
+                phase_at_end: None,
                 phase_since_ms: Some(1_795_812_846_391),
                 end_cause: None,
                 end_reason: None,
@@ -293,6 +302,9 @@ mod tests {
             "turns",
             "last_prompt",
             "phase_since",
+            "phase_at",
+            "in_background",
+            "phase_at_end",
             "end_cause",
             "end_reason",
             "end_event",
@@ -322,6 +334,7 @@ mod tests {
         record.heard.end_reason = Some("other".to_owned());
         record.heard.end_event = Some("4711-8123".to_owned());
         record.heard.is_end_passed_on = true;
+        record.heard.phase_at_end = Some(Phase::Working);
         record.heard.is_aftermath = true;
         let numbered = [EndCause::Signal(9), EndCause::ExitCode(143)];
         for cause in EndCause::ALL.into_iter().chain(numbered) {

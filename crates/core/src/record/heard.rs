@@ -6,6 +6,7 @@ use serde::Serialize;
 use whosup_sidecar::StrictObject;
 
 use super::format::{RecordError, time, wrong};
+use crate::phase::Phase;
 
 /// How much of a prompt is kept, in characters.
 pub const PROMPT_CHARS_MAX: usize = 200;
@@ -20,6 +21,12 @@ pub struct Heard {
     pub last_prompt: Option<String>,
     /// Since when it is in its phase, in milliseconds since 1970.
     pub phase_since_ms: Option<i64>,
+    /// When an event last showed that it is.
+    pub phase_at_ms: Option<i64>,
+    /// Its turn has ended, and what it started works on.
+    pub is_in_background: bool,
+    /// What it was doing when it ended.
+    pub phase_at_end: Option<Phase>,
     /// How the end came to be known.
     pub end_cause: Option<EndCause>,
     /// Why it ended, in the agent's own word.
@@ -105,6 +112,20 @@ impl EndCause {
         Self::Unknown,
     ];
 
+    /// The process went without an end of the agent's: it was killed, or crashed. One that
+    /// exits by itself has ended, whatever its status.
+    #[must_use]
+    pub const fn is_death(self) -> bool {
+        match self {
+            Self::ExitHook | Self::ExitRecord | Self::ByHand | Self::ExitCode(_) => false,
+            Self::ProcessGone
+            | Self::PidReused
+            | Self::Rebooted
+            | Self::Signal(_)
+            | Self::Unknown => true,
+        }
+    }
+
     /// The name used in files and output.
     #[must_use]
     pub fn name(self) -> Cow<'static, str> {
@@ -139,6 +160,11 @@ pub(super) fn parse_heard(object: &StrictObject<'_>) -> Result<Heard, RecordErro
         turns: count("turns")?.unwrap_or(0),
         last_prompt: object.opt_string("last_prompt")?.map(str::to_owned),
         phase_since_ms: time(object, "phase_since")?,
+        phase_at_ms: time(object, "phase_at")?,
+        is_in_background: object.opt_bool("in_background")?.unwrap_or(false),
+        phase_at_end: object
+            .opt_string("phase_at_end")?
+            .and_then(Phase::from_name),
         end_cause: object.opt_string("end_cause")?.map(EndCause::from_name),
         end_reason: object.opt_string("end_reason")?.map(str::to_owned),
         end_event: object.opt_string("end_event")?.map(str::to_owned),

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::{RECORD_BYTES_MAX, SessionRecord, fold, parse_record};
-use crate::agents::{AgentScan, Depth, Home, Published, Sketch, names_in};
+use super::{EndCause, RECORD_BYTES_MAX, SessionRecord, fold, parse_record};
+use crate::agents::{AgentScan, Depth, Home, Sketch, names_in};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
+use crate::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
 use crate::problem::{Found, Problem};
+use crate::session::ORPHAN_SHOWN_MS;
 use crate::trust::trust_of;
 
 /// How many agents' records are read.
@@ -57,11 +58,20 @@ pub fn scan_records(
     let stored = read_records(&root, is_wanted).take(&mut found.problems);
     for stored in stored {
         let record = &stored.record;
-        if record.phase != Phase::Ended || depth.reaches(&record.session) {
+        let is_open = record.phase != Phase::Ended;
+        if is_open || has_died_lately(record, machine) || depth.reaches(&record.session) {
             add(&mut found.found, &stored, &home, machine);
         }
     }
     found
+}
+
+/// Its process was found gone in the last day: it is shown as what has just died is,
+/// whether or not somebody swept meanwhile.
+fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
+    let has_died = record.heard.end_cause.is_some_and(EndCause::is_death);
+    let ago_ms = machine.now_ms().saturating_sub(record.last_event_at_ms);
+    has_died && ago_ms <= ORPHAN_SHOWN_MS
 }
 
 /// The directory is ours; whoever owns it may write what is in it.
@@ -290,7 +300,14 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
             .map(|cause| format!(" ({})", cause.name()));
         let says = format!("the session has ended{}", how.unwrap_or_default());
         let trust = trust_of(&stored.facts, home, machine);
-        found.claim(stored.claim(trust, says, machine));
+        let subject = match record.heard.end_cause {
+            Some(cause) if cause.is_death() => Subject::Gone,
+            _ => Subject::Released,
+        };
+        found.claim(Claim {
+            subject,
+            ..stored.claim(trust, says, machine)
+        });
     } else if record.owner.as_ref().is_some_and(|owner| !owner.is_shared) {
         found.claim_all(stored.claim_of_owner(machine));
     }
@@ -310,11 +327,36 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
     sketch.end_cause = cause.map(|cause| cause.name().into_owned());
     sketch.cpu_at_least_ms = record.heard.cpu.at_least_ms;
     sketch.is_orphan_when_stale = true;
-    sketch.published = Some(Published {
-        phase: Some(record.phase),
-        waiting_for: record.waiting_for,
-        word: record.phase.name().to_owned(),
-        at_ms: Some(record.last_event_at_ms),
-    });
+    sketch.has_died = cause.is_some_and(EndCause::is_death);
+    sketch.phase_at_end = record.heard.phase_at_end;
+    sketch.heard_at_ms = Some(record.last_event_at_ms);
+    sketch.facts.extend(fact_of(record));
     found.sketch(sketch);
+}
+
+/// What hooks reported of the phase; `None` where none of them spoke of it, as of a
+/// program that only `whosup run` knows.
+fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
+    let heard = &record.heard;
+    // Records of earlier releases date only the change, or nothing.
+    let since_ms = heard.phase_since_ms;
+    let last_ms = (record.phase != Phase::Starting).then_some(record.last_event_at_ms);
+    let at_ms = heard.phase_at_ms.or(since_ms).or(last_ms)?;
+    let fact = PhaseFact::new(FactSource::Hook, Some(record.phase));
+    let word = if heard.is_in_background {
+        BACKGROUND
+    } else {
+        record.phase.name()
+    };
+    Some(PhaseFact {
+        since_ms,
+        process: record
+            .owner
+            .as_ref()
+            .and_then(|owner| Some((owner.pid, owner.stamp.clone()?))),
+        ..fact
+            .waiting_for(record.waiting_for)
+            .in_word(word)
+            .dated(Some(at_ms))
+    })
 }

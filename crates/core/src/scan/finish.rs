@@ -30,6 +30,7 @@ pub(super) fn finish(
         .filter(|process| matches!(process.role, Role::Session | Role::Client))
         .map(|process| process.process.pid)
         .collect();
+    let now_ms = machine.now_ms();
     for session in &mut sessions {
         session.pane = pane_of(session.terminal_process(), panes, machine, &agent_pids);
         // Nothing on disk says it yet: it works where its process does.
@@ -38,7 +39,10 @@ pub(super) fn finish(
         {
             session.sketch.work_dir = machine.table().details(process).cwd.clone().ok();
         }
-        terminal_title::refine(session);
+        terminal_title::add(session, now_ms);
+        let facts = std::mem::take(&mut session.sketch.facts);
+        let by_the_clock = facts.into_iter().map(|fact| fact.by_the_clock(now_ms));
+        session.sketch.facts = by_the_clock.collect();
     }
     for one in &mut unattributed {
         one.pane = pane_of(Some(&one.process.process), panes, machine, &agent_pids);
@@ -53,7 +57,7 @@ pub(super) fn finish(
         )));
     }
     Snapshot {
-        taken_at_ms: machine.now_ms(),
+        taken_at_ms: now_ms,
         scope: machine.table().scope().clone(),
         sessions,
         unattributed,

@@ -142,8 +142,10 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
     if is_table_foreign {
         return Verdict::Unknown(UnknownBecause::ProcNotOurs);
     }
-    if claim.subject == Subject::Released {
-        return Verdict::Exited(ExitedBecause::Released);
+    match claim.subject {
+        Subject::Released => return Verdict::Exited(ExitedBecause::Released),
+        Subject::Gone => return Verdict::Exited(ExitedBecause::RecordedGone),
+        _ => {}
     }
     if matches!(claim.trust, Trust::Untrusted { .. }) {
         return Verdict::Unknown(UnknownBecause::UntrustedClaim);
@@ -159,6 +161,7 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
     match claim.subject {
         Subject::Released => Verdict::Exited(ExitedBecause::Released),
         Subject::Unreadable => Verdict::Unknown(UnknownBecause::Unreadable),
+        Subject::Gone => Verdict::Exited(ExitedBecause::RecordedGone),
         Subject::Holder(_) => judging.holder(),
         Subject::LockFree { is_everyone_asked } => judging.free_lock(is_everyone_asked),
         Subject::Process(_) => judging

@@ -99,6 +99,8 @@ pub enum LiveBecause {
 pub enum ExitedBecause {
     /// The agent said so: PID 0, a sealed or ended marker.
     Released,
+    /// Our record says that its process was found gone: killed, or crashed.
+    RecordedGone,
     /// This host has booted since.
     Rebooted,
     /// The PID namespace that is named has no process any more.
@@ -218,6 +220,7 @@ impl ExitedBecause {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Released => "released",
+            Self::RecordedGone => "process-gone",
             Self::Rebooted => "rebooted",
             Self::NamespaceGone => "namespace-gone",
             Self::NoSuchProcess => "no-such-process",

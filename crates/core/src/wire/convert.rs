@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use jiff::fmt::temporal::DateTimePrinter;
-use whosup_process::Process;
+use whosup_process::{Process, RunState};
 
 use super::{
     SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
@@ -15,6 +15,7 @@ use crate::agents::Invocation;
 use crate::claim::EvidenceKind;
 use crate::machine::Machine;
 use crate::panes::{self, Pane};
+use crate::phase::{Phase, WaitingFor};
 use crate::problem::Problem;
 use crate::session::{JudgedEvidence, Session, Snapshot, Unattributed};
 use crate::verdict::Liveness;
@@ -60,19 +61,18 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
     let sketch = &session.sketch;
     let work_dir = session.work_dir().map(PathText::of);
     let is_live = session.liveness() == Liveness::Live;
+    let doing = session.doing();
     WireSession {
         agent: session.key.agent.as_str().into(),
         session_id: session.key.session.as_str().into(),
         liveness: session.liveness().name(),
         reason: session.verdict.reason(),
         confidence: session.verdict.confidence().map(|known| known.name()),
-        phase: session.phase().map(|phase| phase.name()),
-        waiting_for: session.waiting_for().map(|what| what.name()),
-        phase_word: sketch
-            .published
-            .as_ref()
-            .filter(|_| is_live)
-            .map(|published| published.word.as_str().into()),
+        phase: doing.phase.map(Phase::name),
+        phase_since: doing.since_ms.and_then(timestamp),
+        phase_at_exit: session.phase_at_exit().map(Phase::name),
+        waiting_for: doing.waiting_for.map(WaitingFor::name),
+        phase_word: doing.word.filter(|_| is_live).map(T::from),
         orphan: session.is_orphan(),
         superseded_by: session.superseded_by.as_ref().map(|id| id.as_str().into()),
         parent_session_id: sketch.parent.as_ref().map(|id| id.as_str().into()),
@@ -165,6 +165,7 @@ fn process(machine: &Machine, process: &Process) -> WireProcess {
         start_stamp_kind: process.stamp.kind().name(),
         started_at: process.began_at_ms.clone().ok().and_then(timestamp),
         executable: details.exe.as_deref().ok().map(text),
+        stopped: process.run_state == RunState::Stopped,
         cpu_percent: None,
         rss_bytes: process.rss_bytes.clone().ok(),
     }
@@ -225,6 +226,10 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
         work_dir: one.process.work_dir().map(text),
         pane: one.pane.as_ref().map(pane),
         candidates: one.candidates.iter().map(ToString::to_string).collect(),
+        candidate_titles: {
+            let titles = one.candidates.iter().map(|id| one.titles.get(id).cloned());
+            titles.collect()
+        },
         reason: one.reason.clone(),
     }
 }

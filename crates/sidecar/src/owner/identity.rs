@@ -42,7 +42,12 @@ impl Identity {
         let backend = system_backend();
         match backend.probe(pid) {
             Ok(None) => Err(WriteError::NoSuchProcess { pid }),
-            Ok(Some(_)) | Err(_) => Ok(Arc::new(Self::read(&*backend, pid))),
+            // It may be a script that becomes another program in the end (`exec`): what it
+            // executes now is no mark of it.
+            Ok(Some(_)) | Err(_) => Ok(Arc::new(Self {
+                executable: None,
+                ..Self::read(&*backend, pid)
+            })),
         }
     }
 

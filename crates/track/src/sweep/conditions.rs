@@ -37,6 +37,7 @@ pub(super) fn positive_exit(
         ExitedBecause::PidReused | ExitedBecause::PidIsAThread => Some(EndCause::PidReused),
         ExitedBecause::Rebooted => is_this_host.then_some(EndCause::Rebooted),
         ExitedBecause::Released
+        | ExitedBecause::RecordedGone
         | ExitedBecause::NamespaceGone
         | ExitedBecause::LockNotHeld
         | ExitedBecause::Superseded

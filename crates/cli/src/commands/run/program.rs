@@ -7,7 +7,9 @@ use std::thread;
 
 use anyhow::{Context as _, anyhow};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::consts::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
+};
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::{Cause, Origin};
@@ -16,9 +18,9 @@ use whosup_core::sidecar::Phase;
 
 use super::terminal::Terminal;
 
-/// The signals that are passed on.
-const PASSED_ON: [i32; 8] = [
-    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH,
+/// The signals that are heard: all but `SIGCHLD` are passed on.
+const HEARD: [i32; 9] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD,
 ];
 
 /// A program that runs as a child of this process.
@@ -67,14 +69,16 @@ impl Program {
                 return Err(error);
             }
         };
-        let window = terminal.as_ref().map(Terminal::window).transpose()?;
+        let suspension = terminal.as_ref().map(Terminal::suspension);
         let handle = signals.handle();
         let pass_signals_on = move || {
             let mut signals = signals;
             for origin in signals.forever() {
-                match &window {
-                    Some(window) if origin.signal == SIGWINCH => window.follow(),
-                    _ => pass_on(&origin, window.is_some(), &descriptor),
+                match (&suspension, origin.signal) {
+                    (Some(suspension), SIGWINCH) => suspension.window.follow(),
+                    (Some(suspension), SIGCHLD) => suspension.follow(pid),
+                    (None, SIGCHLD) => {}
+                    _ => pass_on(&origin, suspension.is_some(), &descriptor),
                 }
             }
         };
@@ -120,7 +124,7 @@ impl Program {
 
 /// Hears signals from now on, so that none ends us before our child.
 fn listen() -> anyhow::Result<SignalsInfo<WithOrigin>> {
-    SignalsInfo::new(PASSED_ON).context("cannot listen for signals")
+    SignalsInfo::new(HEARD).context("cannot listen for signals")
 }
 
 /// A descriptor of our child: what is sent to it can reach no process that

@@ -16,8 +16,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use rustix::fs::OFlags;
 use rustix::fs::fcntl_setfl;
+use rustix::process::{
+    Signal, WaitId, WaitIdOptions, kill_current_process_group, kill_process_group, waitid,
+};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize,
+    tcsetattr, tcsetwinsize,
+};
 use whosup_core::process::{Pid, system_backend};
 use whosup_core::sidecar::Phase;
 
@@ -28,6 +34,8 @@ use super::words::Words;
 const TERMINAL: &str = "WHOSUP_RUN_IN_TERMINAL";
 /// How long the copy of this program may take to become the other one.
 const BECOMING_TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a program may take to prepare for being stopped.
+const STOPPING_TIME: Duration = Duration::from_millis(50);
 /// How often it is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// How much is passed on at once, in bytes.
@@ -80,10 +88,14 @@ impl Terminal {
         Ok((terminal, child))
     }
 
-    pub(super) fn window(&self) -> anyhow::Result<Window> {
-        Ok(Window {
-            side: Arc::clone(&self.side),
-        })
+    /// What it takes to leave our terminal to the shell for a while.
+    pub(super) fn suspension(&self) -> Suspension {
+        Suspension {
+            before: self.before.clone(),
+            window: Window {
+                side: Arc::clone(&self.side),
+            },
+        }
     }
 
     /// Shows what the program writes, passes on what is typed, and tells
@@ -110,6 +122,44 @@ impl Terminal {
             words.read(bytes, heard);
         }
         Ok(())
+    }
+}
+
+/// Leaves our terminal to the shell while the program is stopped.
+pub(super) struct Suspension {
+    before: Option<Termios>,
+    pub(super) window: Window,
+}
+
+impl Suspension {
+    /// The program, a child of this process, may have been stopped: then the shell gets our
+    /// terminal until it continues us, and we continue the program.
+    pub(super) fn follow(&self, program: Pid) {
+        let Some(child) = rustix::process::Pid::from_raw(program.get()) else {
+            return;
+        };
+        // That it has exited is left for who reaps it.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let news = waitid(WaitId::Pid(child), options);
+        if matches!(news, Ok(Some(status)) if status.stopped()) {
+            self.stop_ourselves();
+            kill_process_group(child, Signal::CONT).ok();
+        }
+    }
+
+    /// Stops this process as Ctrl-Z does, and returns once somebody has continued it; at
+    /// once where no shell does that.
+    fn stop_ourselves(&self) {
+        if let Some(before) = &self.before {
+            tcsetattr(io::stdin(), OptionalActions::Drain, before).ok();
+        }
+        kill_current_process_group(Signal::TSTP).ok();
+        // Another thread may take the signal: this one must not touch the terminal before.
+        thread::sleep(STOPPING_TIME);
+        if self.before.is_some() {
+            raw();
+        }
+        self.window.follow();
     }
 }
 
@@ -144,6 +194,7 @@ fn pass_on_what_is_typed(side: &OwnedFd) {
     let mut input = io::stdin().lock();
     while let Ok(count @ 1..) = input.read(&mut buffer) {
         let mut rest = buffer.get(..count).unwrap_or_default();
+        let is_stop = asks_to_stop(side, rest);
         while !rest.is_empty() {
             match rustix::io::write(side, rest) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
@@ -151,9 +202,32 @@ fn pass_on_what_is_typed(side: &OwnedFd) {
                 Err(_) => return,
             }
         }
+        if is_stop {
+            stop_foreground(side);
+        }
     }
     // The end of a file is a key at a terminal (termios(3), VEOF).
     rustix::io::write(side, b"\x04").ok();
+}
+
+/// Tells whether a key is among what is typed that stops the program (Ctrl-Z), where it
+/// leaves that to its terminal. A program that reads every key itself stops itself.
+fn asks_to_stop(side: &OwnedFd, typed: &[u8]) -> bool {
+    let Ok(its) = tcgetattr(side) else {
+        return false;
+    };
+    let key = its.special_codes[SpecialCodeIndex::VSUSP];
+    key != 0 && its.local_modes.contains(LocalModes::ISIG) && typed.contains(&key)
+}
+
+/// Stops who has the program's terminal. The kernel has sent SIGTSTP, which does not stop
+/// a process group without a shell above it (setpgid(2), orphaned process groups); who
+/// handles that signal gets a moment to.
+fn stop_foreground(side: &OwnedFd) {
+    thread::sleep(STOPPING_TIME);
+    if let Ok(group) = tcgetpgrp(side) {
+        kill_process_group(group, Signal::STOP).ok();
+    }
 }
 
 /// Waits until a copy of this program has become another one, so that what is

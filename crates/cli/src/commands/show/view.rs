@@ -169,15 +169,12 @@ fn answer(session: &Session) -> String {
 
 /// The phase, with the agent's own word where it says something else.
 fn phase(session: &Session) -> Option<String> {
-    let word = session
-        .sketch
-        .published
-        .as_ref()
-        .map(|told| told.word.as_str());
-    let word = word
+    let doing = session.doing();
+    let word = doing
+        .word
         .filter(|word| !word.is_empty() && session.liveness() == Liveness::Live)
-        .map(text::one_line);
-    match (session.phase().map(|phase| phase.name()), word) {
+        .map(|word| text::one_line(&word));
+    match (doing.phase.map(|phase| phase.name()), word) {
         (Some(phase), Some(word)) if word != phase => {
             Some(format!("{phase} (the agent says `{word}`)"))
         }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
 /// What a session's own files tell about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -27,10 +27,28 @@ pub struct Description {
     pub phase: Option<Phase>,
     /// What it was waiting for, by its last records.
     pub waiting_for: Option<WaitingFor>,
+    /// The date inside the last record that shows this phase.
+    pub phase_at_ms: Option<i64>,
+    /// The date inside the record that began it, where that is another one.
+    pub phase_since_ms: Option<i64>,
     /// It runs without a person at a terminal.
     pub is_headless: Option<bool>,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
+}
+
+impl Description {
+    /// What its last records report of its phase.
+    #[must_use]
+    pub(crate) fn fact(&self) -> Option<PhaseFact> {
+        let phase = self.phase?;
+        Some(PhaseFact {
+            since_ms: self.phase_since_ms,
+            ..PhaseFact::new(FactSource::Transcript, Some(phase))
+                .waiting_for(self.waiting_for)
+                .dated(self.phase_at_ms)
+        })
+    }
 }
 
 /// One message of a transcript.

@@ -8,7 +8,7 @@ use whosup_sidecar::SessionId;
 use super::{Description, Invocation};
 use crate::attribution::{Clue, Unclaimed, Visit};
 use crate::claim::{Evidence, SessionKey};
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{Phase, PhaseFact};
 
 /// What a scan tells of one session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +34,10 @@ pub struct Sketch {
     pub transcript: Option<PathBuf>,
     /// It has none yet, as its adapter saw: nothing was said in it.
     pub lacks_transcript: bool,
-    /// What the agent itself published of its phase.
-    pub published: Option<Published>,
+    /// What hooks and the agent itself report of its phase.
+    pub facts: Vec<PhaseFact>,
+    /// When a hook last reported anything of it, in milliseconds since 1970.
+    pub heard_at_ms: Option<i64>,
     /// Who may serve it without a claim.
     pub unclaimed: Unclaimed,
     /// What the agent's files show about single processes.
@@ -77,6 +79,10 @@ pub struct Sketch {
     pub started_at_ms: Option<i64>,
     /// When the session ended, where somebody recorded that.
     pub ended_at_ms: Option<i64>,
+    /// Our record says that its process went without an end.
+    pub has_died: bool,
+    /// What it was doing then, as far as that was reported.
+    pub phase_at_end: Option<Phase>,
     /// How that end came to be known, in the word of our own records.
     pub end_cause: Option<String>,
     /// The processor time that went into it at least, in milliseconds.
@@ -103,7 +109,8 @@ impl Sketch {
             may_have_ended: false,
             transcript: None,
             lacks_transcript: false,
-            published: None,
+            facts: Vec::new(),
+            heard_at_ms: None,
             unclaimed: Unclaimed::Nobody,
             clues: Vec::new(),
             launched_at_ms: Vec::new(),
@@ -122,6 +129,8 @@ impl Sketch {
             endpoint: None,
             started_at_ms: None,
             ended_at_ms: None,
+            has_died: false,
+            phase_at_end: None,
             end_cause: None,
             cpu_at_least_ms: None,
             described: None,
@@ -138,17 +147,4 @@ pub struct KnownClient {
     pub process: Process,
     /// How that is known.
     pub evidence: Evidence,
-}
-
-/// What an agent itself published of a session's phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
-    /// The phase, if the agent's word maps to one.
-    pub phase: Option<Phase>,
-    /// What it waits for.
-    pub waiting_for: Option<WaitingFor>,
-    /// The agent's own word.
-    pub word: String,
-    /// When it was published, in milliseconds since 1970.
-    pub at_ms: Option<i64>,
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::hooks::QUESTION_TOOLS;
 use crate::agents::prompt::Wrapping;
 use crate::phase::Phase;
 
@@ -101,6 +102,7 @@ impl<'a> Record<'a> {
                 Some("turn_duration" | "stop_hook_summary")
             )
             .then_some(Some(Phase::Idle)),
+            "assistant" if !is_headless && self.asks_question() => Some(Some(Phase::Waiting)),
             "assistant" if self.parts().any(|part| matches!(part, Part::ToolCall(_))) => {
                 Some(is_headless.then_some(Phase::Working))
             }
@@ -122,6 +124,12 @@ impl<'a> Record<'a> {
             "user" => self.prompt().map(|_| Some(Phase::Working)),
             _ => None,
         }
+    }
+
+    /// It puts a question to the person.
+    fn asks_question(self) -> bool {
+        self.parts()
+            .any(|part| matches!(part, Part::ToolCall(tool) if QUESTION_TOOLS.contains(&tool)))
     }
 
     fn is_interruption(self) -> bool {

@@ -46,10 +46,10 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Published, Role, Sketch, WatchPath,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::Machine;
-use crate::phase::Phase;
+use crate::phase::{FactSource, Phase, PhaseFact};
 use crate::problem::Found;
 
 use self::projects::Projects;
@@ -115,14 +115,10 @@ impl Adapter for ClaudeCode {
         processes::session_named_by(program)
     }
 
-    fn phase_in_title(&self, title: &str) -> Option<Published> {
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let rest = title.strip_prefix(SIGNS_OF_WORK)?;
-        rest.starts_with(' ').then(|| Published {
-            phase: Some(Phase::Working),
-            waiting_for: None,
-            word: "spinner".to_owned(),
-            at_ms: None,
-        })
+        let working = || PhaseFact::new(FactSource::Title, Some(Phase::Working));
+        rest.starts_with(' ').then(|| working().in_word("spinner"))
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

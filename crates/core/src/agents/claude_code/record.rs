@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use whosup_process::{Pid, StampKind, StartStamp};
 use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
 
-use crate::agents::Published;
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
 /// The longest count of clock ticks that is believed, in digits: at a thousand
 /// ticks a second that is three hundred years. Longer numbers count something
@@ -28,7 +27,7 @@ pub(super) struct Record {
     pub(super) entrypoint: Option<String>,
     /// A name that somebody gave the session, not one made of its directory.
     pub(super) name: Option<String>,
-    pub(super) published: Option<Published>,
+    pub(super) published: Option<PhaseFact>,
     pub(super) version: Option<String>,
     pub(super) endpoint: Option<String>,
     /// Fields beside the claim that could not be understood.
@@ -103,7 +102,8 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
     let mut date = |key| kept(object.opt_integer(key), &mut odd_fields);
     let started_at_ms = date("startedAt");
     let status_at_ms = date("statusUpdatedAt");
-    let dated_at_ms = [started_at_ms, status_at_ms, date("updatedAt")]
+    let updated_at_ms = date("updatedAt");
+    let dated_at_ms = [started_at_ms, status_at_ms, updated_at_ms]
         .into_iter()
         .flatten()
         .max();
@@ -118,7 +118,11 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         entrypoint,
         // The name of a background session is its prompt.
         name: name.filter(|_| kind != Kind::Background),
-        published: status.map(|status| publish(&status, waiting_for.as_deref(), status_at_ms)),
+        published: status.map(|status| {
+            // A heartbeat dates a status only where nothing else does.
+            let at_ms = status_at_ms.or(updated_at_ms);
+            publish(&status, waiting_for.as_deref(), at_ms)
+        }),
         version,
         endpoint,
         odd_fields,
@@ -173,7 +177,7 @@ fn is_date(text: &str) -> bool {
 /// | `busy` | working |
 /// | `shell` | idle: it waits for a prompt while a command runs on in the background |
 /// | `waiting` | waiting, for what `waitingFor` says |
-fn publish(status: &str, waiting_for: Option<&str>, at_ms: Option<i64>) -> Published {
+fn publish(status: &str, waiting_for: Option<&str>, at_ms: Option<i64>) -> PhaseFact {
     let phase = match status {
         "idle" | "shell" => Some(Phase::Idle),
         "busy" => Some(Phase::Working),
@@ -181,12 +185,11 @@ fn publish(status: &str, waiting_for: Option<&str>, at_ms: Option<i64>) -> Publi
         _ => None,
     };
     let waiting_for = waiting_for.filter(|_| status == "waiting");
-    Published {
-        phase,
-        waiting_for: waiting_for.and_then(parse_waiting_for),
-        word: waiting_for.map_or_else(|| status.to_owned(), |what| format!("{status}: {what}")),
-        at_ms,
-    }
+    let word = waiting_for.map_or_else(|| status.to_owned(), |what| format!("{status}: {what}"));
+    PhaseFact::new(FactSource::Registry, phase)
+        .waiting_for(waiting_for.and_then(parse_waiting_for))
+        .in_word(&word)
+        .dated(at_ms)
 }
 
 /// Reads `waitingFor`. A dialog that the person opened (`dialog open`) is

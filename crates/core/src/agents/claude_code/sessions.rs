@@ -131,7 +131,7 @@ impl<'a> Sessions<'a> {
         sketch.is_orphan_when_stale = has_words;
         sketch.is_resumable = has_words;
         sketch.transcript = transcript;
-        sketch.published.clone_from(&record.published);
+        sketch.facts.extend(record.published.clone());
         if record.kind == Kind::Background && self.may_be_shown(&record.session) {
             sketch.unclaimed = Unclaimed::Client;
         }

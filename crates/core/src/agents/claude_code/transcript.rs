@@ -12,7 +12,7 @@ use super::record::is_headless_entrypoint;
 use super::{AGENT, subagents};
 use crate::agents::prompt::{FirstWords, command_in, is_command};
 use crate::agents::{Description, Sketch};
-use crate::phase::Phase;
+use crate::phase::{Phase, WaitingFor};
 use crate::problem::{Found, Problem};
 use crate::transcript::{
     HeadBounds, Line, LineProblem, Lines, STEP_BYTES, Stopped, TailBounds, TranscriptError,
@@ -265,6 +265,7 @@ struct Telling {
     first_at_ms: Option<i64>,
     last_at_ms: Option<i64>,
     phase: Option<Option<Phase>>,
+    phase_at_ms: Option<i64>,
     bad_lines: BadLines,
 }
 
@@ -388,6 +389,7 @@ impl Telling {
             .or(titles.made)
             .or(summary);
         let is_title_a_prompt = given.is_none();
+        let phase = self.phase.flatten();
         let has_prompt = titles.first_words.has_prompt();
         let last_prompt = titles.last_prompt.filter(|_| !has_prompt);
         Description {
@@ -402,8 +404,11 @@ impl Telling {
             work_dir: self.work_dir.or(self.first_dir),
             started_at_ms: self.first_at_ms,
             last_activity_at_ms: self.last_at_ms,
-            phase: self.phase.flatten(),
-            waiting_for: None,
+            phase,
+            // Only a question is recorded as such.
+            waiting_for: (phase == Some(Phase::Waiting)).then_some(WaitingFor::Question),
+            phase_at_ms: self.phase_at_ms,
+            phase_since_ms: None,
             is_headless: self.is_headless,
             transcript: None,
         }
@@ -439,6 +444,7 @@ impl Record<'_> {
         if telling.phase.is_none() {
             let is_headless = telling.is_headless == Some(true);
             telling.phase = self.phase(is_headless);
+            telling.phase_at_ms = telling.phase.and_then(|_| self.at_ms());
         }
     }
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
+use crate::agents::Description;
 use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
-use crate::agents::{Description, Published};
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
 /// What is known of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,14 +66,12 @@ impl Row {
     }
 
     /// What it is said to do.
-    pub(super) fn published(&self) -> Published {
+    pub(super) fn fact(&self) -> PhaseFact {
         let phase = self.phase();
-        Published {
-            phase: phase.map(|(phase, _)| phase),
-            waiting_for: phase.and_then(|(_, what)| what),
-            word: self.status.clone(),
-            at_ms: self.last_use_at_ms(),
-        }
+        PhaseFact::new(FactSource::Registry, phase.map(|(phase, _)| phase))
+            .waiting_for(phase.and_then(|(_, what)| what))
+            .in_word(&self.status)
+            .dated(self.last_use_at_ms())
     }
 
     /// When it was last used. That it has ended is often found out later, by
@@ -163,12 +161,12 @@ mod tests {
 
     #[track_caller]
     fn check(status: &str, phase: Option<Phase>, waiting_for: Option<WaitingFor>) {
-        let published = row(status).published();
+        let published = row(status).fact();
         assert_eq!(
             (published.phase, published.waiting_for),
             (phase, waiting_for)
         );
-        assert_eq!(published.word, status);
+        assert_eq!(published.word.as_deref(), Some(status));
     }
 
     #[test]

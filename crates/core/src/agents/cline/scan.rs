@@ -349,7 +349,12 @@ impl<'a> Scanning<'a> {
             born_at_ms: row.started_at_ms,
             last_record_at_ms: row.last_use_at_ms(),
             transcript: row.messages.clone(),
-            published: row.parent.is_none().then(|| row.published()),
+            facts: row
+                .parent
+                .is_none()
+                .then(|| row.fact())
+                .into_iter()
+                .collect(),
             clues: self.gaps_about(&row.id),
             unclaimed: match row.parent {
                 Some(_) => Unclaimed::Nobody,

@@ -94,6 +94,8 @@ fn add_tail(description: &mut Description, tail: Tail) {
     let is_unprompted = tail.last_record_at_ms.is_none();
     description.phase = tail.phase.or(is_unprompted.then_some(Phase::Idle));
     description.waiting_for = tail.waiting_for;
+    description.phase_at_ms = tail.phase_at_ms;
+    description.phase_since_ms = tail.phase_since_ms;
 }
 
 /// A thread that nobody named goes by its first prompt, and so does one that

@@ -4,6 +4,10 @@
 //! in Codex. `SessionStart` comes at the first prompt, not at launch. The shared
 //! daemon sends `SessionEnd` about a minute after the last terminal has gone; a
 //! Codex without a daemon sends it at `/exit` only.
+//!
+//! `Interrupt` comes instead of `Stop` when a person interrupts the turn of a main thread,
+//! just before `turn_aborted` is recorded. Its payload is that of `Stop` without what the
+//! model said last (openai/codex, `hooks/src/events/interrupt.rs`; since 0.152).
 
 use std::path::Path;
 
@@ -11,10 +15,10 @@ use crate::agents::event_names::usual_meaning;
 use crate::agents::hooks::{
     HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path,
 };
-use crate::hook_event::PayloadKeys;
+use crate::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 
 pub(super) static HOOKS: Hooks = Hooks {
-    meaning: usual_meaning,
+    meaning,
     keys: PayloadKeys::SNAKE_CASE,
     session_of_transcript: no_session_by_path,
     settings: &[SettingsFile {
@@ -31,6 +35,7 @@ pub(super) static HOOKS: Hooks = Hooks {
         "SubagentStop",
         "PreCompact",
         "Stop",
+        "Interrupt",
         "SessionEnd",
     ],
     trust: Some(HookTrust {
@@ -38,6 +43,13 @@ pub(super) static HOOKS: Hooks = Hooks {
         count: trusted,
     }),
 };
+
+fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    match name {
+        "Interrupt" => Ok(EventKind::TurnEnded),
+        _ => usual_meaning(name, payload),
+    }
+}
 
 /// A table `[hooks.state."FILE:EVENT:GROUP:HOOK"]` for each hook that a person has
 /// looked at; those that are trusted have a `trusted_hash`.

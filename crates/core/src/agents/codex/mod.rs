@@ -53,10 +53,11 @@ use whosup_sidecar::AgentId;
 
 use super::Hooks;
 use super::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Published,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
+use crate::phase::PhaseFact;
 use crate::problem::Found;
 
 /// Names that its processes have; those of release binaries are cut.
@@ -103,7 +104,7 @@ impl Adapter for Codex {
         process::named_work_dir(program)
     }
 
-    fn phase_in_title(&self, title: &str) -> Option<Published> {
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         terminal_title::split(title).0
     }
 

@@ -30,6 +30,10 @@ pub(super) struct Tail {
     pub(super) phase: Option<Phase>,
     /// What it waits for, where that was recorded.
     pub(super) waiting_for: Option<WaitingFor>,
+    /// The date of the record that shows this phase last.
+    pub(super) phase_at_ms: Option<i64>,
+    /// The date of the record that began it.
+    pub(super) phase_since_ms: Option<i64>,
 }
 
 impl Tail {
@@ -76,6 +80,11 @@ struct Fold {
     /// What the last call that only a person can answer asks for.
     asks_for: Option<WaitingFor>,
     is_phase_known: bool,
+    ended_at_ms: Option<i64>,
+    answered_at_ms: Option<i64>,
+    /// The newest call without an answer: a person may be asked about it, which is not
+    /// recorded.
+    open_at_ms: Option<i64>,
 }
 
 impl Fold {
@@ -88,27 +97,34 @@ impl Fold {
                 self.tail.model = self.tail.model.take().or(model);
                 self.tail.work_dir = self.tail.work_dir.take().or(work_dir);
             }
-            Kind::TurnEnded { turn: Some(turn) } => {
-                self.ended.insert(turn);
+            Kind::TurnEnded { turn } => {
+                self.ended_at_ms = self.ended_at_ms.or(record.at_ms);
+                match turn {
+                    Some(turn) => {
+                        self.ended.insert(turn);
+                    }
+                    None => self.has_unnamed_end = true,
+                }
             }
-            Kind::TurnEnded { turn: None } => self.has_unnamed_end = true,
             Kind::Answer { id: Some(id) } => {
+                self.answered_at_ms = self.answered_at_ms.or(record.at_ms);
                 self.answered.insert(id);
             }
             Kind::Call { id, asks_for, .. } => {
                 let is_answered = id.is_some_and(|id| self.answered.contains(&id));
                 if !is_answered {
+                    self.open_at_ms = self.open_at_ms.or(record.at_ms);
                     self.asks_for = self.asks_for.or(asks_for);
                 }
             }
             Kind::TurnStarted { turn, root } if !self.is_phase_known => {
-                self.started(turn.as_deref(), root.as_deref());
+                self.started(turn.as_deref(), root.as_deref(), record.at_ms);
             }
             _ => {}
         }
     }
 
-    fn started(&mut self, turn: Option<&str>, root: Option<&str>) {
+    fn started(&mut self, turn: Option<&str>, root: Option<&str>, at_ms: Option<i64>) {
         let has_ended = self.has_unnamed_end
             || match turn {
                 Some(turn) => self.ended.contains(turn),
@@ -116,6 +132,11 @@ impl Fold {
             };
         if !has_ended {
             self.tail.waiting_for = self.asks_for;
+            self.tail.phase_at_ms = self.open_at_ms.or(self.answered_at_ms).or(at_ms);
+            self.tail.phase_since_ms = match self.asks_for {
+                Some(_) => self.open_at_ms,
+                None => at_ms,
+            };
             self.tail.phase = Some(match self.asks_for {
                 Some(_) => Phase::Waiting,
                 None => Phase::Working,
@@ -126,6 +147,7 @@ impl Fold {
             || root.is_some_and(|root| self.ended.contains(root))
         {
             self.tail.phase = Some(Phase::Idle);
+            self.tail.phase_at_ms = self.ended_at_ms;
             self.is_phase_known = true;
         } else {
             // A part of a turn that began earlier; what it asked for has passed.
@@ -141,6 +163,7 @@ impl Fold {
         // The last turn ended; where it began is out of reach.
         if !self.is_phase_known && (self.has_unnamed_end || !self.ended.is_empty()) {
             self.tail.phase = Some(Phase::Idle);
+            self.tail.phase_at_ms = self.ended_at_ms;
         }
         self.tail
     }

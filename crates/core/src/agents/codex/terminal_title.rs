@@ -6,8 +6,7 @@
 //! and `[ . ] Action Required | ` in turn. Only permission and the model's
 //! questions are shown so (openai/codex#36132), and which of them it is is not.
 
-use crate::agents::adapter::Published;
-use crate::phase::Phase;
+use crate::phase::{FactSource, Phase, PhaseFact};
 
 /// The steps of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -23,16 +22,10 @@ const SEPARATOR: &str = " | ";
 
 /// Splits a title into what it says of the phase, and the rest of it: the name
 /// of the thread and the directory.
-pub(super) fn split(title: &str) -> (Option<Published>, &str) {
+pub(super) fn split(title: &str) -> (Option<PhaseFact>, &str) {
     let title = title.trim();
-    let told = |phase, word: &str| {
-        Some(Published {
-            phase: Some(phase),
-            waiting_for: None,
-            word: word.to_owned(),
-            at_ms: None,
-        })
-    };
+    let told =
+        |phase, word: &str| Some(PhaseFact::new(FactSource::Title, Some(phase)).in_word(word));
     let unmarked = title
         .strip_prefix(SPINNER)
         .and_then(|rest| rest.strip_prefix(' '));

@@ -49,6 +49,10 @@ pub(super) struct Last {
     pub(super) version: Option<String>,
     pub(super) phase: Option<Phase>,
     pub(super) waiting_for: Option<WaitingFor>,
+    /// The date of the newest event that shows this phase.
+    pub(super) phase_at_ms: Option<i64>,
+    /// The date of the event that began it.
+    pub(super) phase_since_ms: Option<i64>,
 }
 
 impl Last {
@@ -68,7 +72,7 @@ impl Last {
             for event in bad_lines.values(&line).iter().rev() {
                 last.add(event);
                 if !is_of_subagent(event) {
-                    turn.add_backwards(event);
+                    turn.add_backwards(event, at_ms(event));
                 }
             }
             let is_far = end.saturating_sub(line.offset) >= CONTEXT_BYTES;
@@ -76,6 +80,7 @@ impl Last {
                 break;
             }
         }
+        (last.phase_at_ms, last.phase_since_ms) = turn.dates();
         (last.phase, last.waiting_for) = turn.finish();
         Ok(last)
     }

@@ -80,10 +80,6 @@ impl Adapter for Copilot {
         &PROFILE
     }
 
-    fn records_questions(&self) -> bool {
-        true
-    }
-
     fn hooks(&self) -> Option<&'static Hooks> {
         Some(&hooks::HOOKS)
     }
@@ -184,6 +180,8 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
             found.last_activity_at_ms = last.at_ms;
             found.phase = last.phase;
             found.waiting_for = last.waiting_for;
+            found.phase_at_ms = last.phase_at_ms;
+            found.phase_since_ms = last.phase_since_ms;
             let bad_lines = of_tail.message().or_else(|| of_head.message());
             bad_lines.map_or(Ok(()), Err)
         }

@@ -11,10 +11,10 @@ use super::events::Last;
 use super::scan::Scanning;
 use super::session::SessionDir;
 use super::{AGENT, process};
-use crate::agents::{AgentProcess, Published, Role, Sketch};
+use crate::agents::{AgentProcess, Role, Sketch};
 use crate::attribution::Clue;
 use crate::claim::SessionKey;
-use crate::phase::Phase;
+use crate::phase::{FactSource, Phase, PhaseFact};
 
 impl Scanning<'_> {
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {
@@ -51,7 +51,7 @@ impl Scanning<'_> {
             born_at_ms: workspace.created_at_ms,
             last_record_at_ms: last.and_then(|last| last.at_ms),
             transcript: session.has_events.then(|| session.events()),
-            published: self.published(session, last, &servers),
+            facts: self.fact(session, last, &servers).into_iter().collect(),
             clues: self.clues(session, last, shown),
             is_orphan_when_stale: true,
             is_resumable: session.has_events,
@@ -114,31 +114,36 @@ impl Scanning<'_> {
 
     /// Where the last events say what a session is doing, they are told when it
     /// is described. Only what they can't say is told here.
-    fn published(
+    fn fact(
         &self,
         session: &SessionDir,
         last: Option<&Last>,
         servers: &[&AgentProcess],
-    ) -> Option<Published> {
-        let said = |phase, word: &str, at_ms| {
-            Some(Published {
-                phase: Some(phase),
-                waiting_for: None,
-                word: word.to_owned(),
-                at_ms,
-            })
+    ) -> Option<PhaseFact> {
+        let said = |source, phase, word: &str, at_ms| {
+            let fact = PhaseFact::new(source, Some(phase)).in_word(word);
+            Some(fact.dated(at_ms))
         };
         let phase = last.and_then(|last| last.phase);
         if servers.is_empty() && phase == Some(Phase::Ended) {
-            return said(Phase::Ended, "session.shutdown", last?.at_ms);
+            let at_ms = last?.phase_at_ms;
+            return said(
+                FactSource::Transcript,
+                Phase::Ended,
+                "session.shutdown",
+                at_ms,
+            );
         }
         // The list keeps what a killed process was doing, so it is of use only
         // for a session that is served.
         let open = self.open.get(&session.id).filter(|_| !servers.is_empty())?;
         match (phase, open.is_working?) {
-            (None, true) if session.has_events => {
-                said(Phase::Working, "working", open.refreshed_at_ms)
-            }
+            (None, true) if session.has_events => said(
+                FactSource::Registry,
+                Phase::Working,
+                "working",
+                open.refreshed_at_ms,
+            ),
             _ => None,
         }
     }

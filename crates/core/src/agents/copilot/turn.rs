@@ -28,6 +28,10 @@ pub(super) struct Turn {
     /// The turn after what is read now has ended, and may not be the last.
     has_ended: bool,
     answer: Option<(Option<Phase>, Option<WaitingFor>)>,
+    /// The date of its newest event.
+    newest_at_ms: Option<i64>,
+    /// The date of the event that began the phase.
+    since_ms: Option<i64>,
 }
 
 impl Turn {
@@ -35,7 +39,36 @@ impl Turn {
         self.answer.is_some()
     }
 
-    pub(super) fn add_backwards(&mut self, event: &Value) {
+    /// Adds an event, `at_ms` its date.
+    pub(super) fn add_backwards(&mut self, event: &Value, at_ms: Option<i64>) {
+        if self.answer.is_some() {
+            return;
+        }
+        self.judge(event);
+        let is_within = self.is_in_turn || self.has_ended || !self.answered.is_empty();
+        if is_within || self.answer.is_some() {
+            self.newest_at_ms = self.newest_at_ms.or(at_ms);
+            let begins_here = matches!(
+                kind(event),
+                Some("assistant.turn_start" | "user.message" | "permission.requested")
+            );
+            if begins_here || self.since_ms.is_none() {
+                self.since_ms = at_ms;
+            }
+        }
+    }
+
+    /// When the phase was last shown, and when it began.
+    pub(super) const fn dates(&self) -> (Option<i64>, Option<i64>) {
+        let since_ms = if self.has_ended {
+            self.newest_at_ms
+        } else {
+            self.since_ms
+        };
+        (self.newest_at_ms, since_ms)
+    }
+
+    fn judge(&mut self, event: &Value) {
         let Some(kind) = kind(event).filter(|_| self.answer.is_none()) else {
             return;
         };

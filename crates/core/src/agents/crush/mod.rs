@@ -34,7 +34,6 @@ use crate::agents::{
     Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
 use crate::problem::{Found, Problem};
 
 /// The id of this agent.
@@ -94,7 +93,7 @@ impl Adapter for Crush {
         scan::scan(look, home)
     }
 
-    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         let mut found = Description {
             title: sketch.title.clone(),
             transcript: sketch.transcript.clone(),
@@ -117,10 +116,7 @@ impl Adapter for Crush {
                     .find_map(|row| row.model.clone().filter(|model| !model.is_empty()));
                 if let Some(last) = newest.first() {
                     found.phase = record::phase(last);
-                    // What an earlier process left unfinished, this one does not do.
-                    if is_older_than_owner(look, sketch, last.updated_at_ms) {
-                        found.phase = Some(Phase::Idle);
-                    }
+                    found.phase_at_ms = last.updated_at_ms;
                 }
                 Found::clean(found)
             }
@@ -182,15 +178,4 @@ impl Adapter for Crush {
             })
             .collect()
     }
-}
-
-/// Tells whether something was written before the process began that alone may
-/// own the session.
-fn is_older_than_owner(look: &Look<'_>, sketch: &Sketch, at_ms: Option<i64>) -> bool {
-    let owner = sketch.clues.iter().map(|clue| &clue.pid).next();
-    let owner = owner.and_then(|pid| look.processes.iter().find(|its| its.process.pid == *pid));
-    let began = owner.and_then(|owner| owner.process.began_at_ms.as_ref().ok());
-    at_ms
-        .zip(began)
-        .is_some_and(|(at, began)| at.saturating_add(1_000) < *began)
 }

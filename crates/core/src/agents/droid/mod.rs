@@ -24,8 +24,8 @@ use whosup_sidecar::file::ReadFileError;
 
 use crate::agents::bad_lines::BadLines;
 use crate::agents::{
-    Adapter, AgentProcess, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Program, Role, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
 use crate::phase::Phase;
@@ -97,7 +97,7 @@ impl Adapter for Droid {
         scan::scan(look, home)
     }
 
-    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         let Some(path) = &sketch.transcript else {
             return Found::default();
         };
@@ -128,8 +128,8 @@ impl Adapter for Droid {
                 found.started_at_ms = head.first_at_ms;
                 found.last_activity_at_ms = tail.last_at_ms;
                 found.phase = tail.phase;
-                // What an earlier process left unfinished, this one does not do.
-                if head.first_at_ms.is_none() || is_older_than_all(look, sketch, tail.last_at_ms) {
+                found.phase_at_ms = tail.last_at_ms;
+                if head.first_at_ms.is_none() {
                     found.phase = Some(Phase::Idle);
                 }
             }
@@ -189,20 +189,4 @@ impl Adapter for Droid {
             is_recursive: true,
         }]
     }
-}
-
-/// Tells whether something was written before any process began that may have
-/// the session now.
-fn is_older_than_all(look: &Look<'_>, sketch: &Sketch, at_ms: Option<i64>) -> bool {
-    let is_its = |process: &&AgentProcess| {
-        let transcript = sketch.transcript.as_deref();
-        process.agent == AGENT
-            && process.role == Role::Session
-            && transcript.is_some_and(|transcript| {
-                scan::may_have(process, transcript, look.machine.mounts())
-            })
-    };
-    let began = |process: &AgentProcess| process.process.began_at_ms.clone().unwrap_or(i64::MIN);
-    let first = look.processes.iter().filter(is_its).map(began).min();
-    at_ms.zip(first).is_some_and(|(at, first)| at < first)
 }

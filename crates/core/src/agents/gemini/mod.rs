@@ -42,10 +42,10 @@ use whosup_sidecar::AgentId;
 use crate::agents::folder::is_there;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Published, Role, Sketch, WatchPath,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::{Phase, WaitingFor};
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::problem::{Found, Problem};
 
 /// The id of this agent.
@@ -107,7 +107,7 @@ impl Adapter for Gemini {
         false
     }
 
-    fn phase_in_title(&self, title: &str) -> Option<Published> {
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let title = title.trim();
         let mut characters = title.chars();
         let (phase, waiting_for) = match characters.next()? {
@@ -118,12 +118,8 @@ impl Adapter for Gemini {
         };
         let word = characters.as_str().trim_start_matches('\u{FE0F}').trim();
         let word = word.split(" (").next().unwrap_or_default().trim();
-        (!word.is_empty()).then(|| Published {
-            phase: Some(phase),
-            waiting_for,
-            word: word.to_owned(),
-            at_ms: None,
-        })
+        let fact = PhaseFact::new(FactSource::Title, Some(phase)).waiting_for(waiting_for);
+        (!word.is_empty()).then(|| fact.in_word(word))
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
@@ -202,7 +198,7 @@ mod tests {
     fn a_terminals_title_tells_the_phase() {
         let phase = |title: &str| {
             let told = Gemini.phase_in_title(title)?;
-            Some((told.phase?, told.waiting_for, told.word))
+            Some((told.phase?, told.waiting_for, told.word?))
         };
         let ready = Some((Phase::Idle, None, "Ready".to_owned()));
         assert_eq!(phase("\u{25C7}  Ready (app)          "), ready);

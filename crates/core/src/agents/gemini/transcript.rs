@@ -38,6 +38,8 @@ struct Last {
     model: Option<String>,
     /// Decided, and perhaps to be nothing certain.
     phase: Option<Option<Phase>>,
+    /// The date of the record that decided.
+    phase_at_ms: Option<i64>,
 }
 
 impl Last {
@@ -58,6 +60,7 @@ impl Last {
         }
         if self.phase.is_none() {
             self.phase = phase_after(&record.kind);
+            self.phase_at_ms = self.phase.and(record.at_ms);
         }
     }
 
@@ -120,6 +123,7 @@ pub(super) fn describe(path: &Path) -> Result<(Description, Option<String>), Str
         model: last.model,
         // Nothing was said yet: it waits for that.
         phase: last.phase.unwrap_or(Some(Phase::Idle)),
+        phase_at_ms: last.phase_at_ms,
         ..Description::default()
     };
     let mut words = FirstWords::default();

@@ -8,9 +8,10 @@ use whosup_sidecar::SessionId;
 use super::fit::{is_named, is_since};
 use super::process;
 use super::scan::Scanning;
-use super::session::Row;
+use super::session::{Row, Turn};
 use crate::agents::{AgentProcess, Role, Sketch};
 use crate::attribution::{Clue, ClueKind, Unclaimed};
+use crate::phase::Phase;
 
 /// How many sessions without a title get their first prompt for one.
 const PROMPTS_MAX: usize = 10_000;
@@ -263,6 +264,14 @@ impl<'a> Scanning<'a> {
             let (phase, waiting_for) = turn.phase(began, asked);
             described.phase = Some(phase);
             described.waiting_for = waiting_for;
+            described.phase_at_ms = match &turn {
+                Turn::Ended => row.last_message_at_ms.max(row.updated_at_ms),
+                Turn::GoesOn { since_ms, tool } => {
+                    let called_at_ms = tool.as_ref().map(|tool| tool.called_at_ms);
+                    let asked = asked.filter(|_| phase == Phase::Waiting);
+                    called_at_ms.max(Some(*since_ms)).max(asked)
+                }
+            };
         }
     }
 }

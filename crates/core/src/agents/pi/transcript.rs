@@ -229,7 +229,10 @@ pub(super) fn read(
                 name = name.or_else(|| Some(name_in(record)));
             }
             found.model = found.model.take().or_else(|| model_of(record));
-            last = last.or_else(|| phase_after(record));
+            if last.is_none() {
+                last = phase_after(record);
+                found.phase_at_ms = last.and_then(|_| at_ms(record));
+            }
         }
     }
     found.phase = last.flatten();

@@ -39,10 +39,10 @@ use self::project::Projects;
 use self::reading::Reading;
 use crate::agents::{
     Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Published, Role, Sketch, WatchPath,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::{Environment, Machine};
-use crate::phase::Phase;
+use crate::phase::{FactSource, Phase, PhaseFact};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -59,6 +59,9 @@ const SIGNS: [(&str, &str, Phase); 2] = [
     ("◐", "\u{FE0E} ", Phase::Working),
     ("✳", "\u{FE0E} ", Phase::Waiting),
 ];
+
+/// How the title of its terminal begins without a sign: `Qwen - DIRECTORY`.
+const OWN_TITLE: &str = "Qwen - ";
 
 static PROFILE: Profile = Profile {
     id: "qwen-code",
@@ -107,19 +110,22 @@ impl Adapter for QwenCode {
     }
 
     /// A title without a sign is that of an idle terminal, or of one whose person
-    /// wants no sign there.
-    fn phase_in_title(&self, title: &str) -> Option<Published> {
+    /// wants no sign there. Neither a hook nor a record follows Escape in a turn, so
+    /// the missing sign is all that shows it.
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let mut signs = SIGNS.iter();
-        let (sign, _, phase) = signs.find(|(sign, mark, _)| {
+        let sign = signs.find(|(sign, mark, _)| {
             let rest = title.strip_prefix(sign);
             rest.is_some_and(|rest| rest.starts_with(mark))
-        })?;
-        Some(Published {
-            phase: Some(*phase),
-            waiting_for: None,
-            word: (*sign).to_owned(),
-            at_ms: None,
-        })
+        });
+        match sign {
+            Some((sign, _, phase)) => {
+                Some(PhaseFact::new(FactSource::Title, Some(*phase)).in_word(sign))
+            }
+            None => title
+                .starts_with(OWN_TITLE)
+                .then(|| PhaseFact::new(FactSource::Title, None)),
+        }
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

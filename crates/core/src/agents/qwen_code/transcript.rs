@@ -149,6 +149,7 @@ pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, Trans
     described.model = last.model.or_else(first_model);
     described.last_activity_at_ms = last.at_ms;
     described.phase = last.phase.flatten();
+    described.phase_at_ms = last.phase_at_ms;
     if let Some(place) = last.place {
         described.work_dir = place.work_dir;
         described.agent_version = place.version;
@@ -169,6 +170,8 @@ struct Last {
     title: Option<String>,
     /// Decided, and perhaps to be nothing certain.
     phase: Option<Option<Phase>>,
+    /// The date of the record that decided.
+    phase_at_ms: Option<i64>,
 }
 
 struct Place {
@@ -199,6 +202,7 @@ impl Last {
         }
         if is_conversation(record) && self.phase.is_none() {
             self.phase = Some(phase_after(record));
+            self.phase_at_ms = at_ms(record);
         }
     }
 

@@ -171,6 +171,7 @@ fn add_state(found: &mut Description, state: state::State) {
     }
     found.phase = state.phase;
     found.waiting_for = state.waiting_for;
+    found.phase_at_ms = state.phase_at_ms;
     found.started_at_ms = found.started_at_ms.or(state.created_at_ms);
     found.last_activity_at_ms = found.last_activity_at_ms.max(state.updated_at_ms);
 }

@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) preview: Option<String>,
     pub(super) phase: Option<Phase>,
     pub(super) waiting_for: Option<WaitingFor>,
+    /// The date of the last record, which is as of this phase.
+    pub(super) phase_at_ms: Option<i64>,
     pub(super) created_at_ms: Option<i64>,
     pub(super) updated_at_ms: Option<i64>,
     /// Why some lines of the journal told nothing.
@@ -167,6 +169,7 @@ impl Fold {
             },
             phase,
             waiting_for: self.asked,
+            phase_at_ms: date("updatedAt").max(self.last_at_ms),
             created_at_ms: date("createdAt"),
             updated_at_ms: date("updatedAt").max(self.last_at_ms),
             problem: None,

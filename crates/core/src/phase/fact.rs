@@ -1,0 +1,236 @@
+//! Which of several facts about a conversation stands.
+//!
+//! Hooks, the agent's own registry, the title of its terminal and its transcript each
+//! report what a session does, and each of them misses something: no hook fires when a
+//! person interrupts a turn, and a transcript does not record that permission is asked
+//! for. So no source is preferred: the newest dated fact wins.
+
+use whosup_process::{Pid, Process, StartStamp};
+
+use super::{Phase, WaitingFor};
+
+/// How far ahead of the clock a date may lie, in milliseconds. A date beyond that is none.
+const CLOCK_SLACK_MS: i64 = 2_000;
+
+/// The word for that a turn has ended and what it started works on.
+pub const BACKGROUND: &str = "background";
+
+/// Tells whether a date lies so far ahead of `now_ms` that a clock was wrong.
+#[must_use]
+pub const fn is_ahead(at_ms: i64, now_ms: i64) -> bool {
+    at_ms > now_ms.saturating_add(CLOCK_SLACK_MS)
+}
+
+/// Who reports a fact. Of two facts with the same date, the earlier source here wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FactSource {
+    /// A hook of the agent, by our record.
+    Hook,
+    /// What the agent publishes: its registry, its sidecar, its table of sessions.
+    Registry,
+    /// The title of the terminal, as it is at the moment of the look.
+    Title,
+    /// The last records of the conversation.
+    Transcript,
+}
+
+/// What one source reports that a conversation does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseFact {
+    /// Who reports it.
+    pub source: FactSource,
+    /// The phase; `None` if the agent's word maps to none.
+    pub phase: Option<Phase>,
+    /// What it waits for.
+    pub waiting_for: Option<WaitingFor>,
+    /// The agent's own word, where it publishes one.
+    pub word: Option<String>,
+    /// When this was so, in milliseconds since 1970: the date by which facts compete.
+    pub at_ms: Option<i64>,
+    /// Since when it has been so; `None` where only `at_ms` is known.
+    pub since_ms: Option<i64>,
+    /// The process that did so, where the source names it.
+    pub process: Option<(Pid, StartStamp)>,
+}
+
+impl PhaseFact {
+    /// A fact about a phase, without a date.
+    #[must_use]
+    pub const fn new(source: FactSource, phase: Option<Phase>) -> Self {
+        Self {
+            source,
+            phase,
+            waiting_for: None,
+            word: None,
+            at_ms: None,
+            since_ms: None,
+            process: None,
+        }
+    }
+
+    /// The same with what it waits for.
+    #[must_use]
+    pub const fn waiting_for(mut self, what: Option<WaitingFor>) -> Self {
+        self.waiting_for = what;
+        self
+    }
+
+    /// The same in the agent's own word.
+    #[must_use]
+    pub fn in_word(mut self, word: &str) -> Self {
+        self.word = Some(word.to_owned());
+        self
+    }
+
+    /// The same with a date.
+    #[must_use]
+    pub const fn dated(mut self, at_ms: Option<i64>) -> Self {
+        self.at_ms = at_ms;
+        self
+    }
+
+    /// The same without dates that lie ahead of `now_ms`: a clock was wrong.
+    #[must_use]
+    pub fn by_the_clock(mut self, now_ms: i64) -> Self {
+        let is_past = |at: &i64| !is_ahead(*at, now_ms);
+        self.at_ms = self.at_ms.filter(is_past);
+        self.since_ms = self.since_ms.filter(is_past);
+        self
+    }
+
+    /// The title of a terminal whose agent shows a sign during a turn, without that sign:
+    /// the session is in no turn, or the person has turned signs off.
+    const fn is_missing_sign(&self) -> bool {
+        matches!(self.source, FactSource::Title) && self.phase.is_none()
+    }
+
+    /// Its place among facts: the dated before the undated, the newest first.
+    fn rank(&self) -> (std::cmp::Reverse<Option<i64>>, FactSource) {
+        (std::cmp::Reverse(self.at_ms), self.source)
+    }
+}
+
+/// What a conversation does, by the fact that won.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Doing {
+    /// The phase.
+    pub phase: Option<Phase>,
+    /// What it waits for, while it waits.
+    pub waiting_for: Option<WaitingFor>,
+    /// Since when, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// The agent's own word.
+    pub word: Option<String>,
+    /// Who reports it.
+    pub source: Option<FactSource>,
+}
+
+/// Decides what a live conversation does.
+///
+/// `owner` is the process that serves it. A turn from before that process began is one that
+/// an earlier process left unfinished, and an end is not the end of what lives: both leave
+/// the session idle.
+#[must_use]
+pub fn doing<'a>(
+    facts: impl Iterator<Item = &'a PhaseFact> + Clone,
+    owner: Option<&Process>,
+) -> Doing {
+    let has_phase = |fact: &&PhaseFact| !fact.is_missing_sign();
+    let Some(newest) = facts
+        .clone()
+        .filter(has_phase)
+        .min_by_key(|fact| fact.rank())
+    else {
+        return Doing::default();
+    };
+    if is_left_unfinished(newest, owner) || newest.phase == Some(Phase::Ended) {
+        return Doing {
+            phase: Some(Phase::Idle),
+            since_ms: owner.and_then(began_at_ms),
+            ..Doing::default()
+        };
+    }
+    // An interruption is neither announced nor recorded by every agent: then the title is
+    // all there is, and it leaves two readings.
+    if newest.source == FactSource::Hook
+        && matches!(newest.phase, Some(Phase::Working | Phase::Waiting))
+        && facts.clone().any(PhaseFact::is_missing_sign)
+    {
+        return Doing::default();
+    }
+    // A title has neither a date nor details of its own: who agrees with it has them.
+    let agreeing = facts
+        .clone()
+        .filter(|fact| fact.phase == newest.phase && fact.source != FactSource::Title)
+        .min_by_key(|fact| fact.rank())
+        .filter(|fact| !is_left_unfinished(fact, owner));
+    let detailed = match newest.source {
+        FactSource::Title => agreeing.unwrap_or(newest),
+        _ => newest,
+    };
+    Doing {
+        phase: newest.phase,
+        waiting_for: newest
+            .phase
+            .filter(|phase| *phase == Phase::Waiting)
+            .and_then(|_| waited_for(facts, detailed).or(newest.waiting_for)),
+        since_ms: match detailed.source {
+            FactSource::Title => None,
+            _ => detailed.since_ms.or(detailed.at_ms),
+        },
+        word: detailed.word.clone().or_else(|| newest.word.clone()),
+        source: Some(newest.source),
+    }
+}
+
+/// What a waiting session waits for. An agent that asks for an answer and for permission in
+/// one way may publish both as permission; who reports a question knows better.
+fn waited_for<'a>(
+    mut facts: impl Iterator<Item = &'a PhaseFact>,
+    detailed: &PhaseFact,
+) -> Option<WaitingFor> {
+    let question = Some(WaitingFor::Question);
+    let is_question =
+        |fact: &PhaseFact| fact.phase == Some(Phase::Waiting) && fact.waiting_for == question;
+    match detailed.waiting_for {
+        Some(WaitingFor::Permission) if facts.any(is_question) => question,
+        what => what,
+    }
+}
+
+/// Decides what is left of a conversation whose process has gone, or may have: only an
+/// end outlives it.
+#[must_use]
+pub fn outlived<'a>(facts: impl Iterator<Item = &'a PhaseFact>) -> Doing {
+    match facts.min_by_key(|fact| fact.rank()) {
+        Some(fact) if fact.phase == Some(Phase::Ended) => Doing {
+            phase: fact.phase,
+            since_ms: fact.since_ms.or(fact.at_ms),
+            source: Some(fact.source),
+            ..Doing::default()
+        },
+        _ => Doing::default(),
+    }
+}
+
+fn is_left_unfinished(fact: &PhaseFact, owner: Option<&Process>) -> bool {
+    let is_turn = matches!(fact.phase, Some(Phase::Working | Phase::Waiting));
+    let is_before = |(at, began): (i64, i64)| at.saturating_add(CLOCK_SLACK_MS) < began;
+    // Dates lie where a clock was set; a stamp does not.
+    let is_its_own = |owner: &Process| {
+        let named = fact.process.as_ref();
+        named.is_some_and(|(pid, stamp)| (*pid, stamp) == (owner.pid, &owner.stamp))
+    };
+    let began = owner
+        .filter(|owner| !is_its_own(owner))
+        .and_then(began_at_ms);
+    is_turn && fact.at_ms.zip(began).is_some_and(is_before)
+}
+
+fn began_at_ms(process: &Process) -> Option<i64> {
+    process.began_at_ms.clone().ok()
+}
+
+#[cfg(test)]
+#[path = "fact_tests.rs"]
+mod tests;
