@@ -18,6 +18,7 @@
 //! ```
 
 pub mod agents;
+mod attribution;
 pub mod claim;
 pub mod command;
 pub mod common_place;

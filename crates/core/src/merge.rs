@@ -11,6 +11,7 @@ use whosup_process::{Pid, Process, StartStamp};
 use whosup_sidecar::SessionId;
 
 use crate::agents::{AgentProcess, Role, Sketch};
+use crate::attribution::current::current_of;
 use crate::claim::{Serving, SessionKey};
 use crate::observe::JudgedClaim;
 use crate::real_paths::RealPaths;
@@ -89,8 +90,8 @@ pub fn merge(mut parts: Parts) -> Merged {
     }
 }
 
-/// Of several sessions that one process claims, the newest is current; it has
-/// left the others (`/clear`, `/new`, `/fork`, `/resume`).
+/// Of several sessions that one process claims, the one that it took up last is
+/// current; it has left the others (`/clear`, `/new`, `/fork`, `/resume`).
 ///
 /// A process that serves many at once keeps them all, and sub-agents run
 /// beside their parent.
@@ -115,20 +116,21 @@ fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
     let mut sessions_of: Vec<_> = sessions_of.into_iter().collect();
     sessions_of.sort_by_key(|((pid, _), _)| *pid);
     for (process, keys) in sessions_of {
-        if keys.len() < 2 {
-            continue;
-        }
-        let newest = keys
-            .iter()
-            .filter_map(|key| Some((drafts.get(key)?.dated_for(&process), key)))
-            .max();
-        let Some((_, current)) = newest else { continue };
-        let current = current.clone();
-        for key in keys.iter().filter(|key| **key != current) {
+        let drafts_of = keys.iter().filter_map(|key| drafts.get(key));
+        let takings: Vec<_> = drafts_of
+            .flat_map(|draft| draft.takings_by(&process))
+            .collect();
+        let sessions = current_of(&takings);
+        let current = sessions.current.as_ref().map(|key| &key.session);
+        for key in &sessions.superseded {
             if let Some(draft) = drafts.get_mut(key) {
-                draft.supersede_by(&current.session, &process);
+                draft.supersede_by(current, &process);
             }
         }
+    }
+    // What was left stays left when its process dies.
+    for draft in drafts.values_mut() {
+        draft.supersede_dead();
     }
 }
 

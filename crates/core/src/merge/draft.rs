@@ -7,7 +7,8 @@ use whosup_sidecar::SessionId;
 
 use super::{ProcessKey, SUPERSEDED, is_live, process_key};
 use crate::agents::{Description, PairingRule, Sketch};
-use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
+use crate::attribution::current::{Event, Taking};
+use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, TakenUp};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
@@ -248,17 +249,51 @@ impl Draft {
         self.client = Some(Box::new(client.process));
     }
 
-    /// When it was said that `process` serves this session.
-    pub(super) fn dated_for(&self, process: &ProcessKey) -> Option<i64> {
-        self.live_claims()
-            .filter(|claim| claim.process.as_deref().map(process_key).as_ref() == Some(process))
-            .map(|claim| claim.claim.dated_at_ms.or(self.sketch.born_at_ms))
-            .max()
-            .flatten()
+    /// What is said of when `process` took up this session.
+    pub(super) fn takings_by(
+        &self,
+        process: &ProcessKey,
+    ) -> impl Iterator<Item = Taking<SessionKey>> {
+        let claims = self.live_claims().filter(move |claim| {
+            claim.claim.serving == Serving::One
+                && claim.process.as_deref().map(process_key).as_ref() == Some(process)
+        });
+        claims.map(|judged| {
+            let dated_ms = judged.claim.dated_at_ms.or(self.sketch.born_at_ms);
+            Taking {
+                key: self.sketch.key.clone(),
+                event: match judged.claim.taken_up {
+                    TakenUp::AsDated => Event::TakenUp(dated_ms),
+                    TakenUp::At(at_ms) => Event::TakenUp(Some(at_ms)),
+                    TakenUp::Current => Event::Named(dated_ms),
+                    TakenUp::Left => Event::Left,
+                },
+                is_from_hooks: judged.claim.evidence.kind == EvidenceKind::Record,
+            }
+        })
+    }
+
+    /// A process that is gone had left this session before.
+    pub(super) fn supersede_dead(&mut self) {
+        let left = self.claims.iter().map(|claim| &claim.claim);
+        let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
+        let left: Vec<_> = left
+            .map(|claim| (claim.subject.pid(), claim.stamp.clone()))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        for claim in &mut self.claims {
+            let its = (claim.claim.subject.pid(), claim.claim.stamp.clone());
+            if claim.verdict.liveness() == Liveness::Exited && left.contains(&its) {
+                claim.verdict = SUPERSEDED;
+            }
+        }
+        self.rank();
     }
 
     /// `process` has left it for another session.
-    pub(super) fn supersede_by(&mut self, current: &SessionId, process: &ProcessKey) {
+    pub(super) fn supersede_by(&mut self, current: Option<&SessionId>, process: &ProcessKey) {
         for claim in &mut self.claims {
             if claim.process.as_deref().map(process_key).as_ref() == Some(process) {
                 claim.verdict = SUPERSEDED;
@@ -266,7 +301,7 @@ impl Draft {
         }
         self.rank();
         if self.verdict() == SUPERSEDED {
-            self.superseded_by = Some(current.clone());
+            self.superseded_by = current.cloned();
         }
     }
 

@@ -1,0 +1,254 @@
+//! Of several sessions of one process that serves one at a time, which one is current.
+//!
+//! Only a claim event makes a session current. A heartbeat, the time of a file or the
+//! last event heard are no such thing: a registry goes on to be written, and hooks of a
+//! session that was left come late.
+
+use std::collections::BTreeSet;
+
+/// What one source says of one session and the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Taking<K> {
+    /// The session.
+    pub(crate) key: K,
+    /// When the process took it up, or what became of that.
+    pub(crate) event: Event,
+    /// Hooks of the process told it.
+    pub(crate) is_from_hooks: bool,
+}
+
+/// When a process took up a session, or what became of that. Times are in milliseconds
+/// since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It took it up then; `None` is not known, and is before all that is.
+    TakenUp(Option<i64>),
+    /// It took it up then, and it has ended in it since.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "an end names no process in any claim yet")
+    )]
+    Ended(Option<i64>),
+    /// A source names it as the one that is served, and does not say since when. What
+    /// it is dated counts only among several of the kind.
+    Named(Option<i64>),
+    /// The process has left it for another one.
+    Left,
+}
+
+/// What became of the sessions of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sessions<K> {
+    /// The one that it serves; `None` if that has ended, or is not among them.
+    pub(crate) current: Option<K>,
+    /// Those that it left.
+    pub(crate) superseded: BTreeSet<K>,
+}
+
+/// Decides which session a process serves.
+///
+/// The order of what is said does not matter. Of two that were taken up at once the
+/// greater key is current, so that every look says the same.
+pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
+    let with = |is_wanted: &dyn Fn(&Taking<K>) -> bool| -> BTreeSet<K> {
+        let takings = takings.iter().filter(|taking| is_wanted(taking));
+        takings.map(|taking| taking.key.clone()).collect()
+    };
+    let all = with(&|_| true);
+    let left = with(&|taking| taking.event == Event::Left);
+    let last = last_event(takings, &left);
+    let current = named(takings, &left).or(last).filter(|key| {
+        let is_end =
+            |taking: &Taking<K>| taking.key == *key && matches!(taking.event, Event::Ended(_));
+        !takings.iter().any(is_end)
+    });
+    let ended = with(&|taking| matches!(taking.event, Event::Ended(_)));
+    let superseded = all.into_iter().filter(|key| {
+        let is_current = current.as_ref() == Some(key);
+        !is_current && (left.contains(key) || !ended.contains(key))
+    });
+    Sessions {
+        superseded: superseded.collect(),
+        current,
+    }
+}
+
+/// The session of the last claim event.
+fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
+    let dated = takings.iter().filter_map(|taking| match taking.event {
+        Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
+        Event::Named(_) | Event::Left => None,
+    });
+    let dated = dated.filter(|(_, key)| !left.contains(key));
+    dated.max().map(|(_, key)| key.clone())
+}
+
+/// The session that a source without dates names, unless hooks of the process named
+/// that one before they named another: then the source is behind.
+fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
+    let hooked = || {
+        let takings = takings.iter().filter(|taking| taking.is_from_hooks);
+        takings.filter_map(|taking| match taking.event {
+            Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
+            Event::Named(_) | Event::Left => None,
+        })
+    };
+    let is_behind = |named: &K| {
+        let its = hooked().filter(|(_, key)| *key == named).max();
+        let later = |(at_ms, _): (Option<i64>, &K)| {
+            hooked().any(|(other_ms, key)| key != named && other_ms > at_ms)
+        };
+        left.contains(named) || its.is_some_and(later)
+    };
+    let named = takings.iter().filter_map(|taking| match taking.event {
+        Event::Named(dated_ms) => Some((dated_ms, &taking.key)),
+        _ => None,
+    });
+    let named = named.filter(|(_, key)| !is_behind(key));
+    named.max().map(|(_, key)| key.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Event::{Ended, Left, Named, TakenUp};
+    use super::*;
+
+    const HOOK: bool = true;
+    const FILE: bool = false;
+
+    /// What is said, which session is current (if one is), and which were left.
+    type Row = (
+        &'static str,
+        &'static [(&'static str, Event, bool)],
+        Option<&'static str>,
+        &'static [&'static str],
+    );
+
+    const ROWS: &[Row] = &[
+        ("nothing is said", &[], None, &[]),
+        ("one", &[("a", TakenUp(Some(1)), HOOK)], Some("a"), &[]),
+        (
+            "the last claim event counts",
+            &[
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(3)), HOOK),
+                ("c", TakenUp(Some(2)), FILE),
+            ],
+            Some("b"),
+            &["a", "c"],
+        ),
+        (
+            "one that was taken up again is current again",
+            &[
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+                ("a", TakenUp(Some(3)), FILE),
+            ],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "what has no date is before all that has",
+            &[("b", TakenUp(None), FILE), ("a", TakenUp(Some(1)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "of two at once it is always the same one",
+            &[("b", TakenUp(Some(1)), HOOK), ("a", TakenUp(Some(1)), HOOK)],
+            Some("b"),
+            &["a"],
+        ),
+        (
+            "a registry decides over what is dated otherwise",
+            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "a registry decides over hooks that never named its session",
+            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), HOOK)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "a registry is behind hooks that named its session before another",
+            &[
+                ("a", Named(Some(99)), FILE),
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+            ],
+            Some("b"),
+            &["a"],
+        ),
+        (
+            "a registry is behind hooks that told of the end and of another",
+            &[
+                ("a", Named(Some(99)), FILE),
+                ("a", Ended(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+            ],
+            Some("b"),
+            &[],
+        ),
+        (
+            "a registry names one that hooks say was left",
+            &[("a", Named(Some(99)), FILE), ("a", Left, HOOK)],
+            None,
+            &["a"],
+        ),
+        (
+            "a registry is ahead of hooks that named its session last",
+            &[
+                ("a", Named(Some(1)), FILE),
+                ("b", TakenUp(Some(1)), HOOK),
+                ("a", TakenUp(Some(2)), HOOK),
+            ],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "of two registries the newer counts",
+            &[("a", Named(Some(2)), FILE), ("b", Named(Some(1)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "the current one has ended: earlier ones do not come back",
+            &[("a", TakenUp(Some(1)), HOOK), ("b", Ended(Some(2)), HOOK)],
+            None,
+            &["a"],
+        ),
+        (
+            "the current one is not looked at",
+            &[("a", Left, HOOK), ("a", TakenUp(Some(1)), FILE)],
+            None,
+            &["a"],
+        ),
+    ];
+
+    #[test]
+    fn the_last_claim_event_decides_which_session_is_current() {
+        for (name, said, current, superseded) in ROWS {
+            let mut takings: Vec<_> = said
+                .iter()
+                .map(|(key, event, is_from_hooks)| Taking {
+                    key: *key,
+                    event: *event,
+                    is_from_hooks: *is_from_hooks,
+                })
+                .collect();
+            let expected = Sessions {
+                current: *current,
+                superseded: superseded.iter().copied().collect(),
+            };
+            let count = takings.len();
+            for _ in 0..count.max(1) {
+                assert_eq!(current_of(&takings), expected, "{name}");
+                takings.rotate_left(count.min(1));
+            }
+            takings.reverse();
+            assert_eq!(current_of(&takings), expected, "{name}, backwards");
+        }
+    }
+}
