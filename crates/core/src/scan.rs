@@ -6,6 +6,7 @@ mod settling;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use whosup_sidecar::AgentId;
 
@@ -17,7 +18,7 @@ use crate::machine::Machine;
 use crate::panes::Panes;
 use crate::problem::{Found, Problem};
 use crate::recognize::{Users, find_agent_processes, homes};
-use crate::record::scan_records;
+use crate::record::{name_homes_alike, scan_records};
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
 
@@ -128,6 +129,11 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
+    let roots: Vec<_> = asked
+        .iter()
+        .map(|(adapter, home)| (agents::id_of(*adapter), Arc::clone(&home.root)))
+        .collect();
+    name_homes_alike(&mut found, &roots, machine);
     problems.extend(found.claims.iter().filter_map(distrust));
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);

@@ -45,6 +45,7 @@ impl Supervised {
             pid_namespace: scope.pid_namespace.ok(),
             executable: backend.details(process).exe.ok(),
             is_shared: false,
+            is_unrecognized: false,
         };
         Self {
             noted: AtomicU64::new(0),
@@ -108,6 +109,8 @@ impl Supervised {
             kind,
             home: self.home.clone(),
             owner: Some(self.owner.clone()),
+            chain: Vec::new(),
+            has_left: false,
             work_dir: None,
             git_branch: None,
             transcript: None,

@@ -113,7 +113,12 @@ fn swept(world: &World) -> HashSet<SessionKey> {
         stored.record.phase == Phase::Ended
             && !matches!(
                 cause,
-                None | Some(EndCause::ExitHook | EndCause::ExitRecord | EndCause::ByHand)
+                None | Some(
+                    EndCause::ExitHook
+                        | EndCause::ExitRecord
+                        | EndCause::ByHand
+                        | EndCause::Superseded
+                )
             )
     };
     let records = read_records(&root, |_| true).found;
