@@ -76,7 +76,8 @@ impl History {
     pub fn has_left(&self, agent: &AgentId, session: &SessionId, heard_at_ms: Option<i64>) -> bool {
         let is_it = |line: &HistoryLine| line.agent == *agent && line.session == *session;
         self.current().is_some_and(|current| {
-            let was_taken_up = self.lines.iter().any(is_it);
+            let taken = |line: &HistoryLine| line.what == HistoryEvent::TakenUp;
+            let was_taken_up = self.lines.iter().any(|line| taken(line) && is_it(line));
             let is_older = heard_at_ms.is_none_or(|heard| heard <= current.at_ms);
             !is_it(current) && (was_taken_up || is_older)
         })
@@ -256,4 +257,72 @@ fn names_process_of(name: &str, machine: &Machine) -> bool {
     let process = pid.and_then(|pid| machine.table().seen(pid));
     let begun = process.map(|process| plain(&process.stamp.to_string()));
     begun.is_some() && begun.as_deref() == stamp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HistoryEvent::{Ended, TakenUp};
+    use super::*;
+
+    fn line(session: &str, what: HistoryEvent, at_ms: i64) -> HistoryLine {
+        HistoryLine {
+            at_ms,
+            what,
+            agent: AgentId::parse("claude-code").unwrap(),
+            session: SessionId::parse(session).unwrap(),
+            home: PathBuf::from("/home/dev/.claude"),
+            owner: RecordedOwner {
+                pid: Pid::new(4711).unwrap(),
+                stamp: Some(whosup_process::StartStamp::LinuxTicks(8123)),
+                host: Some("devbox".to_owned()),
+                boot: BootId::parse("19c1d8ff-a55f-47c0-82a1-b0f1bc43623a"),
+                pid_namespace: Some(whosup_process::PidNamespace::INITIAL),
+                executable: None,
+                is_shared: false,
+                is_unrecognized: false,
+            },
+        }
+    }
+
+    #[test]
+    fn a_history_reads_as_it_was_written_and_a_torn_line_spoils_no_other() {
+        let lines = vec![line("a", TakenUp, 1_000), line("a", Ended, 2_000)];
+        let text: String = lines.iter().map(HistoryLine::to_line).collect();
+        assert_eq!(parse_history(text.as_bytes()).lines, lines);
+        let torn = format!("{}{text}", &text[..40]);
+        assert_eq!(parse_history(torn.as_bytes()).lines, lines);
+        let name = history_name(&lines[0].owner).unwrap();
+        assert_eq!(
+            name,
+            "19c1d8ff-a55f-47c0-82a1-b0f1bc43623a-4026531836-4711-8123.jsonl"
+        );
+    }
+
+    #[test]
+    fn a_session_was_left_if_another_one_was_taken_up_since() {
+        let agent = AgentId::parse("claude-code").unwrap();
+        let history = History {
+            lines: vec![
+                line("a", TakenUp, 1_000),
+                line("b", TakenUp, 3_000),
+                // Heard late.
+                line("c", TakenUp, 2_000),
+                line("a", Ended, 4_000),
+                line("d", Ended, 5_000),
+            ],
+        };
+        for (session, heard_at_ms, has_left) in [
+            ("a", Some(9_000), true),
+            ("b", Some(1), false),
+            ("c", None, true),
+            // These were never heard to be taken up.
+            ("d", Some(9_000), false),
+            ("d", Some(2_500), true),
+            ("d", None, true),
+        ] {
+            let session = SessionId::parse(session).unwrap();
+            let said = history.has_left(&agent, &session, heard_at_ms);
+            assert_eq!(said, has_left, "{session} {heard_at_ms:?}");
+        }
+    }
 }
