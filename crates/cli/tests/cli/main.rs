@@ -13,6 +13,7 @@ mod doctor;
 mod doctor_findings;
 mod help;
 mod homes;
+mod hook_owners;
 mod hook_panes;
 mod hooks;
 mod hooks_input;

@@ -172,7 +172,8 @@ impl Owners {
             return self.hear_end(event);
         }
         let is_work = event.kind.starts_work() && !event.has_left;
-        if !is_work && self.have_let_go() && self.is_new_and_doubtful(event) {
+        let has_ended = !self.known.is_empty() && self.have_let_go();
+        if !is_work && has_ended && self.is_new_and_doubtful(event) {
             return false;
         }
         let owner = self.heard_of(event);
