@@ -30,6 +30,6 @@ pub use owner::RecordedOwner;
 pub use owners::{Ancestor, CHAIN_MAX, KnownOwner, OWNERS_MAX, Owners};
 pub(crate) use same_home::name_homes_alike;
 pub use source::{
-    LOG_BYTES_MAX, StoredRecord, claim_of_history, read_records, records_root, records_root_of,
-    scan_records,
+    LOG_BYTES_MAX, StoredRecord, claim_of_history, ended_root_of, read_records, records_root,
+    records_root_of, scan_records,
 };

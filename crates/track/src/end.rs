@@ -103,7 +103,8 @@ pub(crate) fn end_to_pass_on(record: &SessionRecord) -> Option<&str> {
 ///
 /// [`TrackError`] if the end could not be written down.
 pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, TrackError> {
-    if !files.record.exists() && !files.log.exists() {
+    let places = [&files.record, &files.log, &files.ended];
+    if places.into_iter().all(|path| !path.exists()) {
         return Ok(None);
     }
     let Some(lock) = SessionLock::take(files, LOCK_PATIENCE)? else {

@@ -8,7 +8,7 @@ use whosup_core::record::{LOG_BYTES_MAX, LogLine, SessionRecord, fold, fold_on, 
 
 use crate::append::read_record;
 use crate::disk::open_own;
-use crate::shorten::{recover, shorten};
+use crate::shorten::{recover, remove_if_there, shorten};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// A log that is longer than this, in bytes, is shortened.
@@ -56,6 +56,8 @@ pub fn refresh(
             break;
         }
     }
+    // What was put away is in the log that came to be since.
+    remove_if_there(&files.ended)?;
     Ok(written)
 }
 

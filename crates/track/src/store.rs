@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
-use whosup_core::record::records_root_of;
+use whosup_core::record::{ended_root_of, records_root_of};
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use crate::TrackError;
@@ -32,6 +32,8 @@ pub struct SessionFiles {
     pub old_log: PathBuf,
     /// What is about to become the record or the log.
     pub new: PathBuf,
+    /// The record, once the session has ended and was put away.
+    pub ended: PathBuf,
     /// The lock.
     pub lock: PathBuf,
 }
@@ -66,6 +68,9 @@ impl Store {
             old_log: file("old"),
             new: file("new"),
             lock: file("lock"),
+            ended: ended_root_of(&self.root)
+                .join(agent.as_str())
+                .join(format!("{session}.json")),
             directory,
         }
     }

@@ -6,6 +6,7 @@ mod exit_status;
 mod finish;
 mod histories;
 mod lone_locks;
+mod put_away;
 mod retention;
 
 use std::time::Duration;
@@ -126,6 +127,9 @@ pub fn sweep(
     if !options.is_dry_run {
         take_on_noted_ends(&store, &ended, &mut report);
         histories::remove_old(&machine, &open, &mut report);
+    }
+    if !options.is_dry_run {
+        put_away::put_away(&store, &ended, &machine, &mut report);
     }
     retention::remove_old(&store, ended, &machine, options, &mut report);
     lone_locks::remove_old(&store, &machine, options, &mut report);

@@ -13,8 +13,9 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
     let mut agent = ShellAgent::start(&world);
     agent.tell(&world.s1, "SessionStart", json!({"source": "startup"}));
     agent.prompt(&world.s1);
-    agent.tell(&world.s2, "SessionStart", json!({"source": "startup"}));
-    agent.tell(&world.s2, "Stop", json!({}));
+    let mut idle = ShellAgent::start(&world);
+    idle.tell(&world.s2, "SessionStart", json!({"source": "startup"}));
+    idle.tell(&world.s2, "Stop", json!({}));
 
     let said = world.run(["sweep"]);
     assert_eq!(
@@ -26,6 +27,7 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
     let heard = record_of(&world, &world.s1)["last_event_at"].clone();
     let before = std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap();
     agent.kill();
+    idle.kill();
 
     let said = world.run(["sweep", "--dry-run"]);
     let pid = agent.pid();
@@ -201,11 +203,7 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
             (Some("pid-reused"), Some("process-gone")) => Some("process-gone"),
             (told, _) => told,
         };
-        assert_eq!(
-            (&record["phase"], told),
-            (&json!(phase), *cause),
-            "{shown}"
-        );
+        assert_eq!((&record["phase"], told), (&json!(phase), *cause), "{shown}");
         assert_eq!(record["ended_at"], ended_at, "{shown}");
         // What only the record knew is still known.
         assert_eq!(record["turns"], 7, "{shown}");
@@ -235,7 +233,12 @@ fn records_of_sessions_that_ended_long_ago_are_removed_and_nothing_else_is() {
     assert!(said.out.contains("removed 1 record"), "{}", said.out);
     assert!(said.err.contains("x.json"), "{}", said.err);
     assert!(!old.exists() && !old.with_extension("lock").exists());
-    for kept in [open, undated, foreign, broken] {
+    // It has ended, if nobody knows when, and is out of the way.
+    let put_away = world
+        .home()
+        .join(".local/state/whosup/ended/claude-code/undated.json");
+    assert!(put_away.exists() && !undated.exists());
+    for kept in [open, foreign, broken] {
         assert!(kept.exists(), "{}", kept.display());
     }
 }

@@ -1,6 +1,6 @@
 //! Session records as a source of claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
@@ -42,6 +42,13 @@ pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
     Some(state.join("whosup/sessions"))
 }
 
+/// Where the records of sessions that ended are put away: a look at what lives need not
+/// list them. Its layout is that of `records_root`.
+#[must_use]
+pub fn ended_root_of(records_root: &Path) -> PathBuf {
+    records_root.with_file_name("ended")
+}
+
 /// Reads every session record as a source of claims. Those of ended
 /// sessions are left out unless they are looked for.
 #[must_use]
@@ -55,7 +62,11 @@ pub fn scan_records(
         return found;
     };
     let home = home_of_records(&root);
-    let stored = read_records(&root, &is_wanted).take(&mut found.problems);
+    let mut stored = read_open(&root, &is_wanted).take(&mut found.problems);
+    if !matches!(depth, Depth::Live) {
+        let ended = read_ended(&root, &is_wanted, &stored);
+        stored.extend(ended.take(&mut found.problems));
+    }
     let mut histories = Histories::of(machine);
     for stored in stored {
         let record = &stored.record;
@@ -90,9 +101,34 @@ fn home_of_records(root: &Path) -> Home {
     }
 }
 
-/// Reads every session record below `root`.
+/// Reads every session record below `root`, and those that were put away.
 #[must_use]
 pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
+    let mut found = read_open(root, &is_wanted);
+    let ended = read_ended(root, &is_wanted, &found.found);
+    let ended = ended.take(&mut found.problems);
+    found.found.extend(ended);
+    found
+}
+
+/// Those that were put away, but for those that came back since: whoever brought them
+/// back may not have come to remove what was put away.
+fn read_ended(
+    root: &Path,
+    is_wanted: impl Fn(&AgentId) -> bool,
+    open: &[StoredRecord],
+) -> Found<Vec<StoredRecord>> {
+    let name = |stored: &StoredRecord| {
+        let record = &stored.record;
+        (record.agent.clone(), record.session.clone())
+    };
+    let open: HashSet<_> = open.iter().map(name).collect();
+    let mut ended = read_open(&ended_root_of(root), is_wanted);
+    ended.found.retain(|stored| !open.contains(&name(stored)));
+    ended
+}
+
+fn read_open(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
     let mut found: Found<Vec<StoredRecord>> = Found::default();
     for name in list(root, AGENTS_MAX, &mut found.problems) {
         let Ok(agent) = AgentId::parse(&name) else {
