@@ -6,7 +6,6 @@ mod settling;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use whosup_sidecar::AgentId;
 
@@ -129,11 +128,7 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
-    let roots: Vec<_> = asked
-        .iter()
-        .map(|(adapter, home)| (agents::id_of(*adapter), Arc::clone(&home.root)))
-        .collect();
-    name_homes_alike(&mut found, &roots, machine);
+    name_homes_alike(&mut found, &asked, machine);
     problems.extend(found.claims.iter().filter_map(distrust));
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);

@@ -1,6 +1,6 @@
 //! The owner of a session in files: who runs it, by its whole identity.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
@@ -114,7 +114,7 @@ pub(super) fn written_stamp(stamp: Option<&StartStamp>) -> Option<&'static str> 
 }
 
 /// A path as it is written.
-pub(super) fn written_path(path: &PathBuf) -> String {
+pub(super) fn written_path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
@@ -127,7 +127,7 @@ impl<'a> WrittenOwner<'a> {
             hostname: owner.host.as_deref(),
             boot_id: owner.boot.as_ref().map(BootId::as_str),
             pid_namespace: owner.pid_namespace.map(|namespace| namespace.0),
-            executable: owner.executable.as_ref().map(written_path),
+            executable: owner.executable.as_deref().map(written_path),
             shared: owner.is_shared,
             unrecognized: owner.is_unrecognized,
         }

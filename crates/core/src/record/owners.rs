@@ -311,7 +311,7 @@ pub(super) fn written_chain(chain: &[Ancestor]) -> Vec<WrittenAncestor> {
             pid: ancestor.pid.get(),
             start_stamp: ancestor.stamp.as_ref().map(ToString::to_string),
             start_stamp_kind: written_stamp(ancestor.stamp.as_ref()),
-            executable: ancestor.executable.as_ref().map(written_path),
+            executable: ancestor.executable.as_deref().map(written_path),
         })
         .collect()
 }

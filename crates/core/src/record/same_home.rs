@@ -7,36 +7,42 @@ use std::sync::Arc;
 
 use whosup_sidecar::AgentId;
 
-use crate::agents::AgentScan;
+use crate::agents::{self, Adapter, AgentScan, Home};
 use crate::claim::Placement;
 use crate::machine::Machine;
 
 /// Which directory a path leads to, on this machine: device and inode.
 #[cfg(unix)]
-type Place = (u64, u64);
+#[derive(Clone, PartialEq, Eq)]
+struct Place(u64, u64);
 /// Which directory a path leads to, on this machine: its name without links.
 #[cfg(not(unix))]
-type Place = std::path::PathBuf;
+#[derive(Clone, PartialEq, Eq)]
+struct Place(std::path::PathBuf);
 
 #[cfg(unix)]
 fn place_of(path: &Path) -> Option<Place> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = path.metadata().ok()?;
-    Some((metadata.dev(), metadata.ino()))
+    Some(Place(metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
 fn place_of(path: &Path) -> Option<Place> {
-    path.canonicalize().ok()
+    path.canonicalize().ok().map(Place)
 }
 
 /// Gives what records tell of the homes that are looked at, by the names that these have
 /// there. A home that is not there, or that lies where a look might hang, keeps its name.
 pub(crate) fn name_homes_alike(
     found: &mut AgentScan,
-    homes: &[(AgentId, Arc<Path>)],
+    homes: &[(&'static dyn Adapter, Home)],
     machine: &Machine,
 ) {
+    let roots = homes.iter();
+    let roots: Vec<_> = roots
+        .map(|(adapter, home)| (agents::id_of(*adapter), Arc::clone(&home.root)))
+        .collect();
     let mut places = Places {
         machine,
         known: HashMap::new(),
@@ -48,7 +54,7 @@ pub(crate) fn name_homes_alike(
         let its = (key.agent.clone(), Arc::clone(&key.home));
         let name = names
             .entry(its)
-            .or_insert_with(|| places.name_of(&key.agent, &key.home, homes));
+            .or_insert_with(|| places.name_of(&key.agent, &key.home, &roots));
         key.home = Arc::clone(name);
     }
 }
