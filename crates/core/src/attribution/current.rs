@@ -93,18 +93,24 @@ fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K>
             Event::Named(_) | Event::Left => None,
         })
     };
-    let is_behind = |named: &K| {
+    let is_behind = |dated_ms: Option<i64>, named: &K| {
+        // It was written before another source knew of another session.
+        let mut others = takings.iter().filter(|taking| taking.key != *named);
+        let is_older = others.any(|taking| {
+            matches!(taking.event, Event::TakenUp(at_ms) if dated_ms.is_some() && at_ms > dated_ms)
+                && !taking.is_from_hooks
+        });
         let its = hooked().filter(|(_, key)| *key == named).max();
         let later = |(at_ms, _): (Option<i64>, &K)| {
             hooked().any(|(other_ms, key)| key != named && other_ms > at_ms)
         };
-        left.contains(named) || its.is_some_and(later)
+        is_older || left.contains(named) || its.is_some_and(later)
     };
     let named = takings.iter().filter_map(|taking| match taking.event {
         Event::Named(dated_ms) => Some((dated_ms, &taking.key)),
         _ => None,
     });
-    let named = named.filter(|(_, key)| !is_behind(key));
+    let named = named.filter(|(dated_ms, key)| !is_behind(*dated_ms, key));
     named.max().map(|(_, key)| key.clone())
 }
 
@@ -160,10 +166,16 @@ mod tests {
             &["a"],
         ),
         (
-            "a registry decides over what is dated otherwise",
-            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), FILE)],
+            "a registry decides over what other files knew before",
+            &[("a", Named(Some(9)), FILE), ("b", TakenUp(Some(1)), FILE)],
             Some("a"),
             &["b"],
+        ),
+        (
+            "a registry is behind a file that knows of a later session",
+            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), FILE)],
+            Some("b"),
+            &["a"],
         ),
         (
             "a registry decides over hooks that never named its session",

@@ -314,8 +314,7 @@ impl StoredRecord {
             let Some(owner) = known.identity.as_ref().filter(|owner| !owner.is_shared) else {
                 continue;
             };
-            let worked_at_ms = known.worked_at_ms.map(|_| known.first_event_at_ms);
-            let heard_at_ms = known.claimed_at_ms.or(worked_at_ms);
+            let heard_at_ms = known.claimed_at_ms.or(known.worked_at_ms);
             let history = histories.of_process(owner);
             let has_left = history.is_some_and(|history| {
                 history.has_left(&record.agent, &record.session, heard_at_ms)

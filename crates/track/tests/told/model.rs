@@ -83,7 +83,7 @@ struct Owner {
     process: Process,
     /// It has not told that the session ended, or has worked in it since.
     is_open: bool,
-    /// Since when it is known to work in it.
+    /// When it was last heard to work in it.
     heard_ms: Option<i64>,
 }
 
@@ -174,7 +174,7 @@ impl Model {
             owner.is_open = false;
         } else if is_work && !has_left {
             owner.is_open = true;
-            owner.heard_ms = owner.heard_ms.or(Some(at_ms));
+            owner.heard_ms = Some(at_ms);
         }
         if kind.is_claim() {
             owner.heard_ms = Some(at_ms);
