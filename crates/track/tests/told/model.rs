@@ -158,6 +158,10 @@ impl Model {
             passed_on: 0,
             ends: 0,
         });
+        // The end of what has ended is not even written down.
+        if is_end && known.phase == Phase::Ended {
+            return;
+        }
         let is_other = known.owner().is_some_and(|owner| owner != process);
         let at = known
             .owners
