@@ -90,6 +90,17 @@ impl Claim {
 pub enum Subject {
     /// A file says: the process with this PID.
     Process(Pid),
+    /// A record of our hooks says: this process, which no adapter recognizes as the
+    /// agent, is the nearest above a hook that is neither shell nor launcher.
+    Unrecognized {
+        /// The process.
+        pid: Pid,
+        /// It was so for more than one hook: what runs a single hook is gone at once,
+        /// and its death says nothing of the session.
+        is_settled: bool,
+    },
+    /// A record of our hooks says: somebody whom the hooks could not find.
+    NotFound,
     /// A file says: nobody any more (PID 0, a sealed or ended marker).
     Released,
     /// Our record says: its process was found gone, and had not announced an end.
@@ -112,8 +123,12 @@ impl Subject {
     #[must_use]
     pub const fn pid(&self) -> Option<Pid> {
         match self {
-            Self::Process(pid) | Self::Holder(pid) => Some(*pid),
-            Self::Released | Self::Gone | Self::Unreadable | Self::LockFree { .. } => None,
+            Self::Process(pid) | Self::Unrecognized { pid, .. } | Self::Holder(pid) => Some(*pid),
+            Self::NotFound
+            | Self::Released
+            | Self::Gone
+            | Self::Unreadable
+            | Self::LockFree { .. } => None,
         }
     }
 }

@@ -251,6 +251,9 @@ const fn unknown(because: UnknownBecause) -> &'static str {
             "the claim has neither a start stamp nor a date, and a PID alone names nothing"
         }
         UnknownBecause::MayBeServedBy(_) => "a process of that agent may serve it",
+        UnknownBecause::OwnerNotFound => {
+            "hooks told of it, and the process that serves it was not found above them"
+        }
         UnknownBecause::HeldByOther => "its lock is held, but not by a process of that agent",
         UnknownBecause::Parent => "it is a sub-agent of a session of which that is unknown",
     }

@@ -136,6 +136,29 @@ impl EventKind {
         Self::Heartbeat,
     ];
 
+    /// Tells whether the process that tells of it takes up the session by it: then it
+    /// has left the one that it served before. Nothing else says so; what is told of a
+    /// session that was left comes late.
+    #[must_use]
+    pub const fn is_claim(self) -> bool {
+        match self {
+            Self::SessionStarted(StartSource::Compact) => false,
+            Self::SessionStarted(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Tells whether the session goes on by it, even if it was told to have ended: what
+    /// only ends something that was begun before may come late.
+    #[must_use]
+    pub const fn starts_work(self) -> bool {
+        self.is_claim()
+            || matches!(
+                self,
+                Self::TurnStarted | Self::ToolStarted | Self::InputRequested(_)
+            )
+    }
+
     /// The name used in files.
     #[must_use]
     pub const fn name(self) -> &'static str {

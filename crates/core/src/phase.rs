@@ -87,7 +87,9 @@ impl WaitingFor {
 /// Computes the phase after an event.
 ///
 /// Pure and total: every pair has an answer, since hooks arrive late, twice and
-/// out of order. Only a start or a new turn leaves [`Phase::Ended`]. What only
+/// out of order. Only what starts work ([`EventKind::starts_work`]) leaves
+/// [`Phase::Ended`]; whether it was told too late for that is for whoever knows when
+/// it was told. What only
 /// tells that somebody is there changes nothing. `docs/phase.md` draws it.
 #[must_use]
 pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
@@ -102,14 +104,10 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
         (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
         // A second start, or one that comes late, moves nothing back.
         (same, EventKind::SessionStarted(_)) => same,
-        // Whatever else comes after the end comes late.
+        // What ends something that was begun before the end comes late.
         (
             Phase::Ended,
-            EventKind::ToolStarted
-            | EventKind::ToolEnded
-            | EventKind::InputRequested(_)
-            | EventKind::TurnEnded
-            | EventKind::TurnEndedInBackground,
+            EventKind::ToolEnded | EventKind::TurnEnded | EventKind::TurnEndedInBackground,
         ) => Phase::Ended,
         (_, EventKind::ToolStarted) => Phase::Working,
         // A tool that ends after its turn does not begin another one.

@@ -9,17 +9,27 @@
 mod fold;
 mod format;
 mod heard;
+mod history;
 mod log;
 mod owner;
+mod owners;
+mod same_home;
 mod source;
 
 pub use fold::{Folded, apply, fold, fold_on};
 pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
 pub use heard::{EndCause, Heard, HeardCpu, PROMPT_CHARS_MAX, PaneHint};
+pub use history::{
+    HISTORY_BYTES_MAX, Histories, History, HistoryEvent, HistoryLine, histories_root_of,
+    history_name, parse_history,
+};
 pub use log::{
     LINE_BYTES_MAX, LogLine, LoggedEnd, LoggedEvent, parse_line, passed_on_line, record_line,
 };
 pub use owner::RecordedOwner;
+pub use owners::{Ancestor, CHAIN_MAX, KnownOwner, OWNERS_MAX, Owners};
+pub(crate) use same_home::name_homes_alike;
 pub use source::{
-    LOG_BYTES_MAX, StoredRecord, read_records, records_root, records_root_of, scan_records,
+    LOG_BYTES_MAX, StoredRecord, claim_of_history, ended_root_of, read_records, records_root,
+    records_root_of, scan_records,
 };

@@ -21,7 +21,7 @@ use crate::machine::Machine;
 use crate::panes::Panes;
 use crate::problem::{Found, Problem};
 use crate::recognize::{PossibleProcess, Users, find_agent_processes, homes};
-use crate::record::scan_records;
+use crate::record::{name_homes_alike, scan_records};
 use crate::session::{Session, Snapshot};
 use crate::verdict::Liveness;
 
@@ -163,6 +163,7 @@ fn look<'a>(
     }
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
+    name_homes_alike(&mut found, &asked, machine);
     question(&mut found, machine, &mut problems);
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);

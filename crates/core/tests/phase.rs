@@ -45,7 +45,7 @@ const TABLE: &[(&str, [&str; 5])] = &[
     ),
     (
         "tool-started",
-        ["working", "working", "working", "working", "ended"],
+        ["working", "working", "working", "working", "working"],
     ),
     (
         "tool-ended",
@@ -53,19 +53,19 @@ const TABLE: &[(&str, [&str; 5])] = &[
     ),
     (
         "input-requested:permission",
-        ["waiting", "waiting", "waiting", "waiting", "ended"],
+        ["waiting", "waiting", "waiting", "waiting", "waiting"],
     ),
     (
         "input-requested:question",
-        ["waiting", "waiting", "waiting", "waiting", "ended"],
+        ["waiting", "waiting", "waiting", "waiting", "waiting"],
     ),
     (
         "input-requested:auth",
-        ["waiting", "waiting", "waiting", "waiting", "ended"],
+        ["waiting", "waiting", "waiting", "waiting", "waiting"],
     ),
     (
         "input-requested:prompt",
-        ["waiting", "waiting", "waiting", "waiting", "ended"],
+        ["waiting", "waiting", "waiting", "waiting", "waiting"],
     ),
     ("turn-ended", ["idle", "idle", "idle", "idle", "ended"]),
     (
@@ -119,11 +119,10 @@ fn an_event_that_comes_twice_changes_nothing_the_second_time() {
 }
 
 #[test]
-fn only_a_start_or_a_turn_leaves_the_end() {
+fn only_what_starts_work_leaves_the_end() {
     for event in EventKind::ALL {
-        let is_beginning = matches!(event, EventKind::SessionStarted(_) | EventKind::TurnStarted);
         let leaves = next_phase(Phase::Ended, event) != Phase::Ended;
-        assert!(!leaves || is_beginning, "{event:?}");
+        assert_eq!(leaves, event.starts_work(), "{event:?}");
     }
 }
 

@@ -13,8 +13,8 @@ use whosup_core::hook_event::EventKind;
 use whosup_core::phase::{Phase, next_phase};
 use whosup_core::process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_core::record::{
-    EndCause, LogLine, LoggedEnd, LoggedEvent, PaneHint, RecordedOwner, SessionRecord, fold,
-    fold_on, parse_line, passed_on_line, record_line,
+    EndCause, LogLine, LoggedEnd, LoggedEvent, OWNERS_MAX, PaneHint, RecordedOwner, SessionRecord,
+    fold, fold_on, parse_line, parse_record, passed_on_line, record_line,
 };
 use whosup_core::sidecar::{AgentId, SessionId};
 
@@ -35,6 +35,7 @@ fn owner(pid: i64) -> RecordedOwner {
         pid_namespace: Some(PidNamespace::INITIAL),
         executable: None,
         is_shared: false,
+        is_unrecognized: false,
     }
 }
 
@@ -46,6 +47,8 @@ fn event(number: i64, name: &str, pid: Option<i64>) -> LoggedEvent {
         kind: EventKind::from_name(name).unwrap(),
         home: PathBuf::from("/home/dev/.claude"),
         owner: pid.map(owner),
+        chain: Vec::new(),
+        has_left: false,
         work_dir: Some(PathBuf::from("/home/dev/app")),
         git_branch: None,
         transcript: None,
@@ -118,12 +121,17 @@ fn an_event_that_is_in_the_log_twice_counts_once() {
 }
 
 #[test]
-fn a_look_that_found_nobody_leaves_no_old_owner() {
-    let log = log_of(&[
+fn a_look_that_found_nobody_leaves_it_open_who_has_the_session() {
+    let mut events = vec![
         event(1, "turn-started", Some(7)),
         event(2, "turn-ended", None),
-    ]);
-    assert_eq!(record_of(&log).owner, None);
+    ];
+    let record = record_of(&log_of(&events));
+    assert_eq!(record.owner, Some(owner(7)));
+    assert!(record.owners.may_be_somebody_else());
+    // Then it was found again.
+    events.push(event(3, "turn-started", Some(7)));
+    assert!(!record_of(&log_of(&events)).owners.may_be_somebody_else());
 }
 
 #[test]
@@ -140,6 +148,203 @@ fn a_start_in_another_process_forgets_what_the_first_was_doing() {
         event(2, "session-started:resume", Some(7)),
     ]);
     assert_eq!(record_of(&log).phase, Phase::Working);
+}
+
+/// How a session of two processes goes on: events by number, name and PID, in the order
+/// in which they are heard; then its phase, and who has not let go.
+type Course = (
+    &'static str,
+    &'static [(i64, &'static str, Option<i64>)],
+    Phase,
+    &'static [i64],
+);
+
+const COURSES: &[Course] = &[
+    (
+        "a headless run beside a terminal ends",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-started:resume", Some(8)),
+            (3, "turn-started", Some(8)),
+            (4, "session-ended", Some(8)),
+        ],
+        Phase::Idle,
+        &[7],
+    ),
+    (
+        "both end",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-started:resume", Some(8)),
+            (3, "session-ended", Some(7)),
+            (4, "session-ended", Some(8)),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+    (
+        "work after the end",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-ended", Some(7)),
+            (3, "tool-started", Some(7)),
+            (4, "tool-ended", Some(7)),
+            (5, "turn-ended", Some(7)),
+        ],
+        Phase::Idle,
+        &[7],
+    ),
+    (
+        "a question after the end",
+        &[
+            (1, "turn-started", Some(7)),
+            (2, "session-ended", Some(7)),
+            (3, "input-requested:permission", Some(7)),
+        ],
+        Phase::Waiting,
+        &[7],
+    ),
+    (
+        "what trails behind the end",
+        &[
+            (1, "turn-started", Some(7)),
+            (2, "session-ended", Some(7)),
+            (3, "tool-ended", Some(7)),
+            (4, "sub-agent-ended", Some(7)),
+            (5, "turn-ended", Some(7)),
+            (6, "heartbeat", Some(7)),
+            (7, "session-started:compact", Some(7)),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+    (
+        "work from before the end, heard after it",
+        &[
+            (1, "turn-started", Some(7)),
+            (5, "session-ended", Some(7)),
+            (3, "tool-started", Some(7)),
+            (4, "turn-started", Some(7)),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+    (
+        "an end from before the work, heard after it",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (3, "turn-started", Some(7)),
+            (2, "session-ended", Some(7)),
+        ],
+        Phase::Working,
+        &[7],
+    ),
+    (
+        "an old end that is heard again",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-ended", Some(7)),
+            (3, "session-started:resume", Some(7)),
+            (2, "session-ended", Some(7)),
+        ],
+        Phase::Idle,
+        &[7],
+    ),
+    (
+        "the end of an agent whose last hook has lost its parent",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-ended", None),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+    (
+        "the same where two had the session",
+        &[
+            (1, "session-started:startup", Some(7)),
+            (2, "session-started:resume", Some(8)),
+            (3, "session-ended", None),
+        ],
+        Phase::Idle,
+        &[7, 8],
+    ),
+    (
+        "a stop behind the end that nobody was found for",
+        &[
+            (1, "turn-started", Some(7)),
+            (2, "session-ended", Some(7)),
+            (3, "turn-ended", None),
+        ],
+        Phase::Ended,
+        &[],
+    ),
+];
+
+#[test]
+fn a_session_has_ended_when_everybody_has_let_go_who_had_it() {
+    for (course, events, phase, open) in COURSES {
+        let events: Vec<_> = events
+            .iter()
+            .map(|(number, name, pid)| event(*number, name, *pid))
+            .collect();
+        let record = record_of(&log_of(&events));
+        let still: Vec<i64> = pids_of_open(&record);
+        assert_eq!(
+            (record.phase, still.as_slice()),
+            (*phase, *open),
+            "{course}"
+        );
+        let text = record.to_json().to_string();
+        assert_eq!(parse_record(text.as_bytes()), Ok(record), "{course}");
+    }
+}
+
+fn pids_of_open(record: &SessionRecord) -> Vec<i64> {
+    let open = record.owners.open();
+    let found = open.filter_map(|known| known.identity.as_ref());
+    let mut pids: Vec<i64> = found.map(|owner| owner.pid.get().into()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+#[test]
+fn an_event_from_a_process_that_went_on_to_another_session_makes_nothing_current() {
+    let late = |number, name| LoggedEvent {
+        has_left: true,
+        ..event(number, name, Some(7))
+    };
+    let mut events = vec![
+        event(1, "session-started:startup", Some(7)),
+        late(2, "turn-started"),
+        late(3, "tool-started"),
+        late(4, "turn-ended"),
+    ];
+    let record = record_of(&log_of(&events));
+    assert_eq!(record.phase, Phase::Starting);
+    let claimed = record.owners.open().next().unwrap().taken_up_at_ms();
+    assert_eq!(claimed, events[0].at_ms);
+    // Nor does it reopen what has ended.
+    events.insert(1, event(1, "session-ended", Some(7)));
+    events[1].id = "end".to_owned();
+    assert_eq!(record_of(&log_of(&events)).phase, Phase::Ended);
+}
+
+#[test]
+fn more_owners_than_are_kept_leave_it_open_who_has_the_session() {
+    let many = i64::try_from(OWNERS_MAX).unwrap() + 3;
+    let starts = (1..=many).map(|pid| event(pid, "session-started:resume", Some(pid)));
+    let record = record_of(&log_of(&starts.collect::<Vec<_>>()));
+    assert_eq!(record.owners.iter().count(), OWNERS_MAX);
+    assert!(record.owners.may_be_somebody_else() && !record.owners.have_let_go());
+    // Those that let go make room.
+    let runs = (1..=many).flat_map(|pid| {
+        let start = event(10 * pid, "session-started:resume", Some(pid));
+        [start, event(10 * pid + 1, "session-ended", Some(pid))]
+    });
+    let record = record_of(&log_of(&runs.collect::<Vec<_>>()));
+    assert!(record.owners.have_let_go());
+    assert_eq!(record.phase, Phase::Ended);
 }
 
 #[test]
@@ -313,6 +518,45 @@ proptest! {
         prop_assert_eq!(record.phase, phase);
         prop_assert_eq!(record.ended_at_ms.is_some(), phase == Phase::Ended);
         prop_assert_eq!(record.waiting_for.is_some(), phase == Phase::Waiting);
+    }
+
+    /// Whatever order hooks are heard in, twice or late: who has told of a session and
+    /// has not told that it ended since keeps it open.
+    #[test]
+    fn an_owner_that_has_not_let_go_keeps_its_session_open(
+        told in prop::collection::vec((0..EventKind::ALL.len(), 1_i64..4, 0_i64..30), 1..40),
+    ) {
+        let events: Vec<LoggedEvent> = told
+            .iter()
+            .zip(1..)
+            .map(|((kind, pid, at), number)| {
+                let told = event(*at, EventKind::ALL[*kind].name(), Some(*pid));
+                // What is heard twice has one id and one time.
+                LoggedEvent { id: (number / 2).to_string(), ..told }
+            })
+            .collect();
+        let record = record_of(&log_of(&events));
+        let mut counted: Vec<&LoggedEvent> = Vec::new();
+        for event in &events {
+            if counted.iter().all(|earlier| earlier.id != event.id) {
+                counted.push(event);
+            }
+        }
+        let mut is_any_open = false;
+        for pid in 1_i64..4 {
+            let its = || counted.iter().filter(|event| event.owner == Some(owner(pid)));
+            let ends = its().filter(|event| event.kind == EventKind::SessionEnded);
+            let last_end = ends.map(|event| event.at_ms).max();
+            let works = its().filter(|event| event.kind.starts_work());
+            let last_work = works.map(|event| event.at_ms).max();
+            let is_heard = its().next().is_some();
+            // Work after every end of it, or no end at all.
+            let is_open = is_heard && (last_end.is_none() || last_work > last_end);
+            is_any_open |= is_open;
+            prop_assert!(!is_open || pids_of_open(&record).contains(&pid), "{pid}");
+        }
+        prop_assert!(!is_any_open || record.phase != Phase::Ended);
+        prop_assert_eq!(record.phase == Phase::Ended, record.ended_at_ms.is_some());
     }
 
     #[test]

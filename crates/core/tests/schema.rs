@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use whosup_core::phase::{Phase, WaitingFor};
-use whosup_core::record::{Heard, RecordedOwner, SessionRecord, parse_record};
+use whosup_core::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
 use whosup_core::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
@@ -139,6 +139,7 @@ fn every_verdict() -> Vec<Verdict> {
         UnknownBecause::BarePid,
         UnknownBecause::MayBeServedBy(Pid::own()),
         UnknownBecause::HeldByOther,
+        UnknownBecause::OwnerNotFound,
         UnknownBecause::Parent,
     ]
     .map(Verdict::Unknown);
@@ -191,12 +192,16 @@ fn a_written_record_is_valid_and_reads_as_it_was() {
         pid_namespace: Some(PidNamespace::INITIAL),
         executable: None,
         is_shared: true,
+        is_unrecognized: true,
     };
     for owner in [None, Some(owner)] {
         let record = SessionRecord {
             agent: AgentId::parse("codex").unwrap(),
             session: SessionId::parse("s1").unwrap(),
             home: PathBuf::from("/home/dev/.codex"),
+            owners: owner.clone().map_or_else(Owners::default, |owner| {
+                Owners::of_one(owner, (1_795_812_774_007, 1_795_812_846_391), None)
+            }),
             owner,
             phase: Phase::Idle,
             waiting_for: None,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use whosup_core::record::{
     LoggedEvent, RECORD_BYTES_MAX, SessionRecord, parse_record, record_line,
@@ -27,8 +28,9 @@ pub(crate) fn append(files: &SessionFiles, event: &LoggedEvent) -> Result<(), Tr
 /// Appends a line that may be in a log twice.
 pub(crate) fn append_line(files: &SessionFiles, line: &str) -> Result<(), TrackError> {
     for _ in 0..TRIES_MAX {
-        let line = format!("{}{line}", beginning(files));
         let mut log = open(files)?;
+        let beginning = beginning(&log, files)?;
+        let line = format!("{beginning}{line}");
         write_once(&mut log, line.as_bytes()).map_err(TrackError::at("append to", &files.log))?;
         let is_there = is_at(&log, &files.log).map_err(TrackError::at("look at", &files.log))?;
         if is_there {
@@ -40,19 +42,26 @@ pub(crate) fn append_line(files: &SessionFiles, line: &str) -> Result<(), TrackE
     })
 }
 
-/// What a log begins with that has to be made: the record, where there is one
-/// and its log has gone.
-fn beginning(files: &SessionFiles) -> String {
-    if files.log.exists() {
-        return String::new();
+/// What a log begins with that had to be made: the record, where there is one
+/// and its log has gone. Two may begin it so; the first of these lines counts.
+fn beginning(log: &File, files: &SessionFiles) -> Result<String, TrackError> {
+    let log = log
+        .metadata()
+        .map_err(TrackError::at("look at", &files.log))?;
+    if log.len() > 0 {
+        return Ok(String::new());
     }
-    read_record(files).map_or_else(String::new, |record| record_line(&record, &[]))
+    let record = read_record(files);
+    Ok(record.map_or_else(String::new, |record| record_line(&record, &[])))
 }
 
-/// The record as it was written last; `None` if it can't be read.
+/// The record as it was written last, or put away; `None` if it can't be read.
 pub(crate) fn read_record(files: &SessionFiles) -> Option<SessionRecord> {
-    let file = read_regular(&files.record, RECORD_BYTES_MAX, Links::Refuse).ok()?;
-    parse_record(&file.bytes).ok()
+    let read = |path: &Path| {
+        let file = read_regular(path, RECORD_BYTES_MAX, Links::Refuse).ok()?;
+        parse_record(&file.bytes).ok()
+    };
+    read(&files.record).or_else(|| read(&files.ended))
 }
 
 fn open(files: &SessionFiles) -> Result<File, TrackError> {

@@ -103,7 +103,8 @@ pub(crate) fn end_to_pass_on(record: &SessionRecord) -> Option<&str> {
 ///
 /// [`TrackError`] if the end could not be written down.
 pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, TrackError> {
-    if !files.record.exists() && !files.log.exists() {
+    let places = [&files.record, &files.log, &files.ended];
+    if places.into_iter().all(|path| !path.exists()) {
         return Ok(None);
     }
     let Some(lock) = SessionLock::take(files, LOCK_PATIENCE)? else {
@@ -125,14 +126,17 @@ pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, T
     end_session(files, &event, Some(&lock)).map(Some)
 }
 
-/// The end of a session that its agent did not tell of.
+/// The end of a session that its agent did not tell of: whoever says so has looked at
+/// all its owners.
 pub(crate) fn end_event(record: &SessionRecord, end: LoggedEnd, id: String) -> LoggedEvent {
     LoggedEvent {
         id,
         at_ms: end.ended_at_ms,
         kind: EventKind::SessionEnded,
         home: record.home.clone(),
-        owner: record.owner.clone(),
+        owner: None,
+        chain: Vec::new(),
+        has_left: false,
         work_dir: None,
         git_branch: None,
         transcript: None,

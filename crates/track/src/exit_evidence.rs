@@ -47,6 +47,7 @@ impl Supervised {
             // It may be a script that becomes another program in the end (`exec`).
             executable: None,
             is_shared: false,
+            is_unrecognized: false,
         };
         Self {
             noted: AtomicU64::new(0),
@@ -123,6 +124,8 @@ impl Supervised {
             kind,
             home: self.home.clone(),
             owner: Some(self.owner.clone()),
+            chain: Vec::new(),
+            has_left: false,
             work_dir: None,
             git_branch: None,
             transcript: None,

@@ -10,15 +10,17 @@ use whosup_core::machine::Environment;
 use whosup_core::mounts::Mounts;
 use whosup_core::process::{Backend, Pid};
 use whosup_core::record::{
-    EndCause, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint, SessionRecord,
+    EndCause, HistoryEvent, HistoryLine, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint,
+    SessionRecord,
 };
 
 use crate::append::append;
 use crate::end::{Ended, Pass, end_session, pass_on};
 use crate::git::branch_of;
-use crate::owner::{FoundOwner, find_owner};
+use crate::history::HistoryFile;
+use crate::owner::{FoundOwner, HookOf, find_owner};
 use crate::session_meant::{AgentFiles, set_session};
-use crate::{SessionLock, Store, TrackError, refresh};
+use crate::{SessionFiles, SessionLock, Store, TrackError, refresh};
 
 /// How long a hook waits for whoever writes the record. The event is safe by
 /// then, and the next reader writes the record.
@@ -68,7 +70,6 @@ pub fn receive(
         agent: agent.to_string(),
     })?;
     let mut event = hooks.parse(payload, world.event.as_deref())?;
-    let owner = find_owner(world.backend.as_ref(), adapter, world.hook);
     let home = home(adapter, event.transcript.as_ref(), world);
     let mounts = Mounts::of_this_machine();
     for relied_on in world.environment.home().into_iter().chain([home.as_path()]) {
@@ -80,19 +81,35 @@ pub fn receive(
         home: &home,
         mounts: &mounts,
     };
+    let of = HookOf {
+        adapter,
+        home: &home,
+        session: &event.session,
+        environment: &world.environment,
+    };
+    let owner = find_owner(world.backend.as_ref(), &of, world.hook);
     set_session(&mut event, &agent_files, &owner);
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &event.session);
-    let logged = logged(event, owner, home.clone(), world, &mounts);
+    let mut logged = logged(event, owner, home.clone(), world, &mounts);
+    let history = logged.owner.as_ref().filter(|owner| !owner.is_shared);
+    let history = history.and_then(|owner| HistoryFile::of(&world.environment, owner));
+    logged.has_left = history
+        .as_ref()
+        .is_some_and(|file| has_left(file, &files, &logged));
     if logged.kind == EventKind::SessionEnded {
         // `None`: it waits for the lock here, as any event does.
         let ended = end_session(&files, &logged, None)?;
+        note(history.as_ref(), &files, &logged, HistoryEvent::Ended)?;
         return Ok(match ended {
             Ended::Now(record) => Some(*record),
             Ended::Already | Ended::GoesOn | Ended::Noted => None,
         });
     }
     append(&files, &logged)?;
+    if logged.kind.is_claim() {
+        note(history.as_ref(), &files, &logged, HistoryEvent::TakenUp)?;
+    }
     let Some(lock) = SessionLock::take(&files, LOCK_PATIENCE)? else {
         return Ok(None);
     };
@@ -102,6 +119,36 @@ pub fn receive(
     Ok(record.filter(|_| pass == Pass::On))
 }
 
+/// Tells whether the event comes late: its process has taken up another session since it
+/// took up this one. A turn in a session that the process was never heard to take up is
+/// no such event.
+fn has_left(file: &HistoryFile, files: &SessionFiles, event: &LoggedEvent) -> bool {
+    let heard_at_ms = event.kind.starts_work().then_some(i64::MAX);
+    let history = file.history();
+    let is_told = !event.kind.is_claim() && event.kind != EventKind::SessionEnded;
+    is_told && history.has_left(&files.agent, &files.session, heard_at_ms)
+}
+
+/// Writes down which session the process has taken up, or which has ended in it.
+fn note(
+    history: Option<&HistoryFile>,
+    files: &SessionFiles,
+    event: &LoggedEvent,
+    what: HistoryEvent,
+) -> Result<(), TrackError> {
+    let Some((history, owner)) = history.zip(event.owner.clone()) else {
+        return Ok(());
+    };
+    history.note(&HistoryLine {
+        at_ms: event.at_ms,
+        what,
+        agent: files.agent.clone(),
+        session: files.session.clone(),
+        home: event.home.clone(),
+        owner,
+    })
+}
+
 fn logged(
     event: HookEvent,
     owner: FoundOwner,
@@ -109,9 +156,13 @@ fn logged(
     world: &HookWorld,
     mounts: &Mounts,
 ) -> LoggedEvent {
-    let (owner, cpu_ms) = match owner {
-        FoundOwner::Owner { owner, cpu_ms } => (Some(owner), cpu_ms),
-        FoundOwner::Nobody(_) => (None, None),
+    let (owner, cpu_ms, chain) = match owner {
+        FoundOwner::Owner {
+            owner,
+            cpu_ms,
+            chain,
+        } => (Some(owner), cpu_ms, chain),
+        FoundOwner::Nobody(_) => (None, None, Vec::new()),
     };
     let is_beginning = matches!(
         event.kind,
@@ -137,6 +188,8 @@ fn logged(
         // A shared process has the variables of whoever happened to start it.
         pane: pane(&world.environment).filter(|_| !is_shared),
         owner,
+        chain,
+        has_left: false,
         cpu_ms,
         is_aftermath: world.is_aftermath,
         end: (event.kind == EventKind::SessionEnded).then_some(LoggedEnd {

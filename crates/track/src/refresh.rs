@@ -8,7 +8,7 @@ use whosup_core::sidecar::own_directory::Durable;
 
 use crate::append::read_record;
 use crate::disk::{IN_AGENT, open_if_there, replace};
-use crate::shorten::{recover, shorten};
+use crate::shorten::{recover, remove_if_there, shorten};
 use crate::{SessionFiles, SessionLock, TrackError};
 
 /// A log that is longer than this, in bytes, is shortened.
@@ -59,6 +59,8 @@ pub fn refresh(
             break;
         }
     }
+    // What was put away is in the log that came to be since.
+    remove_if_there(&files.ended)?;
     Ok(written)
 }
 

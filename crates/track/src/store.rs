@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
-use whosup_core::record::records_root_of;
+use whosup_core::record::{ended_root_of, records_root_of};
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use crate::TrackError;
@@ -30,6 +30,8 @@ pub struct SessionFiles {
     /// The log that is being replaced or removed; left there by whoever was
     /// killed meanwhile.
     pub old_log: PathBuf,
+    /// The record, once the session has ended and was put away.
+    pub ended: PathBuf,
     /// The lock.
     pub lock: PathBuf,
 }
@@ -63,6 +65,9 @@ impl Store {
             log: file("jsonl"),
             old_log: file("old"),
             lock: file("lock"),
+            ended: ended_root_of(&self.root)
+                .join(agent.as_str())
+                .join(format!("{session}.json")),
             directory,
         }
     }

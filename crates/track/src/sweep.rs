@@ -4,7 +4,9 @@ mod candidate;
 mod conditions;
 mod exit_status;
 mod finish;
+mod histories;
 mod lone_locks;
+mod put_away;
 mod retention;
 
 use std::time::Duration;
@@ -124,6 +126,10 @@ pub fn sweep(
         .partition(|stored| stored.record.phase == Phase::Ended);
     if !options.is_dry_run {
         take_on_noted_ends(&store, &ended, &mut report);
+        histories::remove_old(&machine, &open, &mut report);
+    }
+    if !options.is_dry_run {
+        put_away::put_away(&store, &ended, &machine, &mut report);
     }
     retention::remove_old(&store, ended, &machine, options, &mut report);
     lone_locks::remove_old(&store, &machine, options, &mut report);

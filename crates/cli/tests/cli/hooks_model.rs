@@ -1,6 +1,8 @@
 //! Random events, deaths and sweeps, against a simple model of what must come of
 //! them.
 
+use std::collections::HashMap;
+
 use serde_json::json;
 use whosup_core::hook_event::{EventKind, StartSource};
 use whosup_core::phase::{Phase, WaitingFor, next_phase};
@@ -33,12 +35,36 @@ const EVENTS: &[(&str, EventKind)] = &[
     ("SessionEnd", EventKind::SessionEnded),
 ];
 
-/// What the model knows of a session.
+/// What the model knows of a session and one process that told of it.
 #[derive(Debug, Clone, Copy)]
+struct Owner {
+    pid: u32,
+    /// It has not told that the session ended, or has worked in it since.
+    is_open: bool,
+}
+
+/// What the model knows of a session.
+#[derive(Debug, Clone)]
 struct Known {
     phase: Phase,
-    owner: u32,
+    /// The one last heard of is the last.
+    owners: Vec<Owner>,
 }
+
+impl Known {
+    /// The one last heard of that is open, or else the one last heard of.
+    fn owner(&self) -> Option<u32> {
+        let open = self.owners.iter().rev().find(|owner| owner.is_open);
+        open.or(self.owners.last()).map(|owner| owner.pid)
+    }
+
+    fn have_let_go(&self) -> bool {
+        self.owners.iter().all(|owner| !owner.is_open)
+    }
+}
+
+/// The sessions that each process has told it took up, in order.
+type Taken = HashMap<u32, Vec<usize>>;
 
 #[test]
 fn whatever_happens_the_record_says_what_did_and_nothing_living_is_ended() {
@@ -53,6 +79,7 @@ fn tell(seed: u64) {
     let mut agents = vec![ShellAgent::start(&world)];
     let sessions = [world.s1.clone(), world.s2.clone()];
     let mut known: [Option<Known>; 2] = [None, None];
+    let mut taken = Taken::new();
     let mut told = Vec::new();
     for _ in 0..STEPS {
         match chance.index(10) {
@@ -63,6 +90,7 @@ fn tell(seed: u64) {
             1 if agents.len() > 1 || (!agents.is_empty() && chance.index(3) == 0) => {
                 let mut killed = agents.swap_remove(chance.index(agents.len()));
                 killed.kill();
+                taken.remove(&killed.pid());
                 told.push(format!("{} is killed", killed.pid()));
             }
             2 => {
@@ -80,69 +108,94 @@ fn tell(seed: u64) {
                 let (name, kind) = EVENTS[chance.index(EVENTS.len())];
                 agents[by].hook(&event(&world, &sessions[at], name, json!({})));
                 told.push(format!("{} tells {name} of session {at}", agents[by].pid()));
-                known[at] = Some(after(known[at], kind, agents[by].pid()));
+                let told_by = (at, kind, agents[by].pid());
+                known[at] = Some(after(known[at].take(), told_by, &mut taken));
             }
             _ => {}
         }
         for (session, known) in sessions.iter().zip(&known) {
-            check(&world, session, *known, &told);
+            check(&world, session, known.as_ref(), &told);
         }
     }
 }
 
 /// The model of an event.
-fn after(known: Option<Known>, kind: EventKind, by: u32) -> Known {
-    let Some(known) = known else {
-        return Known {
-            phase: next_phase(Phase::Starting, kind),
-            owner: by,
-        };
-    };
-    let is_other = known.owner != by;
-    match kind {
-        EventKind::SessionEnded if is_other => known,
-        EventKind::SessionStarted(_) if is_other => Known {
-            phase: next_phase(Phase::Ended, kind),
-            owner: by,
-        },
-        kind => Known {
-            phase: next_phase(known.phase, kind),
-            owner: by,
-        },
+fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken) -> Known {
+    let (of, kind, by) = event;
+    let taken = taken.entry(by).or_default();
+    let is_end = kind == EventKind::SessionEnded;
+    let is_elsewhere = taken.last().is_some_and(|last| *last != of);
+    let has_left =
+        is_elsewhere && !is_end && !kind.is_claim() && (taken.contains(&of) || !kind.starts_work());
+    if kind.is_claim() {
+        taken.push(of);
     }
+    let mut known = known.unwrap_or(Known {
+        phase: Phase::Starting,
+        owners: Vec::new(),
+    });
+    let is_other = known.owner().is_some_and(|owner| owner != by);
+    let at = known.owners.iter().position(|owner| owner.pid == by);
+    let was_open = at.is_none_or(|at| known.owners[at].is_open);
+    if let Some(at) = at {
+        known.owners.remove(at);
+    }
+    let is_reopened = kind.starts_work() && !has_left;
+    known.owners.push(Owner {
+        pid: by,
+        is_open: !is_end && (was_open || is_reopened),
+    });
+    // A second end says nothing.
+    if is_end && !was_open {
+        return known;
+    }
+    known.phase = match known.phase {
+        _ if is_end && known.have_let_go() => Phase::Ended,
+        Phase::Working | Phase::Waiting if is_end && !is_other => Phase::Idle,
+        same if is_end || has_left => same,
+        Phase::Ended if known.have_let_go() => Phase::Ended,
+        _ if kind.is_claim() && is_other => next_phase(Phase::Ended, kind),
+        same => match next_phase(same, kind) {
+            Phase::Ended => next_phase(Phase::Idle, kind),
+            phase => phase,
+        },
+    };
+    known
 }
 
-/// The model of a sweep: a session whose owner lives stays; one whose owner is
-/// gone ends, unless another process may serve it.
+/// The model of a sweep: a session with an owner that lives and has not let go stays; one
+/// whose owners are gone ends, unless another process may serve it.
 #[track_caller]
 fn swept(world: &World, session: &str, known: &mut Option<Known>, live: &[u32], told: &[String]) {
     let Some(known) = known else { return };
-    if known.phase == Phase::Ended || live.contains(&known.owner) {
+    let mut open = known.owners.iter().filter(|owner| owner.is_open);
+    if known.phase == Phase::Ended || open.any(|owner| live.contains(&owner.pid)) {
         return;
     }
     let is_ended = record_of(world, session)["phase"] == "ended";
     assert!(is_ended || !live.is_empty(), "{session}: {told:#?}");
     if is_ended {
         known.phase = Phase::Ended;
+        for owner in &mut known.owners {
+            owner.is_open = false;
+        }
     }
 }
 
 #[track_caller]
-fn check(world: &World, session: &str, known: Option<Known>, told: &[String]) {
+fn check(world: &World, session: &str, known: Option<&Known>, told: &[String]) {
     let Some(known) = known else {
         assert!(!file_of(world, session, "json").exists(), "{told:#?}");
         return;
     };
     let record = record_of(world, session);
-    let found = (
-        record["phase"].as_str().unwrap(),
-        record["owner"]["pid"].as_u64(),
-    );
-    let right = (known.phase.name(), Some(u64::from(known.owner)));
-    assert_eq!(found, right, "{session}: {told:#?}");
-    assert_eq!(
-        record["ended_at"].is_null(),
-        known.phase != Phase::Ended,
-        "{told:#?}"
-    );
+    let phase = record["phase"].as_str().unwrap();
+    assert_eq!(phase, known.phase.name(), "{session}: {told:#?}");
+    let is_ended = known.phase == Phase::Ended;
+    if !is_ended {
+        let owner = record["owner"]["pid"].as_u64();
+        let right = known.owner().map(u64::from);
+        assert_eq!(owner, right, "{session}: {told:#?}");
+    }
+    assert_eq!(record["ended_at"].is_null(), !is_ended, "{told:#?}");
 }

@@ -14,6 +14,7 @@ mod doctor_findings;
 mod hanging_mount;
 mod help;
 mod homes;
+mod hook_owners;
 mod hook_panes;
 mod hooks;
 mod hooks_input;

@@ -42,7 +42,10 @@ fn ended_records_are_kept_for_as_long_as_the_configuration_says() {
     write(&world, "month", ended(31 * 24));
     write(&world, "days", ended(3 * 24));
     write(&world, "open", json!({"last_event_at": ago(90 * 24)}));
-    let is_there = |session| file_of(&world, session, "json").exists();
+    let is_there = |session: &str| {
+        let put_away = format!(".local/state/whosup/ended/claude-code/{session}.json");
+        file_of(&world, session, "json").exists() || world.home().join(put_away).exists()
+    };
 
     world.run(["sweep"]);
     assert!(!is_there("month") && is_there("days") && is_there("open"));
@@ -213,4 +216,50 @@ fn this_host_is_not_forgotten() {
     assert_eq!(said.status, 2);
     assert!(said.err.contains("cannot forget"), "{}", said.err);
     assert!(said.err.contains("whosup end"), "{}", said.err);
+}
+
+#[test]
+fn an_ended_session_is_put_away_and_comes_back_with_all_that_was_known() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    let host = world.run(["list", "--json"]).json()["host"].clone();
+    let owner = json!({
+        "pid": agent.pid(), "start_stamp": agent.start_stamp(), "start_stamp_kind": "linux-ticks",
+        "hostname": host["hostname"], "boot_id": host["boot_id"],
+        "pid_namespace": host["pid_namespace"],
+    });
+    let fields = json!({
+        "phase": "ended", "last_event_at": ago(2), "ended_at": ago(2), "owner": owner,
+        "end_cause": "exit-hook", "end_passed_on": true, "end_event": "e1", "turns": 7,
+    });
+    let open = write_record(&world, &world.s1, &fields);
+    let said = world.run(["sweep"]);
+    assert_eq!(said.out, "nothing to end\n", "{}", said.err);
+    let name = format!(".local/state/whosup/ended/claude-code/{}.json", world.s1);
+    let put_away = world.home().join(name);
+    assert!(put_away.exists(), "{}", said.err);
+    for extension in ["json", "jsonl", "lock"] {
+        assert!(!open.with_extension(extension).exists(), "{extension}");
+    }
+    // It is found all the same, and a second sweep changes nothing.
+    let before = std::fs::read(&put_away).unwrap();
+    world.run(["sweep"]);
+    assert_eq!(std::fs::read(&put_away).unwrap(), before);
+    assert_ne!(world.run(["check", world.s1.as_str()]).status, 4);
+    let all = world.run(["list", "--all", "--json"]).sessions();
+    assert!(
+        all.iter().any(|its| its["session_id"] == world.s1),
+        "{all:?}"
+    );
+    // What trails behind reopens nothing; what starts work does.
+    agent.tell(&world.s1, "Stop", json!({}));
+    assert_eq!(record_of(&world, &world.s1)["turns"], 7);
+    agent.prompt(&world.s1);
+    let record = record_of(&world, &world.s1);
+    assert_eq!(
+        (&record["phase"], &record["turns"]),
+        (&json!("working"), &json!(8))
+    );
+    assert!(!put_away.exists());
+    assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
 }

@@ -330,7 +330,7 @@ fn a_shell_that_becomes_an_agent_is_one_at_the_next_look() {
 /// The number that Git-bash gives a process, `$$`, is not that of Windows, and
 /// named some other process (agmsg#371, agmsg#567, agmsg#505).
 #[test]
-fn a_pid_in_the_payload_of_a_hook_makes_nobody_its_owner() {
+fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
     let world = World::new();
     let other = world.pose_as_claude();
     let told = json!({
@@ -343,7 +343,7 @@ fn a_pid_in_the_payload_of_a_hook_makes_nobody_its_owner() {
         "owner_pid": other.pid(),
     });
     let payload = world.write("payload", told.to_string());
-    // No agent is above this hook.
+    // No agent is above this hook, but this test.
     let said = world
         .whosup()
         .args(["hook", "claude-code"])
@@ -354,7 +354,8 @@ fn a_pid_in_the_payload_of_a_hook_makes_nobody_its_owner() {
     let name = format!(".local/state/whosup/sessions/claude-code/{}.json", world.s1);
     let record = std::fs::read(world.home().join(name)).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
-    assert_eq!(record["owner"], Value::Null, "{record}");
-    let said = world.run(["check", world.s1.as_str()]);
-    assert_eq!(said.status, 3, "{}", said.out);
+    assert_eq!(record["owner"]["pid"], std::process::id(), "{record}");
+    assert_eq!(record["owner"]["unrecognized"], true, "{record}");
+    let said = world.run(["pid", world.s1.as_str()]);
+    assert_ne!(said.out.trim(), other.pid().to_string());
 }

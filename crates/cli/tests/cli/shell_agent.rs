@@ -32,6 +32,16 @@ impl<'w> ShellAgent<'w> {
         Self::start_as(world, "codex/bin/codex", &arguments)
     }
 
+    /// Starts one that nothing recognizes: by a name of its own, as a wrapper is.
+    pub(crate) fn start_unrecognized(world: &'w World) -> Self {
+        Self::start_as(world, "bin/cc", &[])
+    }
+
+    /// Starts what begins other programs and is no agent.
+    pub(crate) fn start_cron(world: &'w World) -> Self {
+        Self::start_as(world, "bin/cron", &[])
+    }
+
     fn start_as(world: &'w World, program: &str, arguments: &[&str]) -> Self {
         let program = world.root().join("opt").join(program);
         if !program.exists() {
@@ -117,6 +127,18 @@ impl<'w> ShellAgent<'w> {
     pub(crate) fn hook(&mut self, event: &Value) {
         let payload = self.payload(event);
         let line = format!("'{WHOSUP}' hook claude-code < '{}'", payload.display());
+        let (status, said) = self.run(&line);
+        assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
+    }
+
+    /// Lets a hook tell of an event, with these variables of a shell set.
+    #[track_caller]
+    pub(crate) fn hook_with(&mut self, variables: &str, event: &Value) {
+        let payload = self.payload(event);
+        let line = format!(
+            "{variables} '{WHOSUP}' hook claude-code < '{}'",
+            payload.display()
+        );
         let (status, said) = self.run(&line);
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }

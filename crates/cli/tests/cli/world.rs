@@ -266,6 +266,17 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
+/// Tells whether this is what is said of a process that was killed and reaped: on a busy
+/// machine another one may have its PID by then, and that is as right.
+pub(crate) fn is_of_the_dead(reason: &str) -> bool {
+    ["process-gone", "no-such-process", "pid-reused"].contains(&reason)
+}
+
+/// A text in which it does not matter who has the PID of a process that is gone.
+pub(crate) fn whoever_has_the_pid(text: &str) -> String {
+    text.replace("pid-reused", "process-gone")
+}
+
 pub(crate) fn now_ms() -> u64 {
     let now = std::time::SystemTime::now();
     let now = now.duration_since(std::time::UNIX_EPOCH).unwrap();

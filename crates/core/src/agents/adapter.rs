@@ -43,6 +43,11 @@ pub trait Adapter: Send + Sync {
         None
     }
 
+    /// The variable in which the agent tells what it runs, hooks among it, its own PID.
+    fn pid_variable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The homes (configuration roots) that a program of this agent uses when
     /// started with `environment`: ours, or one of its processes'. Empty
     /// variables count as unset.

@@ -1,190 +1,266 @@
-//! Which of the sessions that one process claims is its current one.
+//! Of several sessions of one process that serves one at a time, which one is current.
+//!
+//! Only a claim event makes a session current. A heartbeat, the time of a file or the
+//! last event heard are no such thing: a registry goes on to be written, and hooks of a
+//! session that was left come late.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use whosup_sidecar::SessionId;
-
-use super::{Drafts, ProcessKey, process_key};
-use crate::claim::{EvidenceKind, Serving, SessionKey, TakenUp};
-
-/// When a process took up a session, as one claim has it.
+/// What one source says of one session and the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Taken {
-    key: SessionKey,
-    event: Event,
+pub(crate) struct Taking<K> {
+    /// The session.
+    pub(crate) key: K,
+    /// When the process took it up, or what became of that.
+    pub(crate) event: Event,
+    /// Hooks of the process told it.
+    pub(crate) is_from_hooks: bool,
 }
 
+/// When a process took up a session, or what became of that. Times are in milliseconds
+/// since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Event {
-    /// At this time, or at an unknown one. By a hook, or by something else.
-    At(Option<i64>, By),
-    /// It serves this one now, since an unknown time.
-    Current,
-    /// It has left it.
+pub(crate) enum Event {
+    /// It took it up then; `None` is not known, and is before all that is.
+    TakenUp(Option<i64>),
+    /// It took it up then, and it has ended in it since.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "an end names no process in any claim yet")
+    )]
+    Ended(Option<i64>),
+    /// A source names it as the one that is served, and does not say since when. What
+    /// it is dated counts only among several of the kind.
+    Named(Option<i64>),
+    /// The process has left it for another one.
     Left,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Hook,
-    Other,
+/// What became of the sessions of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sessions<K> {
+    /// The one that it serves; `None` if that has ended, or is not among them.
+    pub(crate) current: Option<K>,
+    /// Those that it left.
+    pub(crate) superseded: BTreeSet<K>,
 }
 
-/// Of several sessions that one process claims, the one that it took up last is current;
-/// the process has left the others (`/clear`, `/new`, `/fork`, `/resume`).
+/// Decides which session a process serves.
 ///
-/// A process that serves many at once keeps them all, and sub-agents run beside their
-/// parent.
-pub(super) fn supersede(drafts: &mut Drafts) {
-    for (process, taken) in taken_up(drafts) {
-        let current = current_of(&taken);
-        let keys: BTreeSet<&SessionKey> = taken.iter().map(|one| &one.key).collect();
-        for key in keys {
-            let has_left = match &current {
-                Some(current) => key != *current,
-                None => taken
-                    .iter()
-                    .any(|one| one.key == *key && one.event == Event::Left),
-            };
-            if has_left && let Some(draft) = drafts.get_mut(key) {
-                let current: Option<&SessionId> = current.map(|current| &current.session);
-                draft.supersede(&process, current);
-            }
-        }
-    }
-}
-
-fn taken_up(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taken>)> {
-    let mut taken: HashMap<ProcessKey, Vec<Taken>> = HashMap::new();
-    for (key, draft) in drafts {
-        if draft.sketch.parent.is_some() {
-            continue;
-        }
-        for judged in draft.live_claims() {
-            let claim = &judged.claim;
-            let Some(process) = judged.process.as_deref() else {
-                continue;
-            };
-            if claim.serving == Serving::Many {
-                continue;
-            }
-            let by = match claim.evidence.kind {
-                EvidenceKind::Record => By::Hook,
-                _ => By::Other,
-            };
-            let event = match claim.taken_up {
-                TakenUp::At(at_ms) => Event::At(Some(at_ms), by),
-                TakenUp::AsDated => Event::At(claim.dated_at_ms.or(draft.sketch.born_at_ms), by),
-                TakenUp::Current => Event::Current,
-                TakenUp::Left => Event::Left,
-            };
-            taken.entry(process_key(process)).or_default().push(Taken {
-                key: key.clone(),
-                event,
-            });
-        }
-    }
-    let mut taken: Vec<_> = taken.into_iter().collect();
-    taken.sort_by_key(|((pid, _), _)| *pid);
-    taken
-}
-
-/// The session of the last claim event. A registry has no date for this: the session that
-/// it names is current, unless hooks of this process named that session before a later
-/// claim event for another one. `None` if the process has left all of them.
-fn current_of(taken: &[Taken]) -> Option<&SessionKey> {
-    let is_left = |key: &SessionKey| {
-        let mut its = taken.iter().filter(|one| one.key == *key);
-        its.any(|one| one.event == Event::Left)
+/// The order of what is said does not matter. Of two that were taken up at once the
+/// greater key is current, so that every look says the same.
+pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
+    let with = |is_wanted: &dyn Fn(&Taking<K>) -> bool| -> BTreeSet<K> {
+        let takings = takings.iter().filter(|taking| is_wanted(taking));
+        takings.map(|taking| taking.key.clone()).collect()
     };
-    let events = || {
-        let dated = taken.iter().filter(|one| !is_left(&one.key));
-        dated.filter_map(|one| match one.event {
-            Event::At(at_ms, by) => Some((at_ms, &one.key, by)),
-            _ => None,
+    let all = with(&|_| true);
+    let left = with(&|taking| taking.event == Event::Left);
+    let last = last_event(takings, &left);
+    let current = named(takings, &left).or(last).filter(|key| {
+        let is_end =
+            |taking: &Taking<K>| taking.key == *key && matches!(taking.event, Event::Ended(_));
+        !takings.iter().any(is_end)
+    });
+    let ended = with(&|taking| matches!(taking.event, Event::Ended(_)));
+    let superseded = all.into_iter().filter(|key| {
+        let is_current = current.as_ref() == Some(key);
+        !is_current && (left.contains(key) || !ended.contains(key))
+    });
+    Sessions {
+        superseded: superseded.collect(),
+        current,
+    }
+}
+
+/// The session of the last claim event.
+fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
+    let dated = takings.iter().filter_map(|taking| match taking.event {
+        Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
+        Event::Named(_) | Event::Left => None,
+    });
+    let dated = dated.filter(|(_, key)| !left.contains(key));
+    dated.max().map(|(_, key)| key.clone())
+}
+
+/// The session that a source without dates names, unless hooks of the process named
+/// that one before they named another: then the source is behind.
+fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
+    let hooked = || {
+        let takings = takings.iter().filter(|taking| taking.is_from_hooks);
+        takings.filter_map(|taking| match taking.event {
+            Event::TakenUp(at_ms) | Event::Ended(at_ms) => Some((at_ms, &taking.key)),
+            Event::Named(_) | Event::Left => None,
         })
     };
-    let newest = events().max_by_key(|(at_ms, key, _)| (*at_ms, *key));
-    let registered = taken
-        .iter()
-        .find(|one| one.event == Event::Current && !is_left(&one.key));
-    let Some(registered) = registered else {
-        return newest.map(|(_, key, _)| key);
+    let is_behind = |dated_ms: Option<i64>, named: &K| {
+        // It was written before another source knew of another session.
+        let mut others = takings.iter().filter(|taking| taking.key != *named);
+        let is_older = others.any(|taking| {
+            matches!(taking.event, Event::TakenUp(at_ms) if dated_ms.is_some() && at_ms > dated_ms)
+                && !taking.is_from_hooks
+        });
+        let its = hooked().filter(|(_, key)| *key == named).max();
+        let later = |(at_ms, _): (Option<i64>, &K)| {
+            hooked().any(|(other_ms, key)| key != named && other_ms > at_ms)
+        };
+        is_older || left.contains(named) || its.is_some_and(later)
     };
-    let named_at_ms = events()
-        .filter(|(_, key, by)| **key == registered.key && *by == By::Hook)
-        .filter_map(|(at_ms, ..)| at_ms)
-        .max();
-    match (named_at_ms, newest) {
-        (Some(named), Some((Some(newest), key, _))) if newest > named => Some(key),
-        _ => Some(&registered.key),
-    }
+    let named = takings.iter().filter_map(|taking| match taking.event {
+        Event::Named(dated_ms) => Some((dated_ms, &taking.key)),
+        _ => None,
+    });
+    let named = named.filter(|(dated_ms, key)| !is_behind(*dated_ms, key));
+    named.max().map(|(_, key)| key.clone())
 }
 
 #[cfg(test)]
 mod tests {
+    use super::Event::{Ended, Left, Named, TakenUp};
     use super::*;
 
-    fn key(session: &str) -> SessionKey {
-        SessionKey {
-            agent: "claude-code".parse().unwrap(),
-            session: session.parse().unwrap(),
-            home: std::path::Path::new("/h").into(),
-        }
-    }
+    const HOOK: bool = true;
+    const FILE: bool = false;
 
-    #[track_caller]
-    fn check(taken: &[(&str, Event)], right: Option<&str>) {
-        let taken: Vec<Taken> = taken
-            .iter()
-            .map(|(session, event)| Taken {
-                key: key(session),
-                event: *event,
-            })
-            .collect();
-        let current = current_of(&taken).map(|key| key.session.as_str());
-        assert_eq!(current, right);
-    }
+    /// What is said, which session is current (if one is), and which were left.
+    type Row = (
+        &'static str,
+        &'static [(&'static str, Event, bool)],
+        Option<&'static str>,
+        &'static [&'static str],
+    );
 
-    const fn hook(at_ms: i64) -> Event {
-        Event::At(Some(at_ms), By::Hook)
-    }
-
-    const fn other(at_ms: i64) -> Event {
-        Event::At(Some(at_ms), By::Other)
-    }
-
-    #[test]
-    fn the_session_of_the_last_claim_event_is_current() {
-        check(&[("a", other(1)), ("b", other(2))], Some("b"));
-        check(&[("a", hook(3)), ("b", other(2))], Some("a"));
-        check(
-            &[("a", Event::At(None, By::Other)), ("b", other(2))],
+    const ROWS: &[Row] = &[
+        ("nothing is said", &[], None, &[]),
+        ("one", &[("a", TakenUp(Some(1)), HOOK)], Some("a"), &[]),
+        (
+            "the last claim event counts",
+            &[
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(3)), HOOK),
+                ("c", TakenUp(Some(2)), FILE),
+            ],
             Some("b"),
-        );
-    }
-
-    #[test]
-    fn what_a_registry_names_is_current_unless_hooks_saw_it_left() {
-        check(&[("a", Event::Current), ("b", hook(2))], Some("a"));
-        check(
-            &[("a", Event::Current), ("a", hook(1)), ("b", hook(2))],
-            Some("b"),
-        );
-        check(
-            &[("b", Event::Current), ("a", hook(1)), ("b", hook(2))],
-            Some("b"),
-        );
-        check(
-            &[("a", Event::Current), ("a", hook(3)), ("b", hook(2))],
+            &["a", "c"],
+        ),
+        (
+            "one that was taken up again is current again",
+            &[
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+                ("a", TakenUp(Some(3)), FILE),
+            ],
             Some("a"),
-        );
-    }
+            &["b"],
+        ),
+        (
+            "what has no date is before all that has",
+            &[("b", TakenUp(None), FILE), ("a", TakenUp(Some(1)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "of two at once it is always the same one",
+            &[("b", TakenUp(Some(1)), HOOK), ("a", TakenUp(Some(1)), HOOK)],
+            Some("b"),
+            &["a"],
+        ),
+        (
+            "a registry decides over what other files knew before",
+            &[("a", Named(Some(9)), FILE), ("b", TakenUp(Some(1)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "a registry is behind a file that knows of a later session",
+            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), FILE)],
+            Some("b"),
+            &["a"],
+        ),
+        (
+            "a registry decides over hooks that never named its session",
+            &[("a", Named(Some(1)), FILE), ("b", TakenUp(Some(9)), HOOK)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "a registry is behind hooks that named its session before another",
+            &[
+                ("a", Named(Some(99)), FILE),
+                ("a", TakenUp(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+            ],
+            Some("b"),
+            &["a"],
+        ),
+        (
+            "a registry is behind hooks that told of the end and of another",
+            &[
+                ("a", Named(Some(99)), FILE),
+                ("a", Ended(Some(1)), HOOK),
+                ("b", TakenUp(Some(2)), HOOK),
+            ],
+            Some("b"),
+            &[],
+        ),
+        (
+            "a registry names one that hooks say was left",
+            &[("a", Named(Some(99)), FILE), ("a", Left, HOOK)],
+            None,
+            &["a"],
+        ),
+        (
+            "a registry is ahead of hooks that named its session last",
+            &[
+                ("a", Named(Some(1)), FILE),
+                ("b", TakenUp(Some(1)), HOOK),
+                ("a", TakenUp(Some(2)), HOOK),
+            ],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "of two registries the newer counts",
+            &[("a", Named(Some(2)), FILE), ("b", Named(Some(1)), FILE)],
+            Some("a"),
+            &["b"],
+        ),
+        (
+            "the current one has ended: earlier ones do not come back",
+            &[("a", TakenUp(Some(1)), HOOK), ("b", Ended(Some(2)), HOOK)],
+            None,
+            &["a"],
+        ),
+        (
+            "the current one is not looked at",
+            &[("a", Left, HOOK), ("a", TakenUp(Some(1)), FILE)],
+            None,
+            &["a"],
+        ),
+    ];
 
     #[test]
-    fn a_session_that_was_left_is_not_current_again() {
-        check(&[("a", Event::Left), ("b", hook(2))], Some("b"));
-        check(&[("a", Event::Left), ("a", Event::Current)], None);
-        check(&[("a", Event::Left)], None);
+    fn the_last_claim_event_decides_which_session_is_current() {
+        for (name, said, current, superseded) in ROWS {
+            let mut takings: Vec<_> = said
+                .iter()
+                .map(|(key, event, is_from_hooks)| Taking {
+                    key: *key,
+                    event: *event,
+                    is_from_hooks: *is_from_hooks,
+                })
+                .collect();
+            let expected = Sessions {
+                current: *current,
+                superseded: superseded.iter().copied().collect(),
+            };
+            let count = takings.len();
+            for _ in 0..count.max(1) {
+                assert_eq!(current_of(&takings), expected, "{name}");
+                takings.rotate_left(count.min(1));
+            }
+            takings.reverse();
+            assert_eq!(current_of(&takings), expected, "{name}, backwards");
+        }
     }
 }

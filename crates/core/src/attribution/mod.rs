@@ -6,7 +6,7 @@
 //!
 //! The solver goes from what is certain to what is not:
 //!
-//! 1. [`current`]: of several sessions that one process claims, the last that it took up
+//! 1. [`supersede`]: of several sessions that one process claims, the last that it took up
 //!    is current, and it has left the others.
 //! 2. [`seek`]: processes without a claim are matched with sessions by their arguments,
 //!    their launch, the logs of their agent and the use of their terminals.
@@ -23,6 +23,7 @@ mod launch;
 mod places;
 mod seek;
 mod solve;
+mod supersede;
 mod terminal;
 
 use std::collections::{BTreeMap, HashSet};
@@ -50,7 +51,7 @@ pub(crate) fn process_key(process: &Process) -> ProcessKey {
 
 /// Decides who serves each session, and returns the processes that stay without one.
 pub(crate) fn attribute(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
-    current::supersede(drafts);
+    supersede::supersede(drafts);
     for draft in drafts.values_mut() {
         draft.take_known_client();
     }

@@ -8,7 +8,9 @@ use whosup_sidecar::SessionId;
 use super::{SUPERSEDED, is_live};
 use crate::agents::{Description, Sketch};
 use crate::attribution::{ProcessKey, Unclaimed, process_key};
-use crate::claim::{CLOCK_SLACK_MS, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
+use crate::claim::{
+    CLOCK_SLACK_MS, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, TakenUp,
+};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
@@ -289,6 +291,25 @@ impl Draft {
             serving: Serving::One,
         });
         self.client = Some(Box::new(client.process));
+    }
+
+    /// A process that has exited had left this session before.
+    pub(crate) fn supersede_dead(&mut self) {
+        let left = self.claims.iter().map(|claim| &claim.claim);
+        let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
+        let left: Vec<_> = left
+            .map(|claim| (claim.subject.pid(), claim.stamp.clone()))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        for claim in &mut self.claims {
+            let its = (claim.claim.subject.pid(), claim.claim.stamp.clone());
+            if claim.verdict.liveness() == Liveness::Exited && left.contains(&its) {
+                claim.verdict = SUPERSEDED;
+            }
+        }
+        self.rank();
     }
 
     /// `process` has left it for another session.

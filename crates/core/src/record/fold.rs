@@ -7,6 +7,7 @@ use whosup_sidecar::{AgentId, SessionId};
 use super::format::SessionRecord;
 use super::heard::{EndCause, Heard, HeardCpu};
 use super::log::{LINE_BYTES_MAX, LogLine, LoggedEvent, parse_line};
+use super::owners::Owners;
 use crate::hook_event::{EventKind, StartSource};
 use crate::phase::{Phase, WaitingFor, next_phase};
 
@@ -146,24 +147,17 @@ pub fn apply(
         (Some(known), Some(told)) => !known.is_same_process(told),
         _ => false,
     };
-    // The end of an earlier process says nothing of the one that serves it now.
-    if event.kind == EventKind::SessionEnded && is_other_process {
+    if !record.owners.hear(&event) {
         return record;
     }
-    let is_start =
-        matches!(event.kind, EventKind::SessionStarted(source) if source != StartSource::Compact);
+    let is_start = event.kind.is_claim();
     let phase_before = record.phase;
     // Where nothing was reported, nothing is known.
     let known_before = record.heard.phase_at_ms.and(Some(phase_before));
-    // What an earlier process was doing ended with it.
-    let from = if is_start && is_other_process {
-        Phase::Ended
-    } else {
-        phase_before
-    };
+    record.phase = phase_after(&record, &event, is_other_process);
     let is_new_turn = event.kind == EventKind::TurnStarted
+        && record.phase != Phase::Ended
         && (event.prompt.is_some() || !matches!(phase_before, Phase::Working | Phase::Waiting));
-    record.phase = next_phase(from, event.kind);
     date_phase(&mut record, phase_before, &event);
     record.waiting_for = match (record.phase, event.kind) {
         // Claude Code reminds of every question as if it were about permission.
@@ -217,6 +211,32 @@ fn date_phase(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEve
     }
 }
 
+/// The phase after an event that the owners have taken in.
+fn phase_after(record: &SessionRecord, event: &LoggedEvent, is_other_process: bool) -> Phase {
+    let before = record.phase;
+    let has_ended = record.owners.have_let_go();
+    match event.kind {
+        EventKind::SessionEnded if has_ended => Phase::Ended,
+        // Somebody else goes on with it; what the one that ended was doing is over.
+        EventKind::SessionEnded if is_other_process => before,
+        EventKind::SessionEnded => match before {
+            Phase::Working | Phase::Waiting => Phase::Idle,
+            other => other,
+        },
+        // Everybody had let go, and this comes late.
+        _ if before == Phase::Ended && has_ended => Phase::Ended,
+        // What was left for another session goes on nowhere.
+        _ if event.has_left => before,
+        // What an earlier process was doing ended with it.
+        kind if kind.is_claim() && is_other_process => next_phase(Phase::Ended, kind),
+        kind => match next_phase(before, kind) {
+            // Whoever tells of it has never let go.
+            Phase::Ended => next_phase(Phase::Idle, kind),
+            phase => phase,
+        },
+    }
+}
+
 fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent) {
     if record.phase != Phase::Ended {
         record.ended_at_ms = None;
@@ -245,8 +265,7 @@ fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool)
     if let Some(end) = event.end.filter(|end| end.cause != EndCause::ExitHook) {
         record.last_event_at_ms = end.ended_at_ms;
     }
-    // Nobody found is nobody: a look that failed leaves no old owner.
-    record.owner = event.owner;
+    record.owner = record.owners.current().cloned();
     let is_wanted = is_beginning || record.work_dir.is_none();
     if is_wanted && event.work_dir.is_some() {
         record.work_dir = event.work_dir;
@@ -299,6 +318,7 @@ fn begun(agent: &AgentId, session: &SessionId, event: &LoggedEvent) -> SessionRe
         session: session.clone(),
         home: event.home.clone(),
         owner: None,
+        owners: Owners::default(),
         phase: Phase::Starting,
         waiting_for: None,
         last_event_at_ms: event.at_ms,

@@ -7,6 +7,7 @@ use whosup_sidecar::{AgentId, FieldError, JsonError, SessionId, StrictObject};
 
 use super::heard::{EndCause, Heard, PaneHint, parse_heard};
 use super::owner::{RecordedOwner, WrittenOwner, parse_owner};
+use super::owners::{Owners, WrittenKnown, parse_owners};
 
 use crate::phase::{Phase, WaitingFor};
 
@@ -25,8 +26,10 @@ pub struct SessionRecord {
     pub session: SessionId,
     /// The agent's home.
     pub home: PathBuf,
-    /// Who runs it; `None` if the last look found nobody.
+    /// Who runs it, or ran it last; `None` if nobody was ever found.
     pub owner: Option<RecordedOwner>,
+    /// Everybody that hooks told of.
+    pub owners: Owners,
     /// What it was doing when it was last heard of.
     pub phase: Phase,
     /// What it waited for then.
@@ -109,6 +112,21 @@ pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, Reco
             WaitingFor::from_name(text).ok_or_else(unknown)
         })
         .transpose()?;
+    let owner = object.opt_object("owner")?.map(parse_owner).transpose()?;
+    let last_event_at_ms = time(object, "last_event_at")?
+        .ok_or_else(|| wrong("last_event_at", "time", "it is missing"))?;
+    let started_at_ms = time(object, "started_at")?;
+    let ended_at_ms = time(object, "ended_at")?;
+    let owners = match (parse_owners(object)?, &owner) {
+        (Some(owners), _) => owners,
+        (None, Some(owner)) => {
+            let end = ended_at_ms.or(Some(last_event_at_ms));
+            let let_go = end.filter(|_| phase == Phase::Ended);
+            let first_ms = started_at_ms.unwrap_or(last_event_at_ms);
+            Owners::of_one(owner.clone(), (first_ms, last_event_at_ms), let_go)
+        }
+        (None, None) => Owners::default(),
+    };
     Ok(SessionRecord {
         agent,
         session,
@@ -116,11 +134,11 @@ pub(super) fn record_of(object: &StrictObject<'_>) -> Result<SessionRecord, Reco
         phase,
         waiting_for,
         home: PathBuf::from(object.string("home")?),
-        owner: object.opt_object("owner")?.map(parse_owner).transpose()?,
-        last_event_at_ms: time(object, "last_event_at")?
-            .ok_or_else(|| wrong("last_event_at", "time", "it is missing"))?,
-        started_at_ms: time(object, "started_at")?,
-        ended_at_ms: time(object, "ended_at")?,
+        owner,
+        owners,
+        last_event_at_ms,
+        started_at_ms,
+        ended_at_ms,
         work_dir: object.opt_string("work_dir")?.map(PathBuf::from),
         git_branch: object.opt_string("git_branch")?.map(str::to_owned),
         transcript: object.opt_string("transcript")?.map(PathBuf::from),
@@ -167,6 +185,9 @@ struct Written<'a> {
     parent_session_id: Option<&'a str>,
     home: String,
     owner: Option<WrittenOwner<'a>>,
+    owners: Vec<WrittenKnown<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    owners_cut: bool,
     phase: &'static str,
     waiting_for: Option<&'static str>,
     started_at: Option<String>,
@@ -206,6 +227,8 @@ impl SessionRecord {
             parent_session_id: self.parent.as_ref().map(SessionId::as_str),
             home: text(&self.home),
             owner: self.owner.as_ref().map(WrittenOwner::new),
+            owners: self.owners.written(),
+            owners_cut: self.owners.is_cut(),
             phase: self.phase.name(),
             waiting_for: self.waiting_for.map(WaitingFor::name),
             started_at: self.started_at_ms.and_then(timestamp),
@@ -245,7 +268,8 @@ mod tests {
     use crate::record::HeardCpu;
 
     fn record() -> SessionRecord {
-        SessionRecord {
+        let mut record = SessionRecord {
+            owners: Owners::default(),
             agent: AgentId::parse("claude-code").unwrap(),
             session: SessionId::parse("s1").unwrap(),
             home: PathBuf::from("/home/dev/.claude"),
@@ -257,6 +281,7 @@ mod tests {
                 pid_namespace: Some(PidNamespace::INITIAL),
                 executable: Some(PathBuf::from("/opt/claude")),
                 is_shared: false,
+                is_unrecognized: false,
             }),
             phase: Phase::Waiting,
             waiting_for: Some(WaitingFor::Permission),
@@ -290,7 +315,10 @@ mod tests {
                 last_event: Some("4711-8122".to_owned()),
                 log_bytes: Some(1_234),
             },
-        }
+        };
+        let times = (1_795_812_774_007, 1_795_812_846_391);
+        record.owners = Owners::of_one(record.owner.clone().unwrap(), times, None);
+        record
     }
 
     #[test]
@@ -299,6 +327,7 @@ mod tests {
         let mut json = record.to_json();
         let fields = json.as_object_mut().unwrap();
         for key in [
+            "owners",
             "turns",
             "last_prompt",
             "phase_since",

@@ -91,6 +91,8 @@ pub enum EndCause {
     ExitCode(u8),
     /// A person said so.
     ByHand,
+    /// Its process had gone on to another session, and is gone.
+    Superseded,
     /// It isn't known.
     Unknown,
 }
@@ -102,13 +104,14 @@ const EXIT_CODE: &str = "exit code ";
 
 impl EndCause {
     /// Every cause that has no number.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ExitHook,
         Self::ExitRecord,
         Self::ProcessGone,
         Self::PidReused,
         Self::Rebooted,
         Self::ByHand,
+        Self::Superseded,
         Self::Unknown,
     ];
 
@@ -117,7 +120,11 @@ impl EndCause {
     #[must_use]
     pub const fn is_death(self) -> bool {
         match self {
-            Self::ExitHook | Self::ExitRecord | Self::ByHand | Self::ExitCode(_) => false,
+            Self::ExitHook
+            | Self::ExitRecord
+            | Self::ByHand
+            | Self::ExitCode(_)
+            | Self::Superseded => false,
             Self::ProcessGone
             | Self::PidReused
             | Self::Rebooted
@@ -138,6 +145,7 @@ impl EndCause {
             Self::Signal(number) => return Cow::Owned(format!("{SIGNAL}{number}")),
             Self::ExitCode(status) => return Cow::Owned(format!("{EXIT_CODE}{status}")),
             Self::ByHand => "by-hand",
+            Self::Superseded => "superseded",
             Self::Unknown => "unknown",
         })
     }

@@ -13,6 +13,7 @@ use whosup_sidecar::StrictObject;
 use super::format::{RecordError, SessionRecord, record_of, time, wrong};
 use super::heard::{EndCause, PaneHint, count, parse_pane};
 use super::owner::{RecordedOwner, WrittenOwner, parse_owner};
+use super::owners::{Ancestor, WrittenAncestor, parse_chain, written_chain};
 use crate::hook_event::EventKind;
 use crate::wire::timestamp;
 
@@ -32,6 +33,11 @@ pub struct LoggedEvent {
     pub home: PathBuf,
     /// Who runs the session; `None` if nobody was found.
     pub owner: Option<RecordedOwner>,
+    /// The processes from the hook up to the owner, nearest first.
+    pub chain: Vec<Ancestor>,
+    /// The owner has taken up another session since it took up this one: the event
+    /// comes late.
+    pub has_left: bool,
     /// Where the session works.
     pub work_dir: Option<PathBuf>,
     /// The branch there.
@@ -80,6 +86,10 @@ struct WrittenEvent<'a> {
     event: &'static str,
     home: String,
     owner: Option<WrittenOwner<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chain: Vec<WrittenAncestor>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    left: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     work_dir: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +123,8 @@ impl LoggedEvent {
             event: self.kind.name(),
             home: text(&self.home),
             owner: self.owner.as_ref().map(WrittenOwner::new),
+            chain: written_chain(&self.chain),
+            left: self.has_left,
             work_dir: self.work_dir.as_ref().map(text),
             git_branch: self.git_branch.as_deref(),
             transcript: self.transcript.as_ref().map(text),
@@ -178,6 +190,8 @@ pub fn parse_line(line: &[u8]) -> Result<LogLine, RecordError> {
         kind,
         home: PathBuf::from(object.string("home")?),
         owner: object.opt_object("owner")?.map(parse_owner).transpose()?,
+        chain: parse_chain(&object)?,
+        has_left: object.opt_bool("left")?.unwrap_or(false),
         work_dir: path("work_dir")?,
         git_branch: text("git_branch")?,
         transcript: path("transcript")?,

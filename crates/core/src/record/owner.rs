@@ -1,6 +1,6 @@
 //! The owner of a session in files: who runs it, by its whole identity.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
@@ -25,6 +25,9 @@ pub struct RecordedOwner {
     pub executable: Option<PathBuf>,
     /// It runs many sessions.
     pub is_shared: bool,
+    /// No adapter recognizes it: it is the nearest process above a hook that is no
+    /// shell and no launcher.
+    pub is_unrecognized: bool,
 }
 
 impl RecordedOwner {
@@ -41,25 +44,29 @@ impl RecordedOwner {
     }
 }
 
-pub(super) fn parse_owner(object: StrictObject<'_>) -> Result<RecordedOwner, RecordError> {
-    let stamp = match (
+/// Reads the start stamp of a process.
+pub(super) fn parse_stamp(object: &StrictObject<'_>) -> Result<Option<StartStamp>, RecordError> {
+    let (Some(kind), Some(text)) = (
         object.opt_string("start_stamp_kind")?,
         object.opt_string("start_stamp")?,
-    ) {
-        (Some(kind), Some(text)) => {
-            let kind = StampKind::from_name(kind).ok_or_else(|| {
-                wrong(
-                    "start_stamp_kind",
-                    "kind of start stamp",
-                    format!("`{kind}`"),
-                )
-            })?;
-            let stamp = StartStamp::parse(kind, text)
-                .map_err(|error| wrong("start_stamp", "start stamp", error))?;
-            Some(stamp)
-        }
-        _ => None,
+    ) else {
+        return Ok(None);
     };
+    let kind = StampKind::from_name(kind).ok_or_else(|| {
+        wrong(
+            "start_stamp_kind",
+            "kind of start stamp",
+            format!("`{kind}`"),
+        )
+    })?;
+    let stamp = StartStamp::parse(kind, text);
+    stamp
+        .map(Some)
+        .map_err(|error| wrong("start_stamp", "start stamp", error))
+}
+
+pub(super) fn parse_owner(object: StrictObject<'_>) -> Result<RecordedOwner, RecordError> {
+    let stamp = parse_stamp(&object)?;
     let boot = object
         .opt_string("boot_id")?
         .map(|text| {
@@ -82,6 +89,7 @@ pub(super) fn parse_owner(object: StrictObject<'_>) -> Result<RecordedOwner, Rec
         host: object.opt_string("hostname")?.map(str::to_owned),
         executable: object.opt_string("executable")?.map(PathBuf::from),
         is_shared: object.opt_bool("shared")?.unwrap_or(false),
+        is_unrecognized: object.opt_bool("unrecognized")?.unwrap_or(false),
     })
 }
 
@@ -96,20 +104,32 @@ pub(super) struct WrittenOwner<'a> {
     pid_namespace: Option<u64>,
     executable: Option<String>,
     shared: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unrecognized: bool,
+}
+
+/// The kind of a start stamp, as it is written.
+pub(super) fn written_stamp(stamp: Option<&StartStamp>) -> Option<&'static str> {
+    stamp.map(|stamp| stamp.kind().name())
+}
+
+/// A path as it is written.
+pub(super) fn written_path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 impl<'a> WrittenOwner<'a> {
     pub(super) fn new(owner: &'a RecordedOwner) -> Self {
-        let executable = owner.executable.as_ref();
         Self {
             pid: owner.pid.get(),
             start_stamp: owner.stamp.as_ref().map(ToString::to_string),
-            start_stamp_kind: owner.stamp.as_ref().map(|stamp| stamp.kind().name()),
+            start_stamp_kind: written_stamp(owner.stamp.as_ref()),
             hostname: owner.host.as_deref(),
             boot_id: owner.boot.as_ref().map(BootId::as_str),
             pid_namespace: owner.pid_namespace.map(|namespace| namespace.0),
-            executable: executable.map(|path| path.to_string_lossy().into_owned()),
+            executable: owner.executable.as_deref().map(written_path),
             shared: owner.is_shared,
+            unrecognized: owner.is_unrecognized,
         }
     }
 }

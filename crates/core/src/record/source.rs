@@ -1,12 +1,15 @@
 //! Session records as a source of claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::{EndCause, RECORD_BYTES_MAX, SessionRecord, fold, parse_record};
+use super::history::{Histories, HistoryEvent, HistoryLine};
+use super::{
+    EndCause, KnownOwner, RECORD_BYTES_MAX, RecordedOwner, SessionRecord, fold, parse_record,
+};
 use crate::agents::{AgentScan, Depth, Home, Sketch, names_in};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
@@ -42,6 +45,13 @@ pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
     Some(state.join("whosup/sessions"))
 }
 
+/// Where the records of sessions that ended are put away: a look at what lives need not
+/// list them. Its layout is that of `records_root`.
+#[must_use]
+pub fn ended_root_of(records_root: &Path) -> PathBuf {
+    records_root.with_file_name("ended")
+}
+
 /// Reads every session record as a source of claims. Those of ended
 /// sessions are left out unless they are looked for.
 #[must_use]
@@ -55,12 +65,26 @@ pub fn scan_records(
         return found;
     };
     let home = home_of_records(&root);
-    let stored = read_records(&root, is_wanted).take(&mut found.problems);
+    let mut stored = read_open(&root, &is_wanted).take(&mut found.problems);
+    if !matches!(depth, Depth::Live) {
+        let ended = read_ended(&root, &is_wanted, &stored);
+        stored.extend(ended.take(&mut found.problems));
+    }
+    let mut histories = Histories::of(machine);
     for stored in stored {
         let record = &stored.record;
         let is_open = record.phase != Phase::Ended;
         if is_open || has_died_lately(record, machine) || depth.reaches(&record.session) {
-            add(&mut found.found, &stored, &home, machine);
+            add(&mut found.found, &stored, &home, (machine, &mut histories));
+        }
+    }
+    for (path, history) in histories.known() {
+        let Some(current) = history.current() else {
+            continue;
+        };
+        let left = history.lines.iter().filter(|line| is_wanted(&line.agent));
+        for line in left.filter(|line| has_left(line, current)) {
+            found.found.claim(claim_of_history(line, &path, machine));
         }
     }
     found
@@ -74,6 +98,12 @@ fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
     has_died && ago_ms <= ORPHAN_SHOWN_MS
 }
 
+/// Tells whether the process went on from what this line tells of to `current`.
+fn has_left(line: &HistoryLine, current: &HistoryLine) -> bool {
+    let name = |line: &HistoryLine| (line.agent.clone(), line.session.clone());
+    line.what == HistoryEvent::TakenUp && name(line) != name(current)
+}
+
 /// The directory is ours; whoever owns it may write what is in it.
 fn home_of_records(root: &Path) -> Home {
     Home {
@@ -83,9 +113,34 @@ fn home_of_records(root: &Path) -> Home {
     }
 }
 
-/// Reads every session record below `root`.
+/// Reads every session record below `root`, and those that were put away.
 #[must_use]
 pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
+    let mut found = read_open(root, &is_wanted);
+    let ended = read_ended(root, &is_wanted, &found.found);
+    let ended = ended.take(&mut found.problems);
+    found.found.extend(ended);
+    found
+}
+
+/// Those that were put away, but for those that came back since: whoever brought them
+/// back may not have come to remove what was put away.
+fn read_ended(
+    root: &Path,
+    is_wanted: impl Fn(&AgentId) -> bool,
+    open: &[StoredRecord],
+) -> Found<Vec<StoredRecord>> {
+    let name = |stored: &StoredRecord| {
+        let record = &stored.record;
+        (record.agent.clone(), record.session.clone())
+    };
+    let open: HashSet<_> = open.iter().map(name).collect();
+    let mut ended = read_open(&ended_root_of(root), is_wanted);
+    ended.found.retain(|stored| !open.contains(&name(stored)));
+    ended
+}
+
+fn read_open(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
     let mut found: Found<Vec<StoredRecord>> = Found::default();
     for name in list(root, AGENTS_MAX, &mut found.problems) {
         let Ok(agent) = AgentId::parse(&name) else {
@@ -227,33 +282,72 @@ fn read_record(
 }
 
 impl StoredRecord {
-    /// The claim that the record's owner serves the session; `None` if it has
-    /// none. Whether a *shared* owner still serves it is for the agent's own lock
-    /// to say, so a scan does not make that claim.
+    /// The claims that the owners who have not let go serve the session, each with its
+    /// owner. Whether a *shared* owner still serves it is for the agent's own lock to
+    /// say, so a scan does not make that claim.
     #[must_use]
-    pub fn claim_of_owner(&self, machine: &Machine) -> Option<Claim> {
-        let owner = self.record.owner.as_ref()?;
-        let start = owner.stamp.as_ref().map(ToString::to_string);
-        let start = start.as_deref().unwrap_or("not told");
-        let says = format!("pid {}, start {start}", owner.pid);
+    pub fn claims_of_owners(&self, machine: &Machine) -> Vec<(&RecordedOwner, Claim)> {
+        let known = self.record.owners.open();
+        known
+            .filter_map(|known| Some((known.identity.as_ref()?, self.claim_of(known, machine)?)))
+            .collect()
+    }
+
+    /// The claim that this owner serves the session; `None` if it was not found.
+    fn claim_of(&self, known: &KnownOwner, machine: &Machine) -> Option<Claim> {
+        let owner = known.identity.as_ref()?;
         let root = records_root(machine)?;
         let trust = trust_of(&self.facts, &home_of_records(&root), machine);
-        Some(Claim {
-            subject: Subject::Process(owner.pid),
-            scope: ClaimedScope {
-                host: owner.host.clone(),
-                boot: owner.boot.clone(),
-                pid_namespace: owner.pid_namespace,
+        let subject = match owner.is_unrecognized {
+            true => Subject::Unrecognized {
+                pid: owner.pid,
+                is_settled: known.is_settled(),
             },
-            stamp: owner.stamp.clone(),
-            executable: owner.executable.clone(),
+            false => Subject::Process(owner.pid),
+        };
+        Some(Claim {
+            subject,
+            dated_at_ms: Some(known.last_event_at_ms),
+            taken_up: TakenUp::At(known.taken_up_at_ms()),
             serving: if owner.is_shared {
                 Serving::Many
             } else {
                 Serving::One
             },
-            ..self.claim(trust, says, machine)
+            ..about(owner, self.claim(trust, says_of(owner), machine))
         })
+    }
+
+    /// The claims of a session that goes on: one for each owner that has not let go.
+    fn claims_of_open(&self, machine: &Machine, histories: &mut Histories<'_>) -> Vec<Claim> {
+        let record = &self.record;
+        let mut claims = Vec::new();
+        for known in record.owners.open() {
+            let Some(owner) = known.identity.as_ref().filter(|owner| !owner.is_shared) else {
+                continue;
+            };
+            let heard_at_ms = known.claimed_at_ms.or(known.worked_at_ms);
+            let history = histories.of_process(owner);
+            let has_left = history.is_some_and(|history| {
+                history.has_left(&record.agent, &record.session, heard_at_ms)
+            });
+            let Some(mut claim) = self.claim_of(known, machine) else {
+                continue;
+            };
+            if has_left {
+                claim.taken_up = TakenUp::Left;
+            }
+            claims.push(claim);
+        }
+        if record.owners.may_be_somebody_else() || record.owners.have_let_go() {
+            let says = "its hooks had no process of the agent above them".to_owned();
+            let trust = Trust::Trusted;
+            claims.push(Claim {
+                subject: Subject::NotFound,
+                ..self.claim(trust, says, machine)
+            });
+        }
+        claims
     }
 
     /// What every claim of a record has; nobody is claimed.
@@ -291,7 +385,71 @@ fn key_of(record: &SessionRecord) -> SessionKey {
     }
 }
 
-fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Machine) {
+fn says_of(owner: &RecordedOwner) -> String {
+    let start = owner.stamp.as_ref().map(ToString::to_string);
+    let start = start.as_deref().unwrap_or("not told");
+    let as_what = if owner.is_unrecognized {
+        ", not recognized as the agent"
+    } else {
+        ""
+    };
+    format!("pid {}, start {start}{as_what}", owner.pid)
+}
+
+/// The claim, about this process.
+fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
+    Claim {
+        scope: ClaimedScope {
+            host: owner.host.clone(),
+            boot: owner.boot.clone(),
+            pid_namespace: owner.pid_namespace,
+        },
+        stamp: owner.stamp.clone(),
+        executable: owner.executable.clone(),
+        ..claim
+    }
+}
+
+/// The claim that a process had a session that this line tells of and has left it: with
+/// it, what another source still says of that session and that process is known to be old.
+#[must_use]
+pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> Claim {
+    let owner = &line.owner;
+    let claim = Claim {
+        key: SessionKey {
+            agent: line.agent.clone(),
+            session: line.session.clone(),
+            home: line.home.as_path().into(),
+        },
+        subject: Subject::Process(owner.pid),
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: Some(line.at_ms),
+        modified_at_ms: None,
+        taken_up: TakenUp::Left,
+        is_inferred: false,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        // An untrusted history is not read.
+        trust: Trust::Trusted,
+        placement: machine.mounts().placement_of(path),
+        evidence: Evidence {
+            kind: EvidenceKind::Record,
+            path: Some(path.to_owned()),
+            says: format!("{}, and has left it", says_of(owner)),
+        },
+    };
+    about(owner, claim)
+}
+
+fn add(
+    found: &mut AgentScan,
+    stored: &StoredRecord,
+    home: &Home,
+    (machine, histories): (&Machine, &mut Histories<'_>),
+) {
     let record = &stored.record;
     if record.phase == Phase::Ended {
         let how = record
@@ -308,8 +466,8 @@ fn add(found: &mut AgentScan, stored: &StoredRecord, home: &Home, machine: &Mach
             subject,
             ..stored.claim(trust, says, machine)
         });
-    } else if record.owner.as_ref().is_some_and(|owner| !owner.is_shared) {
-        found.claim_all(stored.claim_of_owner(machine));
+    } else {
+        found.claim_all(stored.claims_of_open(machine, histories));
     }
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);

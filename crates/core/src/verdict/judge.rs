@@ -164,10 +164,15 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
         Subject::Gone => Verdict::Exited(ExitedBecause::RecordedGone),
         Subject::Holder(_) => judging.holder(),
         Subject::LockFree { is_everyone_asked } => judging.free_lock(is_everyone_asked),
-        Subject::Process(_) => judging
-            .another_machine()
-            .or_else(|| judging.another_namespace())
-            .unwrap_or_else(|| judging.process_at_pid()),
+        Subject::NotFound => Verdict::Unknown(UnknownBecause::OwnerNotFound),
+        Subject::Process(_) => judging.named(),
+        Subject::Unrecognized { is_settled, .. } => match judging.named() {
+            Verdict::Live(because, confidence) => {
+                Verdict::Live(because, confidence.min(Confidence::Consistent))
+            }
+            Verdict::Exited(_) if !is_settled => Verdict::Unknown(UnknownBecause::OwnerNotFound),
+            other => other,
+        },
     }
 }
 
@@ -180,6 +185,13 @@ struct Judging<'a> {
 }
 
 impl Judging<'_> {
+    /// A file names this process.
+    fn named(&self) -> Verdict {
+        self.another_machine()
+            .or_else(|| self.another_namespace())
+            .unwrap_or_else(|| self.process_at_pid())
+    }
+
     /// The kernel says that this process holds the session's lock or file.
     fn holder(&self) -> Verdict {
         match &self.observed.at_pid {

@@ -162,6 +162,9 @@ pub enum UnknownBecause {
     MayBeServedBy(Pid),
     /// Another program holds the session's lock.
     HeldByOther,
+    /// Hooks told of the session, and the process that serves it could not be found
+    /// above them.
+    OwnerNotFound,
     /// A sub-agent's parent session is unknown.
     Parent,
 }
@@ -257,6 +260,7 @@ impl UnknownBecause {
             Self::BarePid => "bare-pid",
             Self::MayBeServedBy(_) => "may-be-served-by",
             Self::HeldByOther => "held-by-other",
+            Self::OwnerNotFound => "owner-not-found",
             Self::Parent => "parent-unknown",
         }
     }

@@ -65,6 +65,8 @@ fn event(id: &str, name: &str) -> LoggedEvent {
         kind: EventKind::from_name(name).unwrap(),
         home: PathBuf::from("/home/dev/.claude"),
         owner: None,
+        chain: Vec::new(),
+        has_left: false,
         work_dir: None,
         git_branch: None,
         transcript: None,

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use whosup_core::claim::Claim;
 use whosup_core::machine::Machine;
 use whosup_core::observe::Observer;
 use whosup_core::process::HostName;
-use whosup_core::record::{EndCause, SessionRecord, StoredRecord};
+use whosup_core::record::{EndCause, RecordedOwner, SessionRecord, StoredRecord};
 use whosup_core::verdict::{Liveness, Verdict};
 
 use super::conditions::positive_exit;
@@ -58,24 +59,32 @@ pub(super) fn candidates(
     let verdicts = verdicts_of_owners(machine, &open.iter().collect::<Vec<_>>());
     open.into_iter()
         .zip(verdicts)
-        .filter_map(|(stored, verdict)| {
-            let ground = ground(&stored.record, verdict, machine, options)?;
+        .filter_map(|(stored, owners)| {
+            let ground = ground(&stored.record, &owners, machine, options)?;
             Some(Candidate { stored, ground })
         })
         .take(ENDED_MAX)
         .collect()
 }
 
-/// What is thought of each record's owner; `None` where there is none.
-fn verdicts_of_owners(machine: &Machine, stored: &[&StoredRecord]) -> Vec<Option<Verdict>> {
-    let claims: Vec<_> = stored
+/// The owners of a record that have not let go, and what is thought of each.
+type Owners = Vec<(RecordedOwner, Verdict)>;
+
+/// What is thought of the owners of each record.
+fn verdicts_of_owners(machine: &Machine, stored: &[&StoredRecord]) -> Vec<Owners> {
+    let claims: Vec<Vec<_>> = stored
         .iter()
-        .map(|stored| stored.claim_of_owner(machine))
+        .map(|stored| stored.claims_of_owners(machine))
         .collect();
-    let made: Vec<_> = claims.iter().flatten().cloned().collect();
-    let mut observer = Observer::new(machine, &made);
-    let judge = |claim: &Option<_>| claim.as_ref().map(|claim| observer.judge(claim).verdict);
-    claims.iter().map(judge).collect()
+    let made: Vec<_> = claims.iter().flatten().map(|(_, claim)| claim).collect();
+    let mut observer = Observer::new(machine, made);
+    let mut judge = |claims: &Vec<(&RecordedOwner, Claim)>| {
+        let claims = claims.iter();
+        claims
+            .map(|(owner, claim)| ((*owner).clone(), observer.judge(claim).verdict))
+            .collect()
+    };
+    claims.iter().map(&mut judge).collect()
 }
 
 /// The ground on which each held session may end, by another look.
@@ -86,28 +95,37 @@ pub(super) fn grounds_again(
 ) -> Vec<Option<Ground>> {
     let stored: Vec<_> = held.iter().map(|held| &held.stored).collect();
     let verdicts = verdicts_of_owners(machine, &stored);
-    let again =
-        |(stored, verdict): (&&StoredRecord, _)| ground(&stored.record, verdict, machine, options);
+    let again = |(stored, owners): (&&StoredRecord, Owners)| {
+        ground(&stored.record, &owners, machine, options)
+    };
     stored.iter().zip(verdicts).map(again).collect()
 }
 
 fn ground(
     record: &SessionRecord,
-    verdict: Option<Verdict>,
+    owners: &[(RecordedOwner, Verdict)],
     machine: &Machine,
     options: &SweepOptions,
 ) -> Option<Ground> {
-    if let Some(cause) = verdict.and_then(|verdict| positive_exit(record, verdict, machine)) {
+    let exits = owners.iter();
+    let exits: Option<Vec<EndCause>> = exits
+        .map(|(owner, verdict)| positive_exit(owner, *verdict, machine))
+        .collect();
+    let last = exits.and_then(|exits| exits.last().copied());
+    if let Some(cause) = last.filter(|_| !record.owners.may_be_somebody_else()) {
         return Some(Ground::OwnerExited(cause));
     }
-    if verdict.is_some_and(|verdict| verdict.liveness() == Liveness::Live) {
+    let is_live = |(_, verdict): &(_, Verdict)| verdict.liveness() == Liveness::Live;
+    if owners.iter().any(is_live) {
         return None;
     }
-    let host = record.owner.as_ref().and_then(|owner| owner.host.clone());
     let is_forgotten = |forgotten: &String| {
         let forgotten = HostName(forgotten.clone());
-        host.as_deref()
-            .is_some_and(|host| forgotten.is_same_host(host))
+        let is_of_it = |(owner, _): &(RecordedOwner, _)| {
+            let host = owner.host.as_deref();
+            host.is_some_and(|host| forgotten.is_same_host(host))
+        };
+        !owners.is_empty() && owners.iter().all(is_of_it)
     };
     if options.forgotten_host.as_ref().is_some_and(is_forgotten) {
         return Some(Ground::HostForgotten);
@@ -164,7 +182,7 @@ fn is_as_before(again: &SessionRecord, before: &SessionRecord) -> bool {
         (Some(again), Some(before)) => again == before,
         _ => true,
     };
-    is_same_log && known(again) == known(before) && again.owner == before.owner
+    is_same_log && known(again) == known(before) && again.owners == before.owners
 }
 
 /// What is in a session's files now.

@@ -1,23 +1,22 @@
 //! What must hold before a session is ended by others than its agent.
 
 use whosup_core::machine::Machine;
-use whosup_core::record::{EndCause, SessionRecord};
+use whosup_core::record::{EndCause, RecordedOwner, SessionRecord};
 use whosup_core::scan::Scanned;
 use whosup_core::session::Session;
 use whosup_core::verdict::{ExitedBecause, UnknownBecause, Verdict};
 
 use super::candidate::Ground;
 
-/// How the owner in a record is known to have exited; `None` if that is not proven.
+/// How an owner in a record is known to have exited; `None` if that is not proven.
 ///
 /// A record that does not say host, boot, PID namespace and stamp proves nothing,
 /// nor does a reader that can't tell its own. Another boot proves it only of this host.
 pub(super) fn positive_exit(
-    record: &SessionRecord,
+    owner: &RecordedOwner,
     verdict: Verdict,
     machine: &Machine,
 ) -> Option<EndCause> {
-    let owner = record.owner.as_ref()?;
     let scope = machine.table().scope();
     let host = owner.host.as_ref()?;
     let is_told = owner.boot.is_some() && owner.pid_namespace.is_some() && owner.stamp.is_some();

@@ -12,6 +12,7 @@ use whosup_core::record::{EndCause, LoggedEnd, StoredRecord};
 use whosup_core::scan::{Scanned, Scope, scan};
 use whosup_core::session::Session;
 use whosup_core::sidecar::SessionId;
+use whosup_core::verdict::{ExitedBecause, Verdict};
 
 use super::candidate::{Ground, Held, grounds_again, is_silent};
 use super::conditions::why_not;
@@ -51,6 +52,9 @@ pub(super) fn end_all(
         let last_at_ms = last_sign_of_life(&held.stored, &scanned, machine);
         let said = || says_that_it_ended(&held.stored, &scanned);
         let cause_of = |cause| {
+            if was_left(&held.stored, &scanned) {
+                return EndCause::Superseded;
+            }
             let told = statuses.of(&held.stored.record);
             told.unwrap_or_else(|| if said() { EndCause::ExitRecord } else { cause })
         };
@@ -129,6 +133,16 @@ fn end_one(held: &Held, end: LoggedEnd, machine: &Machine, report: &mut SweepRep
         }
     }
     report.ended.push(swept);
+}
+
+/// Tells whether its process had left a session for another one.
+fn was_left(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
+    let record = &stored.record;
+    let is_it = |session: &&Session| {
+        session.key.agent == record.agent && session.key.session == record.session
+    };
+    let is_left = |session: &Session| session.verdict == Verdict::Exited(ExitedBecause::Superseded);
+    scanned.snapshot.sessions.iter().filter(is_it).any(is_left)
 }
 
 /// Tells whether the last that the agent's own files have of a session is that it

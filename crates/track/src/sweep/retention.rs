@@ -48,7 +48,7 @@ pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     if !take_away(files, &lock)? {
         return Ok(false);
     }
-    for path in [&files.record, &files.lock] {
+    for path in [&files.record, &files.ended, &files.lock] {
         remove_if_there(path)?;
     }
     Ok(true)

@@ -1,6 +1,8 @@
 //! Any order of events, deaths and sweeps, against a simple model of what must
 //! come of it.
 
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 use whosup_core::hook_event::{EventKind, StartSource};
@@ -72,12 +74,25 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the model knows of a session.
+/// A process, by its PID and start.
+type Process = (usize, u64);
+
+/// What the model knows of a session and one process that told of it.
 #[derive(Debug, Clone, Copy)]
+struct Owner {
+    process: Process,
+    /// It has not told that the session ended, or has worked in it since.
+    is_open: bool,
+    /// When it was last heard to work in it.
+    heard_ms: Option<i64>,
+}
+
+/// What the model knows of a session.
+#[derive(Debug, Clone)]
 struct Known {
     phase: Phase,
-    /// Its last process, by PID and start.
-    owner: (usize, u64),
+    /// The one last heard of is the last.
+    owners: Vec<Owner>,
     last_ms: i64,
     end: Option<(EndCause, i64)>,
     /// How often its end was passed on.
@@ -86,39 +101,106 @@ struct Known {
     ends: u32,
 }
 
+impl Known {
+    /// The one last heard of that is open, or else the one last heard of.
+    fn owner(&self) -> Option<Process> {
+        let open = self.owners.iter().rev().find(|owner| owner.is_open);
+        open.or(self.owners.last()).map(|owner| owner.process)
+    }
+
+    fn have_let_go(&self) -> bool {
+        self.owners.iter().all(|owner| !owner.is_open)
+    }
+}
+
+/// The sessions that a process has told it took up.
+#[derive(Debug, Clone, Default)]
+struct Taken {
+    /// The last one, and when.
+    last: Option<(usize, i64)>,
+    all: Vec<usize>,
+}
+
+impl Taken {
+    /// It went on from this session, which it was heard to work in since then.
+    fn has_left(&self, session: usize, heard_ms: Option<i64>) -> bool {
+        self.last.is_some_and(|(last, at_ms)| {
+            let is_older = heard_ms.is_none_or(|heard| heard <= at_ms);
+            last != session && (self.all.contains(&session) || is_older)
+        })
+    }
+}
+
 struct Model {
     /// When the process with this PID began; `None` if there is none.
     live: [Option<u64>; PIDS.len()],
+    taken: HashMap<Process, Taken>,
     known: [Option<Known>; SESSIONS.len()],
 }
 
 impl Model {
     fn told(&mut self, by: usize, of: usize, kind: EventKind, at_ms: i64) {
-        let owner = (by, self.live[by].unwrap());
+        let process = (by, self.live[by].unwrap());
+        let taken = self.taken.entry(process).or_default();
+        let is_work = kind.starts_work();
+        let is_end = kind == EventKind::SessionEnded;
+        let late = is_work.then_some(i64::MAX);
+        let has_left = !kind.is_claim() && !is_end && taken.has_left(of, late);
+        if kind.is_claim() {
+            taken.last = Some((of, at_ms));
+            taken.all.push(of);
+        }
         let known = self.known[of].get_or_insert(Known {
             phase: Phase::Starting,
-            owner,
+            owners: Vec::new(),
             last_ms: at_ms,
             end: None,
             passed_on: 0,
             ends: 0,
         });
-        let is_other = known.owner != owner;
-        // The end of an earlier process says nothing, nor does a second end.
-        if kind == EventKind::SessionEnded && (is_other || known.phase == Phase::Ended) {
+        // The end of what has ended is not even written down.
+        if is_end && known.phase == Phase::Ended {
             return;
         }
-        let is_start =
-            matches!(kind, EventKind::SessionStarted(source) if source != StartSource::Compact);
-        let from = if is_start && is_other {
-            Phase::Ended
-        } else {
-            known.phase
-        };
+        let is_other = known.owner().is_some_and(|owner| owner != process);
+        let at = known
+            .owners
+            .iter()
+            .position(|owner| owner.process == process);
+        let before = at.map(|at| known.owners.remove(at));
+        let mut owner = before.unwrap_or(Owner {
+            process,
+            is_open: true,
+            heard_ms: None,
+        });
+        let was_open = owner.is_open;
+        if is_end {
+            owner.is_open = false;
+        } else if is_work && !has_left {
+            owner.is_open = true;
+            owner.heard_ms = Some(at_ms);
+        }
+        if kind.is_claim() {
+            owner.heard_ms = Some(at_ms);
+        }
+        known.owners.push(owner);
+        // A second end says nothing.
+        if is_end && !was_open {
+            return;
+        }
         let before = known.phase;
-        known.phase = next_phase(from, kind);
-        known.owner = owner;
         known.last_ms = at_ms;
+        known.phase = match before {
+            _ if is_end && known.have_let_go() => Phase::Ended,
+            Phase::Working | Phase::Waiting if is_end && !is_other => Phase::Idle,
+            same if is_end || has_left => same,
+            Phase::Ended if known.have_let_go() => Phase::Ended,
+            _ if kind.is_claim() && is_other => next_phase(Phase::Ended, kind),
+            same => match next_phase(same, kind) {
+                Phase::Ended => next_phase(Phase::Idle, kind),
+                phase => phase,
+            },
+        };
         if known.phase != Phase::Ended {
             known.end = None;
         } else if before != Phase::Ended || known.end.is_none() {
@@ -127,32 +209,47 @@ impl Model {
         }
     }
 
-    /// A sweep ends what is not ended and whose process is not there. It may leave
+    /// A sweep ends what is not ended and whose processes are not there. It may leave
     /// what a process may serve that is not known to serve anything.
     fn swept(&mut self, scene: &Scene) {
-        let serves = |pid: usize, began| {
-            let mut known = self.known.iter().flatten();
-            known.any(|known| known.owner == (pid, began) && known.phase != Phase::Ended)
+        let serves = |process: Process| {
+            let is_left = |of: usize, owner: &Owner| {
+                let taken = self.taken.get(&process);
+                taken.is_some_and(|taken| taken.has_left(of, owner.heard_ms))
+            };
+            self.known.iter().enumerate().any(|(of, known)| {
+                let owners = known.iter().flat_map(|known| &known.owners);
+                let mut its = owners.filter(|owner| owner.process == process && owner.is_open);
+                its.any(|owner| !is_left(of, owner))
+            })
         };
         let live = self.live.iter().enumerate();
         let mut live = live.filter_map(|(pid, began)| Some((pid, (*began)?)));
-        let is_one_free = live.any(|(pid, began)| !serves(pid, began));
-        for (session, known) in SESSIONS.iter().zip(&mut self.known) {
+        let is_one_free = live.any(|process| !serves(process));
+        for (of, (session, known)) in SESSIONS.iter().zip(&mut self.known).enumerate() {
             let Some(known) = known else { continue };
-            if is_one_free && scene.end(session).is_none() {
+            if known.phase == Phase::Ended || is_one_free && scene.end(session).is_none() {
                 continue;
             }
-            let (pid, began) = known.owner;
-            let cause = match self.live[pid] {
-                Some(now) if now == began => continue,
+            let open = || known.owners.iter().filter(|owner| owner.is_open);
+            let Some(last) = open().last() else { continue };
+            let is_there = |owner: &Owner| self.live[owner.process.0] == Some(owner.process.1);
+            if open().any(is_there) {
+                continue;
+            }
+            let taken = self.taken.get(&last.process);
+            let was_left = taken.is_some_and(|taken| taken.has_left(of, last.heard_ms));
+            let cause = match self.live[last.process.0] {
+                _ if was_left => EndCause::Superseded,
                 Some(_) => EndCause::PidReused,
                 None => EndCause::ProcessGone,
             };
-            if known.phase != Phase::Ended {
-                known.phase = Phase::Ended;
-                known.end = Some((cause, known.last_ms));
-                known.ends += 1;
+            for owner in &mut known.owners {
+                owner.is_open = false;
             }
+            known.phase = Phase::Ended;
+            known.end = Some((cause, known.last_ms));
+            known.ends += 1;
         }
     }
 }
@@ -164,7 +261,11 @@ proptest! {
         steps in prop::collection::vec(step(), 1..40),
     ) {
         let mut scene = Scene::new();
-        let mut model = Model { live: [None; PIDS.len()], known: [None; SESSIONS.len()] };
+        let mut model = Model {
+            live: [None; PIDS.len()],
+            taken: HashMap::new(),
+            known: [const { None }; SESSIONS.len()],
+        };
         let mut ticks = 1_000;
         for step in steps {
             match step {
@@ -199,7 +300,9 @@ proptest! {
                 let (Some(record), Some(known)) = (record, known) else { continue };
                 prop_assert_eq!(record.phase, known.phase, "{}", session);
                 let owner = record.owner.as_ref().map(|owner| owner.pid.get());
-                prop_assert_eq!(owner, Some(PIDS[known.owner.0]));
+                if known.phase != Phase::Ended {
+                    prop_assert_eq!(owner, known.owner().map(|(at, _)| PIDS[at]));
+                }
                 prop_assert_eq!(scene.end(session), known.end, "{}", session);
                 prop_assert_eq!(known.passed_on, known.ends, "{}", session);
                 prop_assert_eq!(record.last_event_at_ms, known.last_ms);

@@ -212,7 +212,13 @@ fn no_agent_above_a_hook_means_no_owner_and_never_a_shell() {
     scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     scene.add(RecordedProcess::new(300, 3_000, scene.now_ms).comm("bash"));
     scene.tell(300, "s1", "Stop", json!({}));
-    assert_eq!(scene.record("s1").unwrap().owner, None);
+    let record = scene.record("s1").unwrap();
+    assert!(record.owners.may_be_somebody_else());
+    let found = record
+        .owners
+        .iter()
+        .filter_map(|known| known.identity.as_ref());
+    assert!(found.map(|owner| owner.pid.get()).eq([P1]));
     // Through a shell, a runner and one more shell it is found.
     for (pid, parent, comm) in [(301, P1, "sh"), (302, 301, "npm exec x"), (303, 302, "sh")] {
         let process = RecordedProcess::new(pid, 3_000, scene.now_ms)

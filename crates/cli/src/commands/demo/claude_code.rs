@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use whosup_core::phase::Phase;
-use whosup_core::record::{Heard, RecordedOwner, SessionRecord};
+use whosup_core::record::{Heard, Owners, RecordedOwner, SessionRecord};
 use whosup_core::sidecar::{AgentId, SessionId};
 
 use super::part::Part;
@@ -215,19 +215,23 @@ fn write_record(
 fn write_hook_record(props: &Props<'_>) -> anyhow::Result<()> {
     let actor = props.actor("claude-starting")?;
     let scope = props.scope();
+    let owner = RecordedOwner {
+        pid: actor.pid,
+        stamp: Some(actor.stamp.clone()),
+        host: scope.host.clone().ok().map(|host| host.0),
+        boot: scope.boot.clone().ok(),
+        pid_namespace: scope.pid_namespace.clone().ok(),
+        executable: Some(props.path(PROGRAM)),
+        is_shared: false,
+        is_unrecognized: false,
+    };
+    let began_at_ms = actor.began_at_ms;
     let record = SessionRecord {
+        owners: Owners::of_one(owner.clone(), (began_at_ms, began_at_ms), None),
         agent: AgentId::from_static("claude-code"),
         session: SessionId::parse(STARTING)?,
         home: props.path(".claude"),
-        owner: Some(RecordedOwner {
-            pid: actor.pid,
-            stamp: Some(actor.stamp.clone()),
-            host: scope.host.clone().ok().map(|host| host.0),
-            boot: scope.boot.clone().ok(),
-            pid_namespace: scope.pid_namespace.clone().ok(),
-            executable: Some(props.path(PROGRAM)),
-            is_shared: false,
-        }),
+        owner: Some(owner),
         phase: Phase::Starting,
         waiting_for: None,
         last_event_at_ms: actor.began_at_ms,

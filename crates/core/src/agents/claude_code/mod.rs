@@ -101,6 +101,11 @@ impl Adapter for ClaudeCode {
         registry::session_of(home, pid, stamp)
     }
 
+    /// Seen in Claude Code 2.1.332, 2026-11.
+    fn pid_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PID")
+    }
+
     fn may_be_called(&self, comm: &str) -> bool {
         // What the native installer keeps under its version's number, started
         // by that path, as background workers are.

@@ -30,6 +30,8 @@ function call(payload) {
 export const Whosup = async ({ directory }) => {
   /** The session that a sub-session works for. */
   const parents = new Map()
+  /** The session that was created or prompted last. */
+  let served
   let waiting = 0
   let last = Promise.resolve()
 
@@ -53,7 +55,10 @@ export const Whosup = async ({ directory }) => {
   }
 
   function created(session) {
-    if (!session.parentID) return tell("SessionStart", session.id, { source: "startup" })
+    if (!session.parentID) {
+      served = session.id
+      return tell("SessionStart", session.id, { source: "startup" })
+    }
     parents.set(session.id, session.parentID)
     if (parents.size > SUB_SESSIONS_MAX) parents.delete(parents.keys().next().value)
     tell("SubagentStart", top(session.id), { agent_id: session.id })
@@ -90,6 +95,11 @@ export const Whosup = async ({ directory }) => {
     },
     "chat.message": async (input, output) => {
       if (parents.has(input.sessionID)) return
+      // Nothing else says that another session was chosen.
+      if (served !== input.sessionID) {
+        served = input.sessionID
+        tell("SessionStart", input.sessionID, { source: "resume" })
+      }
       const texts = (output?.parts ?? []).filter((part) => part.type === "text" && !part.synthetic)
       tell("UserPromptSubmit", input.sessionID, { prompt: texts.map((part) => part.text).join("\n") })
     },

@@ -1,0 +1,61 @@
+//! Marks the sessions that a process has left for another one.
+
+use std::collections::HashMap;
+
+use super::current::{Event, Taking, current_of};
+use super::{Drafts, ProcessKey, process_key};
+use crate::claim::{EvidenceKind, Serving, SessionKey, TakenUp};
+
+/// Of several sessions that one process claims, the one that it took up last is current;
+/// the process has left the others (`/clear`, `/new`, `/fork`, `/resume`).
+///
+/// A process that serves many at once keeps them all, and sub-agents run beside their
+/// parent. What was left stays left when the process exits.
+pub(super) fn supersede(drafts: &mut Drafts) {
+    for (process, takings) in takings(drafts) {
+        let sessions = current_of(&takings);
+        let current = sessions.current.as_ref().map(|key| &key.session);
+        for key in &sessions.superseded {
+            if let Some(draft) = drafts.get_mut(key) {
+                draft.supersede(&process, current);
+            }
+        }
+    }
+    for draft in drafts.values_mut() {
+        draft.supersede_dead();
+    }
+}
+
+/// When each process took up its sessions, by every live claim.
+fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
+    let mut takings: HashMap<ProcessKey, Vec<_>> = HashMap::new();
+    for (key, draft) in drafts {
+        let is_top = draft.sketch.parent.is_none();
+        for judged in draft.live_claims().filter(|_| is_top) {
+            let claim = &judged.claim;
+            let Some(process) = judged.process.as_deref() else {
+                continue;
+            };
+            if claim.serving == Serving::Many {
+                continue;
+            }
+            let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);
+            takings
+                .entry(process_key(process))
+                .or_default()
+                .push(Taking {
+                    key: key.clone(),
+                    event: match claim.taken_up {
+                        TakenUp::AsDated => Event::TakenUp(dated_ms),
+                        TakenUp::At(at_ms) => Event::TakenUp(Some(at_ms)),
+                        TakenUp::Current => Event::Named(dated_ms),
+                        TakenUp::Left => Event::Left,
+                    },
+                    is_from_hooks: claim.evidence.kind == EvidenceKind::Record,
+                });
+        }
+    }
+    let mut takings: Vec<_> = takings.into_iter().collect();
+    takings.sort_by_key(|((pid, _), _)| *pid);
+    takings
+}

@@ -1,0 +1,101 @@
+//! One home by two names: hooks may reach it through a link that whoever looks does not
+//! use, and the other way round.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use whosup_sidecar::AgentId;
+
+use crate::agents::{self, Adapter, AgentScan, Home};
+use crate::claim::Placement;
+use crate::machine::Machine;
+
+/// Which directory a path leads to, on this machine: device and inode.
+#[cfg(unix)]
+#[derive(Clone, PartialEq, Eq)]
+struct Place(u64, u64);
+/// Which directory a path leads to, on this machine: its name without links.
+#[cfg(not(unix))]
+#[derive(Clone, PartialEq, Eq)]
+struct Place(std::path::PathBuf);
+
+#[cfg(unix)]
+fn place_of(path: &Path) -> Option<Place> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = path.metadata().ok()?;
+    Some(Place(metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn place_of(path: &Path) -> Option<Place> {
+    path.canonicalize().ok().map(Place)
+}
+
+/// Gives what records tell of the homes that are looked at, by the names that these have
+/// there. A home that is not there, or that lies where a look might hang, keeps its name.
+pub(crate) fn name_homes_alike(
+    found: &mut AgentScan,
+    homes: &[(&'static dyn Adapter, Home)],
+    machine: &Machine,
+) {
+    let roots = homes.iter();
+    let roots: Vec<_> = roots
+        .map(|(adapter, home)| (agents::id_of(*adapter), Arc::clone(&home.root)))
+        .collect();
+    let mut places = Places {
+        machine,
+        known: HashMap::new(),
+    };
+    let mut names: HashMap<(AgentId, Arc<Path>), Arc<Path>> = HashMap::new();
+    let claims = found.claims.iter_mut().map(|claim| &mut claim.key);
+    let sketches = found.sketches.iter_mut().map(|sketch| &mut sketch.key);
+    for key in claims.chain(sketches) {
+        let its = (key.agent.clone(), Arc::clone(&key.home));
+        let name = names
+            .entry(its)
+            .or_insert_with(|| places.name_of(&key.agent, &key.home, &roots));
+        key.home = Arc::clone(name);
+    }
+}
+
+/// Where paths lead to, each looked at once.
+struct Places<'a> {
+    machine: &'a Machine,
+    known: HashMap<Arc<Path>, Option<Place>>,
+}
+
+impl Places<'_> {
+    fn name_of(
+        &mut self,
+        agent: &AgentId,
+        home: &Arc<Path>,
+        homes: &[(AgentId, Arc<Path>)],
+    ) -> Arc<Path> {
+        let its = || {
+            homes
+                .iter()
+                .filter(|(of, _)| of == agent)
+                .map(|(_, root)| root)
+        };
+        if its().any(|root| root == home) {
+            return Arc::clone(home);
+        }
+        let Some(place) = self.of(home) else {
+            return Arc::clone(home);
+        };
+        let mut its = its();
+        let same = its.find(|root| self.of(root).as_ref() == Some(&place));
+        Arc::clone(same.unwrap_or(home))
+    }
+
+    fn of(&mut self, path: &Arc<Path>) -> Option<Place> {
+        if let Some(known) = self.known.get(path) {
+            return known.clone();
+        }
+        let may_hang = self.machine.mounts().placement_of(path) == Placement::SharedByMachines;
+        let place = if may_hang { None } else { place_of(path) };
+        self.known.insert(Arc::clone(path), place.clone());
+        place
+    }
+}
