@@ -1,0 +1,94 @@
+//! What somebody would say who had watched everything, and whether it could be
+//! known from outside.
+
+use crate::world::{Elsewhere, Process, Session, State, World};
+
+/// Whether and where a session is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// By these processes, as the harness sees them.
+    Live(Vec<i32>),
+    Dead,
+    /// On a machine that can't be seen from here.
+    Elsewhere,
+}
+
+/// The truth about one session.
+#[derive(Debug, Clone)]
+pub(crate) struct Truth {
+    pub(crate) life: Life,
+    /// What decides can be seen from outside, so that *unknown* is too little.
+    pub(crate) is_knowable: bool,
+    /// Why any answer will do.
+    pub(crate) arguable: Option<&'static str>,
+}
+
+/// The truth about a session.
+pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
+    let arguable = session.arguable.or_else(|| silent(world, at));
+    let told = |life, is_knowable| Truth { life, is_knowable, arguable };
+    match session.elsewhere {
+        Some(Elsewhere::AnotherHost) => return told(Life::Elsewhere, false),
+        Some(Elsewhere::AnotherBoot) => return told(Life::Dead, !has_candidates(world, session)),
+        None => {}
+    }
+    let serving: Vec<&Process> = world
+        .processes
+        .iter()
+        .filter(|process| process.is_alive() && process.current == Some(at))
+        .collect();
+    if serving.is_empty() {
+        let is_executing = |process: &Process| {
+            process.state == State::Another
+                && (process.current == Some(at) || process.left == Some(at))
+        };
+        let is_hidden = session.is_damaged || world.processes.iter().any(is_executing);
+        return told(Life::Dead, !is_hidden && !has_candidates(world, session));
+    }
+    let is_knowable = serving.iter().any(|process| is_known(process, at));
+    let pids = serving.iter().map(|process| process.pid()).collect();
+    told(Life::Live(pids), is_knowable && !session.is_damaged)
+}
+
+/// A process went from one session to another and left no trace of it yet.
+fn silent(world: &World, at: usize) -> Option<&'static str> {
+    let mut processes = world.processes.iter();
+    let is_between = |process: &Process| {
+        process.is_alive()
+            && process.is_silent
+            && (process.current == Some(at) || process.left == Some(at))
+    };
+    processes
+        .any(is_between)
+        .then_some("its process changed sessions and left no trace of that yet")
+}
+
+/// What decides that a process serves a session can be seen.
+fn is_known(process: &Process, session: usize) -> bool {
+    if process.current != Some(session) || process.is_nested {
+        return false;
+    }
+    let publishes = process.agent.habits().files_decide
+        && !process.is_damaged
+        && !process.is_settling
+        // One-shot runs of qwen-code publish nothing.
+        && !(process.is_headless && process.agent.id() == "qwen-code");
+    publishes || process.heard == Some(session) || process.named == Some(session)
+}
+
+/// Some living process could serve it, as far as can be seen: there is none
+/// whose own session isn't known.
+fn has_candidates(world: &World, session: &Session) -> bool {
+    let is_anything_moved = world.directories.iter().any(|directory| directory.is_moved);
+    world.processes.iter().any(|process| {
+        let is_settled = process
+            .current
+            .is_some_and(|current| is_known(process, current));
+        process.is_alive()
+            && process.agent.id() == session.agent.id()
+            && !is_settled
+            && (process.directory == session.directory
+                || is_anything_moved
+                || process.is_nested)
+    })
+}
