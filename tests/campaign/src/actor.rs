@@ -184,7 +184,11 @@ fn start_below(parent: &mut Actor, mut order: Value, scratch: &Path) -> anyhow::
     order["socket"] = json!(path);
     let own = parent.order(&order)?["pid"].as_i64().unwrap_or_default();
     let time_max = Timespec::try_from(ANSWER_TIME_MAX)?;
-    if poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&time_max))? == 0 {
+    if poll(
+        &mut [PollFd::new(&listener, PollFlags::IN)],
+        Some(&time_max),
+    )? == 0
+    {
         bail!("a process below {} does not connect", parent.pid);
     }
     let (control, _) = listener.accept()?;
@@ -198,7 +202,13 @@ fn start_below(parent: &mut Actor, mut order: Value, scratch: &Path) -> anyhow::
 /// Starts the first process of a PID namespace, which starts the others there.
 fn start_box(host: Option<&str>, scratch: &Path) -> anyhow::Result<Actor> {
     let mut command = Command::new("unshare");
-    command.args(["--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--uts"]);
+    command.args([
+        "--pid",
+        "--fork",
+        "--kill-child=KILL",
+        "--mount-proc",
+        "--uts",
+    ]);
     let first = scratch.join("init");
     match host {
         Some(host) => {
@@ -211,7 +221,8 @@ fn start_box(host: Option<&str>, scratch: &Path) -> anyhow::Result<Actor> {
     }
     command
         .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .stderr(Stdio::null());
     let mut outer = start_here(command)?;
     // Whoever answers is the first process inside; the child that was started
     // only waits for it.
@@ -259,12 +270,18 @@ pub(crate) fn pid_namespace(pid: i32) -> anyhow::Result<u64> {
 pub(crate) fn stat_field(pid: i32, number: usize) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, behind) = stat.rsplit_once(')')?;
-    behind.split_whitespace().nth(number.checked_sub(3)?)?.parse().ok()
+    behind
+        .split_whitespace()
+        .nth(number.checked_sub(3)?)?
+        .parse()
+        .ok()
 }
 
 fn own_pid(pid: i32) -> Option<i32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_whitespace().last()?.parse().ok()
 }
 

@@ -21,7 +21,10 @@ pub(crate) fn options() -> Option<Vec<&'static str>> {
         let mut command = Command::new("unshare");
         command.args(&options).args(["--", "/bin/true"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success()).then_some(options)
+        command
+            .status()
+            .is_ok_and(|status| status.success())
+            .then_some(options)
     })
 }
 
@@ -39,5 +42,11 @@ pub(crate) fn command(options: &[&str]) -> anyhow::Result<Command> {
 /// A file system in memory for this namespace alone.
 pub(crate) fn mount_memory(at: &Path) -> anyhow::Result<()> {
     let flags = rustix::mount::MountFlags::empty();
-    Ok(rustix::mount::mount("tmpfs", at, "tmpfs", flags, c"mode=0755")?)
+    Ok(rustix::mount::mount(
+        "tmpfs",
+        at,
+        "tmpfs",
+        flags,
+        c"mode=0755",
+    )?)
 }

@@ -70,7 +70,12 @@ pub(crate) struct Look<'a> {
 /// Looks at a world after a step.
 pub(crate) fn look(world: &mut World, tally: &mut Tally, moment: Moment<'_>) -> anyhow::Result<()> {
     let home = world.home_by_some_name();
-    let mut look = Look { world, tally, moment, home };
+    let mut look = Look {
+        world,
+        tally,
+        moment,
+        home,
+    };
     look.everything()
 }
 
@@ -117,7 +122,9 @@ impl Look<'_> {
                 continue;
             };
             if rows.len() > 1 {
+                // What else is said of it follows from that.
                 self.found(Class::Twice, at, "list --all", &truth, "listed twice");
+                continue;
             }
             let answer = Answer::of(row);
             let class = judge(&answer, &truth);
@@ -133,8 +140,12 @@ impl Look<'_> {
     /// A session of which nothing is listed. One that lives or could be resumed
     /// has to be.
     fn missing(&mut self, at: usize, truth: &Truth) {
-        let is_needed = matches!(truth.life, Life::Live(_))
-            || self.world.sessions.get(at).is_some_and(|session| session.prompts > 0);
+        let is_needed = (matches!(truth.life, Life::Live(_)) && truth.is_knowable)
+            || self
+                .world
+                .sessions
+                .get(at)
+                .is_some_and(|session| session.prompts > 0);
         let class = match truth.arguable {
             Some(_) => Class::Arguable,
             None if is_needed => Class::Missing,
@@ -166,19 +177,29 @@ impl Look<'_> {
 
     fn one_by_one(&mut self, at: usize, truth: &Truth, whole: &Answer) -> anyhow::Result<()> {
         let session = self.world.sessions.get(at).context("a session")?;
-        let id = format!("{}:{}", session.agent.id(), session.id);
+        let (agent, name) = (session.agent.id(), session.id.clone());
+        let id = format!("{agent}:{name}");
         let check = self.run(&["check", &id])?;
         let says = match check.status.code() {
             Some(0) => "live".to_owned(),
             Some(1) => "exited".to_owned(),
             Some(3) => "unknown".to_owned(),
-            other => format!("{other:?}: {}", String::from_utf8_lossy(&check.stderr).trim()),
+            other => format!("exit status {other:?}"),
         };
         self.says(at, "check", truth, whole, says == whole.liveness, &says);
         if let Some(why) = self.json(&["why", "--json", &id])? {
-            let row = why.get("session").unwrap_or(&why);
-            let answer = Answer::of(row);
-            self.says(at, "why", truth, whole, answer.agrees(whole), &answer.to_string());
+            let rows = rows(&why, agent, &name);
+            let answer = rows
+                .first()
+                .map_or_else(|| Answer::of(&Value::Null), |row| Answer::of(row));
+            self.says(
+                at,
+                "why",
+                truth,
+                whole,
+                answer.agrees(whole),
+                &answer.to_string(),
+            );
         }
         if whole.liveness == "live" && self.world.chance.percent(30) {
             let pid = self.run(&["pid", &id])?;
@@ -189,7 +210,15 @@ impl Look<'_> {
         Ok(())
     }
 
-    fn says(&mut self, at: usize, command: &str, truth: &Truth, whole: &Answer, is_same: bool, says: &str) {
+    fn says(
+        &mut self,
+        at: usize,
+        command: &str,
+        truth: &Truth,
+        whole: &Answer,
+        is_same: bool,
+        says: &str,
+    ) {
         if is_same {
             self.found(Class::Right, at, command, truth, says);
         } else {
@@ -206,7 +235,15 @@ impl Look<'_> {
         for problem in problems.into_iter().flatten() {
             let agent = problem["agent"].as_str().unwrap_or("whosup").to_owned();
             let message = problem["message"].as_str().unwrap_or_default().to_owned();
-            self.keep(Class::Problem, &agent, "", "list --all", "nothing is damaged", &message, &problem.to_string());
+            self.keep(
+                Class::Problem,
+                &agent,
+                "",
+                "list --all",
+                "nothing is damaged",
+                &message,
+                &problem.to_string(),
+            );
         }
     }
 
@@ -225,7 +262,15 @@ impl Look<'_> {
                     .map(|path| format!("new: {}", path.display())),
             )
             .collect();
-        self.keep(Class::Changed, "whosup", "", "list, check, why", "nothing changes", "changed files", &changed.join("\n"));
+        self.keep(
+            Class::Changed,
+            "whosup",
+            "",
+            "list, check, why",
+            "nothing changes",
+            "changed files",
+            &changed.join("\n"),
+        );
     }
 
     /// Counts an answer, and keeps it if it is wrong.
@@ -234,7 +279,10 @@ impl Look<'_> {
             return;
         };
         let (agent, id) = (session.agent.id(), session.id.clone());
-        if matches!(class, Class::Right | Class::UnknownRightly | Class::Arguable) {
+        if matches!(
+            class,
+            Class::Right | Class::UnknownRightly | Class::Arguable
+        ) {
             self.tally.count(class, agent, self.moment.step_kind);
             return;
         }
@@ -259,12 +307,25 @@ impl Look<'_> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "a line of the report")]
-    fn keep(&mut self, class: Class, agent: &str, session: &str, command: &str, truth: &str, answer: &str, details: &str) {
+    fn keep(
+        &mut self,
+        class: Class,
+        agent: &str,
+        session: &str,
+        command: &str,
+        truth: &str,
+        answer: &str,
+        details: &str,
+    ) {
         self.tally.count(class, agent, self.moment.step_kind);
         if self.tally.wrongs.len() >= WRONGS_MAX {
             return;
         }
-        let printout = format!("{}\n\n{details}\n\n{}", self.world.story.join("\n"), printout(self.world));
+        let printout = format!(
+            "{}\n\n{details}\n\n{}",
+            self.world.story.join("\n"),
+            printout(self.world)
+        );
         self.tally.wrongs.push(Wrong {
             class,
             agent: agent.to_owned(),
@@ -288,7 +349,15 @@ impl Look<'_> {
         if parsed.is_none() || is_signalled {
             let details = format!("{output:?}");
             let answer = format!("{:?}", output.status.code());
-            self.keep(Class::Crash, "whosup", "", &arguments.join(" "), "it answers", &answer, &details);
+            self.keep(
+                Class::Crash,
+                "whosup",
+                "",
+                arguments.first().unwrap_or(&"whosup"),
+                "it answers",
+                &answer,
+                &details,
+            );
             return Ok(None);
         }
         Ok(parsed)
@@ -347,21 +416,38 @@ fn printout(world: &World) -> String {
         text += &format!(
             "process {at}: {} {} {:?} in {}; current {:?}, left {:?}, heard {:?}, named {:?}, headless {}, \
              nested {}, silent {}, settling {}, damaged {}\n",
-            process.agent.id(), process.pid(), process.state, process.work_dir.display(), process.current,
-            process.left, process.heard, process.named, process.is_headless, process.is_nested,
-            process.is_silent, process.is_settling, process.is_damaged
+            process.agent.id(),
+            process.pid(),
+            process.state,
+            process.work_dir.display(),
+            process.current,
+            process.left,
+            process.heard,
+            process.named,
+            process.is_headless,
+            process.is_nested,
+            process.is_silent,
+            process.is_settling,
+            process.is_damaged
         );
     }
     for (at, session) in world.sessions.iter().enumerate() {
         text += &format!(
             "session {at}: {} {} of {}, {} prompts, on disk {}\n",
-            session.agent.id(), session.id, session.work_dir.display(), session.prompts, session.is_on_disk
+            session.agent.id(),
+            session.id,
+            session.work_dir.display(),
+            session.prompts,
+            session.is_on_disk
         );
     }
     for directory in &world.directories {
         text += &format!("{directory:?}\n");
     }
-    text + &format!("hooks: {:?}, homes: {:?} {:?}\n", world.hooked, world.home, world.other_homes)
+    text + &format!(
+        "hooks: {:?}, homes: {:?} {:?}\n",
+        world.hooked, world.home, world.other_homes
+    )
 }
 
 /// What lies below a directory: nothing of it may change by looking.
@@ -386,8 +472,13 @@ fn tree(root: &Path) -> Tree {
                 folders.push(path.clone());
             }
             let facts = (
-                facts.ino(), facts.size(), facts.mtime(), facts.mtime_nsec(), facts.ctime(),
-                facts.ctime_nsec(), facts.mode(),
+                facts.ino(),
+                facts.size(),
+                facts.mtime(),
+                facts.mtime_nsec(),
+                facts.ctime(),
+                facts.ctime_nsec(),
+                facts.mode(),
             );
             found.insert(path, facts);
         }
@@ -402,8 +493,19 @@ mod tests {
     use crate::truth::{Life, Truth};
 
     fn class(liveness: &str, owner: Option<i64>, life: Life, is_knowable: bool) -> Class {
-        let answer = Answer { liveness: liveness.to_owned(), owner, reason: String::new() };
-        judge(&answer, &Truth { life, is_knowable, arguable: None })
+        let answer = Answer {
+            liveness: liveness.to_owned(),
+            owner,
+            reason: String::new(),
+        };
+        judge(
+            &answer,
+            &Truth {
+                life,
+                is_knowable,
+                arguable: None,
+            },
+        )
     }
 
     #[test]
@@ -412,18 +514,35 @@ mod tests {
         assert_eq!(class("live", Some(8), live(), true), Class::Right);
         assert_eq!(class("live", Some(9), live(), true), Class::WrongOwner);
         assert_eq!(class("live", Some(9), Life::Dead, true), Class::FalseLive);
-        assert_eq!(class("live", Some(9), Life::Elsewhere, false), Class::FalseLive);
+        assert_eq!(
+            class("live", Some(9), Life::Elsewhere, false),
+            Class::FalseLive
+        );
         assert_eq!(class("exited", None, live(), false), Class::FalseDead);
-        assert_eq!(class("exited", None, Life::Elsewhere, false), Class::FalseDead);
+        assert_eq!(
+            class("exited", None, Life::Elsewhere, false),
+            Class::FalseDead
+        );
         assert_eq!(class("exited", None, Life::Dead, false), Class::Right);
-        assert_eq!(class("unknown", None, Life::Dead, true), Class::UnknownKnowable);
+        assert_eq!(
+            class("unknown", None, Life::Dead, true),
+            Class::UnknownKnowable
+        );
         assert_eq!(class("unknown", None, live(), false), Class::UnknownRightly);
     }
 
     #[test]
     fn an_arguable_world_is_not_counted() {
-        let answer = Answer { liveness: "exited".to_owned(), owner: None, reason: String::new() };
-        let truth = Truth { life: Life::Live(vec![7]), is_knowable: true, arguable: Some("so") };
+        let answer = Answer {
+            liveness: "exited".to_owned(),
+            owner: None,
+            reason: String::new(),
+        };
+        let truth = Truth {
+            life: Life::Live(vec![7]),
+            is_knowable: true,
+            arguable: Some("so"),
+        };
         assert_eq!(judge(&answer, &truth), Class::Arguable);
     }
 }

@@ -86,7 +86,9 @@ impl Held {
     fn spawn(&mut self, order: &Value) -> io::Result<Value> {
         let connection = UnixStream::connect(order["socket"].as_str().unwrap_or_default())?;
         let mut command = command(order);
-        let child = command.stdin(Stdio::from(OwnedFd::from(connection))).spawn()?;
+        let child = command
+            .stdin(Stdio::from(OwnedFd::from(connection)))
+            .spawn()?;
         let pid = child.id();
         self.children.push(child);
         Ok(json!({ "pid": pid }))

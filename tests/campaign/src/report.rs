@@ -160,7 +160,12 @@ impl Tally {
     pub(crate) fn kinds(&self) -> Vec<(u64, &Wrong)> {
         let mut kinds: BTreeMap<(Class, &str, &str, &str), (u64, &Wrong)> = BTreeMap::new();
         for wrong in &self.wrongs {
-            let key = (wrong.class, wrong.agent.as_str(), wrong.answer.as_str(), wrong.command.as_str());
+            let key = (
+                wrong.class,
+                wrong.agent.as_str(),
+                wrong.answer.as_str(),
+                wrong.command.as_str(),
+            );
             let kind = kinds.entry(key).or_insert((0, wrong));
             kind.0 += 1;
             if wrong.step < kind.1.step {
@@ -186,7 +191,10 @@ impl Tally {
             self.seed, self.looks, self.worlds, self.steps, self.answers
         )?;
         let per_look = self.wall_ms.checked_div(self.looks.max(1)).unwrap_or(0);
-        let per_command = self.command_ms.checked_div(self.commands.max(1)).unwrap_or(0);
+        let per_command = self
+            .command_ms
+            .checked_div(self.commands.max(1))
+            .unwrap_or(0);
         writeln!(
             text,
             "{} commands of {per_command} ms each; {per_look} ms for each look, steps included.\n",
@@ -194,12 +202,19 @@ impl Tally {
         )?;
         let counted = self.answers - self.of(Class::Arguable);
         let percent = |count: u64| {
-            let thousandths = count.saturating_mul(100_000).checked_div(counted.max(1)).unwrap_or(0);
+            let thousandths = count
+                .saturating_mul(100_000)
+                .checked_div(counted.max(1))
+                .unwrap_or(0);
             format!("{}.{:03} %", thousandths / 1000, thousandths % 1000)
         };
         writeln!(text, "| Answer | Count | Share |\n|---|---:|---:|")?;
         for class in Class::ALL {
-            let share = if class == Class::Arguable { String::new() } else { percent(self.of(class)) };
+            let share = if class == Class::Arguable {
+                String::new()
+            } else {
+                percent(self.of(class))
+            };
             writeln!(text, "| {} | {} | {share} |", class.title(), self.of(class))?;
         }
         table(text, "Agent", &self.by_agent)?;
@@ -208,14 +223,24 @@ impl Tally {
             writeln!(text, "\nSkipped {count} times: {why}.")?;
         }
         if !self.wrongs.is_empty() {
-            writeln!(text, "\n| Count | Kind | Truth | Replay |\n|---:|---|---|---|")?;
+            writeln!(
+                text,
+                "\n| Count | Kind | Truth | Replay |\n|---:|---|---|---|"
+            )?;
         }
         for (count, wrong) in self.kinds() {
             writeln!(
                 text,
                 "| {count} | {}: {}, `{}` says {} | {} | `--seed {} --world {} --steps {} --keep` ({}) |",
-                wrong.agent, wrong.class.title(), wrong.command, wrong.answer, wrong.truth,
-                wrong.seed, wrong.world, wrong.step + 1, wrong.step_kind
+                wrong.agent,
+                wrong.class.title(),
+                wrong.command,
+                wrong.answer,
+                wrong.truth,
+                wrong.seed,
+                wrong.world,
+                wrong.step + 1,
+                wrong.step_kind
             )?;
         }
         Ok(())
@@ -228,8 +253,15 @@ fn add(to: &mut BTreeMap<Class, u64>, from: &BTreeMap<Class, u64>) {
     }
 }
 
-fn table(text: &mut String, title: &str, rows: &BTreeMap<String, BTreeMap<Class, u64>>) -> std::fmt::Result {
-    writeln!(text, "\n| {title} | Right | Unknown, rightly | Unknown, knowable | False live | False dead | Wrong owner | Other |\n|---|---:|---:|---:|---:|---:|---:|---:|")?;
+fn table(
+    text: &mut String,
+    title: &str,
+    rows: &BTreeMap<String, BTreeMap<Class, u64>>,
+) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n| {title} | Right | Unknown, rightly | Unknown, knowable | False live | False dead | Wrong owner | Other |\n|---|---:|---:|---:|---:|---:|---:|---:|"
+    )?;
     for (name, classes) in rows {
         let of = |class| classes.get(&class).copied().unwrap_or_default();
         let named = [Class::FalseLive, Class::FalseDead, Class::WrongOwner];
@@ -241,8 +273,12 @@ fn table(text: &mut String, title: &str, rows: &BTreeMap<String, BTreeMap<Class,
         writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} | {} | {other} |",
-            of(Class::Right), of(Class::UnknownRightly), of(Class::UnknownKnowable),
-            of(Class::FalseLive), of(Class::FalseDead), of(Class::WrongOwner)
+            of(Class::Right),
+            of(Class::UnknownRightly),
+            of(Class::UnknownKnowable),
+            of(Class::FalseLive),
+            of(Class::FalseDead),
+            of(Class::WrongOwner)
         )?;
     }
     Ok(())

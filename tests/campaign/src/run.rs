@@ -14,7 +14,7 @@ use crate::apart;
 use crate::chance::Chance;
 use crate::looks::{Moment, look};
 use crate::options::Options;
-use crate::report::{Class, Tally};
+use crate::report::Tally;
 use crate::steps::{Cast, take};
 use crate::world::World;
 
@@ -38,9 +38,15 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         return Ok(tally.wrong() == 0);
     }
     let whosup = options.whosup.canonicalize().with_context(|| {
-        format!("there is no `{}`; name a whosup with --whosup", options.whosup.display())
+        format!(
+            "there is no `{}`; name a whosup with --whosup",
+            options.whosup.display()
+        )
     })?;
-    let options = &Options { whosup, ..options.clone() };
+    let options = &Options {
+        whosup,
+        ..options.clone()
+    };
     let namespace = apart::options();
     if namespace.is_none() {
         eprintln!(
@@ -67,7 +73,12 @@ fn publish(options: &Options, tally: &Tally) -> anyhow::Result<()> {
     }
     println!("{text}");
     if options.world.is_some() {
-        for wrong in tally.wrongs.iter().filter(|wrong| wrong.class.is_wrong()).take(1) {
+        for wrong in tally
+            .wrongs
+            .iter()
+            .filter(|wrong| wrong.class.is_wrong())
+            .take(1)
+        {
             println!("{}", wrong.printout);
         }
     }
@@ -78,7 +89,10 @@ fn publish(options: &Options, tally: &Tally) -> anyhow::Result<()> {
 fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> {
     let began = Instant::now();
     let next = AtomicU64::new(0);
-    let total = Mutex::new(Tally { seed: options.seed, ..Tally::default() });
+    let total = Mutex::new(Tally {
+        seed: options.seed,
+        ..Tally::default()
+    });
     let failure = Mutex::new(None);
     let bounds = (options.looks, options.minutes, options.worlds);
     let worlds_max = match bounds {
@@ -87,14 +101,17 @@ fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> 
     };
     let is_enough = |total: &Tally| {
         options.looks.is_some_and(|looks| total.looks >= looks)
-            || options.minutes.is_some_and(|minutes| began.elapsed().as_secs() >= minutes * 60)
+            || options
+                .minutes
+                .is_some_and(|minutes| began.elapsed().as_secs() >= minutes * 60)
     };
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| {
                 while !total.lock().is_ok_and(|total| is_enough(&total)) {
                     let world = next.fetch_add(1, Ordering::Relaxed);
-                    if world >= worlds_max || failure.lock().is_ok_and(|failure| failure.is_some()) {
+                    if world >= worlds_max || failure.lock().is_ok_and(|failure| failure.is_some())
+                    {
                         break;
                     }
                     match (one(options, world, namespace), total.lock(), failure.lock()) {
@@ -111,14 +128,18 @@ fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> 
     if let Ok(Some(error)) = failure.into_inner() {
         return Err(error);
     }
-    let mut total = total.into_inner().map_err(|_| anyhow!("a world ended in a panic"))?;
+    let mut total = total
+        .into_inner()
+        .map_err(|_| anyhow!("a world ended in a panic"))?;
     total.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(0);
     Ok(total)
 }
 
 /// One world, in a process and a PID namespace of its own.
 fn one(options: &Options, world: u64, namespace: Option<&[&str]>) -> anyhow::Result<Tally> {
-    let directory = tempfile::Builder::new().prefix("whosup-campaign-").tempdir()?;
+    let directory = tempfile::Builder::new()
+        .prefix("whosup-campaign-")
+        .tempdir()?;
     let root = directory.path();
     let log = File::create(root.join("log"))?;
     let mut command = match namespace {
@@ -129,13 +150,25 @@ fn one(options: &Options, world: u64, namespace: Option<&[&str]>) -> anyhow::Res
     if namespace.is_some() {
         command.arg("--apart");
     }
-    command.args(["--seed", &options.seed.to_string(), "--world", &world.to_string()]);
+    command.args([
+        "--seed",
+        &options.seed.to_string(),
+        "--world",
+        &world.to_string(),
+    ]);
     command.args(["--steps", &options.steps.to_string()]);
     if options.keep {
         command.arg("--keep");
     }
     for (name, values) in [
-        ("--without", options.without.iter().map(usize::to_string).collect::<Vec<_>>()),
+        (
+            "--without",
+            options
+                .without
+                .iter()
+                .map(usize::to_string)
+                .collect::<Vec<_>>(),
+        ),
         ("--agents", options.agents.clone()),
     ] {
         if !values.is_empty() {
@@ -143,7 +176,11 @@ fn one(options: &Options, world: u64, namespace: Option<&[&str]>) -> anyhow::Res
         }
     }
     command.arg("--whosup").arg(&options.whosup);
-    let mut child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()?;
     let deadline = Instant::now() + WORLD_TIME_MAX;
     while child.try_wait()?.is_none() {
         if Instant::now() >= deadline {
@@ -179,7 +216,11 @@ fn shrink(options: &Options, world: u64, namespace: Option<&[&str]>) -> anyhow::
     let Some(first) = is_wrong(&tally) else {
         bail!("nothing is wrong in world {world} of seed {}", options.seed);
     };
-    let mut options = Options { steps: first.step + 1, keep: false, ..options.clone() };
+    let mut options = Options {
+        steps: first.step + 1,
+        keep: false,
+        ..options.clone()
+    };
     for step in (0..first.step).rev().take(SHRINKS_MAX) {
         let mut fewer = options.clone();
         fewer.without.push(step);
@@ -211,7 +252,11 @@ fn inside(options: &Options, directory: &Path) -> anyhow::Result<Tally> {
     }
     let mut world = World::make(&root, &options.whosup)?;
     let cast = cast(options, number, &mut world);
-    let mut tally = Tally { seed: options.seed, worlds: 1, ..Tally::default() };
+    let mut tally = Tally {
+        seed: options.seed,
+        worlds: 1,
+        ..Tally::default()
+    };
     for step in 0..options.steps {
         if options.without.contains(&step) {
             continue;
@@ -224,14 +269,21 @@ fn inside(options: &Options, directory: &Path) -> anyhow::Result<Tally> {
         }
         world.story.push(line);
         tally.steps += 1;
-        let moment = Moment { seed: options.seed, world: number, step, step_kind: kind };
+        let moment = Moment {
+            seed: options.seed,
+            world: number,
+            step,
+            step_kind: kind,
+        };
         look(&mut world, &mut tally, moment)?;
         if options.keep {
             print_new(&tally, step);
         }
     }
     if !cast.is_apart {
-        tally.skipped.insert("reused PIDs and nested namespaces".to_owned(), 1);
+        tally
+            .skipped
+            .insert("reused PIDs and nested namespaces".to_owned(), 1);
     }
     fs::write(directory.join(TALLY), serde_json::to_string(&tally)?)?;
     if options.keep {
@@ -242,10 +294,18 @@ fn inside(options: &Options, directory: &Path) -> anyhow::Result<Tally> {
 
 fn print_new(tally: &Tally, step: usize) {
     for wrong in tally.wrongs.iter().filter(|wrong| wrong.step == step) {
-        let mark = if wrong.class.is_wrong() { "WRONG" } else { "note" };
+        let mark = if wrong.class.is_wrong() {
+            "WRONG"
+        } else {
+            "note"
+        };
         println!(
             "    {mark}: {}: {} {}: {} ({})",
-            wrong.class.title(), wrong.agent, wrong.session, wrong.answer, wrong.truth
+            wrong.class.title(),
+            wrong.agent,
+            wrong.session,
+            wrong.answer,
+            wrong.truth
         );
     }
 }
@@ -266,7 +326,10 @@ fn cast(options: &Options, number: u64, world: &mut World) -> Cast {
         }
         agents.push(agent);
     }
-    Cast { agents, is_apart: options.apart }
+    Cast {
+        agents,
+        is_apart: options.apart,
+    }
 }
 
 /// Copies a world, but for its programs.
@@ -280,9 +343,4 @@ fn keep(root: &Path, to: &Path) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-#[allow(dead_code, reason = "every class has a title")]
-const fn every_class() -> usize {
-    Class::ALL.len()
 }

@@ -76,8 +76,8 @@ pub(crate) fn take(world: &mut World, cast: &Cast) -> anyhow::Result<(&'static s
     for _ in 0..TRIES_MAX {
         let at = world.chance.weighted(&weights);
         let step = STEPS.get(at).context("a step was drawn")?;
-        let taken = (step.take)(world, cast)
-            .with_context(|| format!("the step `{}` failed", step.name))?;
+        let taken =
+            (step.take)(world, cast).with_context(|| format!("the step `{}` failed", step.name))?;
         if let Some(what) = taken {
             return Ok((step.name, what));
         }
@@ -138,7 +138,10 @@ fn start(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
     }
     let has_terminal = world.chance.percent(85);
     let at = world.start(agent, directory, &Task::New, has_terminal, None)?;
-    Ok(Some(format!("{} begins in app_{directory}", name(world, at))))
+    Ok(Some(format!(
+        "{} begins in app_{directory}",
+        name(world, at)
+    )))
 }
 
 fn prompt(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
@@ -159,9 +162,16 @@ fn prompt(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
 
 fn leave_for(world: &mut World, at: usize, to: Option<usize>) -> anyhow::Result<()> {
     let process = world.process(at)?;
-    process.left = process.current;
-    let agent = process.agent;
-    agent.switch(world, at, to)
+    if !process.is_silent {
+        process.left.clear();
+    }
+    process.left.extend(process.current);
+    let (agent, is_nested) = (process.agent, process.is_nested);
+    agent.switch(world, at, to)?;
+    if let Some(session) = to {
+        world.session(session)?.was_nested |= is_nested;
+    }
+    Ok(())
 }
 
 fn switch(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
@@ -177,7 +187,10 @@ fn switch(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     };
     let before = name(world, at);
     leave_for(world, at, None)?;
-    Ok(Some(format!("{before} leaves it for a new one: {}", name(world, at))))
+    Ok(Some(format!(
+        "{before} leaves it for a new one: {}",
+        name(world, at)
+    )))
 }
 
 /// The sessions that a process could take up.
@@ -189,8 +202,8 @@ fn free_sessions(world: &World, agent: &'static dyn Agent) -> Vec<usize> {
     let is_stored = |at: usize| {
         world.sessions.get(at).is_some_and(|session| {
             let place = world.directories.get(session.directory);
-            let is_in_place = place
-                .is_some_and(|place| place.now.as_ref() == Some(&session.work_dir));
+            let is_in_place =
+                place.is_some_and(|place| place.now.as_ref() == Some(&session.work_dir));
             session.agent.id() == agent.id()
                 && session.prompts > 0
                 && session.is_on_disk
@@ -229,7 +242,10 @@ fn resume_inside(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> 
     };
     let before = name(world, at);
     leave_for(world, at, Some(session))?;
-    Ok(Some(format!("{before} takes up another: {}", name(world, at))))
+    Ok(Some(format!(
+        "{before} takes up another: {}",
+        name(world, at)
+    )))
 }
 
 fn resume(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
@@ -309,7 +325,9 @@ fn end(world: &mut World, at: usize, signal: Signal) -> anyhow::Result<()> {
         if let Some(actor) = process.actors.get(number) {
             actor.signal(signal)?;
         }
-        let above = number.checked_sub(1).and_then(|at| process.actors.get_mut(at));
+        let above = number
+            .checked_sub(1)
+            .and_then(|at| process.actors.get_mut(at));
         if let Some(above) = above {
             above.order(&json!({ "do": "reap" }))?;
         } else if let Some(actor) = process.actors.get_mut(number) {
@@ -327,7 +345,12 @@ fn terminate(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     leave(world, Leave::Terminated, Signal::TERM, "is terminated")
 }
 
-fn leave(world: &mut World, how: Leave, signal: Signal, what: &str) -> anyhow::Result<Option<String>> {
+fn leave(
+    world: &mut World,
+    how: Leave,
+    signal: Signal,
+    what: &str,
+) -> anyhow::Result<Option<String>> {
     let can = |world: &World, at: usize| {
         let settled = world.processes.get(at);
         is_running(world, at) && settled.is_some_and(|process| !process.is_settling)
@@ -363,9 +386,8 @@ fn zombie(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     let can = |world: &World, at: usize| {
         let process = world.processes.get(at);
         is_running(world, at)
-            && process.is_some_and(|process| {
-                process.actors.len() == 1 || process.agent.id() == "vibe"
-            })
+            && process
+                .is_some_and(|process| process.actors.len() == 1 || process.agent.id() == "vibe")
     };
     let Some(at) = pick(world, can) else {
         return Ok(None);
@@ -387,7 +409,9 @@ fn stop(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     process.main()?.signal(Signal::STOP)?;
     process.state = State::Stopped;
     let pid = process.pid();
-    wait_for(&format!("process {pid} to stop"), || state(pid) == Some('T'))?;
+    wait_for(&format!("process {pid} to stop"), || {
+        state(pid) == Some('T')
+    })?;
     Ok(Some(format!("{} is stopped", name(world, at))))
 }
 
@@ -403,7 +427,9 @@ fn carry_on(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     process.main()?.signal(Signal::CONT)?;
     process.state = State::Running;
     let pid = process.pid();
-    wait_for(&format!("process {pid} to go on"), || state(pid) != Some('T'))?;
+    wait_for(&format!("process {pid} to go on"), || {
+        state(pid) != Some('T')
+    })?;
     Ok(Some(format!("{} goes on", name(world, at))))
 }
 
@@ -443,9 +469,16 @@ fn reuse_pid(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
     }
     fs::write(LAST_PID, (pid - 1).to_string()).context("cannot choose a PID")?;
     let at = world.start(agent, directory, &Task::New, true, None)?;
-    let is_reused = world.process(at)?.actors.iter().any(|actor| actor.pid == pid);
+    let is_reused = world
+        .process(at)?
+        .actors
+        .iter()
+        .any(|actor| actor.pid == pid);
     let how = if is_reused { "under" } else { "without" };
-    Ok(Some(format!("{} begins {how} the PID {pid} of one that is gone", name(world, at))))
+    Ok(Some(format!(
+        "{} begins {how} the PID {pid} of one that is gone",
+        name(world, at)
+    )))
 }
 
 fn late_hooks(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
@@ -460,13 +493,20 @@ fn late_hooks(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     for hook in hooks {
         world.run_hook(&hook)?;
         world.session(hook.session)?;
-        what += &format!(" {} by process {}", hook.payload, world.process(hook.process)?.pid());
+        what += &format!(
+            " {} by process {}",
+            hook.payload,
+            world.process(hook.process)?.pid()
+        );
     }
     Ok(Some(what))
 }
 
 /// Cuts the file that says which process serves a session, or removes it.
-fn damage(world: &mut World, how: fn(&Path) -> anyhow::Result<()>) -> anyhow::Result<Option<String>> {
+fn damage(
+    world: &mut World,
+    how: fn(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<String>> {
     let can = |world: &World, at: usize| {
         let process = world.processes.get(at);
         is_running(world, at) && process.is_some_and(|process| process.current.is_some())
@@ -491,7 +531,10 @@ fn damage(world: &mut World, how: fn(&Path) -> anyhow::Result<()>) -> anyhow::Re
 fn tear(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     damage(world, |path| {
         let length = fs::metadata(path)?.len();
-        Ok(fs::File::options().write(true).open(path)?.set_len(length / 2)?)
+        Ok(fs::File::options()
+            .write(true)
+            .open(path)?
+            .set_len(length / 2)?)
     })
 }
 
@@ -519,7 +562,11 @@ fn rename_directory(world: &mut World, _: &Cast) -> anyhow::Result<Option<String
     place.now = Some(to.clone());
     place.is_moved = true;
     forget_crush(world, at);
-    Ok(Some(format!("{} is renamed to {}", now.display(), to.display())))
+    Ok(Some(format!(
+        "{} is renamed to {}",
+        now.display(),
+        to.display()
+    )))
 }
 
 fn delete_directory(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
@@ -602,10 +649,21 @@ fn foreign(world: &mut World, cast: &Cast, from: Elsewhere) -> anyhow::Result<Op
     let id = world.chance.uuid();
     let boot = world.chance.uuid();
     let directory = world.chance.below(world.directories.len());
-    let work_dir = world.directories.get(directory).context("a directory")?.path.clone();
+    let work_dir = world
+        .directories
+        .get(directory)
+        .context("a directory")?
+        .path
+        .clone();
     let folder: String = text(&work_dir)
         .chars()
-        .map(|char| if char.is_ascii_alphanumeric() { char } else { '-' })
+        .map(|char| {
+            if char.is_ascii_alphanumeric() {
+                char
+            } else {
+                '-'
+            }
+        })
         .collect();
     let base = format!(".qwen/projects/{folder}/chats/{id}");
     let started_at = Duration::from_millis(at_ms.unsigned_abs()).as_secs_f64();
@@ -634,9 +692,11 @@ fn foreign(world: &mut World, cast: &Cast, from: Elsewhere) -> anyhow::Result<Op
         prompts: 1,
         elsewhere: Some(from),
         arguable: None,
-        is_damaged: false,
+        was_nested: false,
     });
-    Ok(Some(format!("files of {from:?}: session {id} names PID {pid}")))
+    Ok(Some(format!(
+        "files of {from:?}: session {id} names PID {pid}"
+    )))
 }
 
 fn nested(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
@@ -654,7 +714,10 @@ fn nested(world: &mut World, cast: &Cast) -> anyhow::Result<Option<String>> {
     }
     let host = world.chance.percent(50).then(|| "box".to_owned());
     let at = world.start(agent, directory, &Task::New, false, Some(host))?;
-    Ok(Some(format!("{} begins in a PID namespace of its own", name(world, at))))
+    Ok(Some(format!(
+        "{} begins in a PID namespace of its own",
+        name(world, at)
+    )))
 }
 
 fn stat(pid: i32) -> Option<String> {

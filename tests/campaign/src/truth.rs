@@ -26,7 +26,11 @@ pub(crate) struct Truth {
 /// The truth about a session.
 pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
     let arguable = session.arguable.or_else(|| silent(world, at));
-    let told = |life, is_knowable| Truth { life, is_knowable, arguable };
+    let told = |life, is_knowable| Truth {
+        life,
+        is_knowable,
+        arguable,
+    };
     match session.elsewhere {
         Some(Elsewhere::AnotherHost) => return told(Life::Elsewhere, false),
         Some(Elsewhere::AnotherBoot) => return told(Life::Dead, !has_candidates(world, session)),
@@ -38,16 +42,29 @@ pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
         .filter(|process| process.is_alive() && process.current == Some(at))
         .collect();
     if serving.is_empty() {
-        let is_executing = |process: &Process| {
-            process.state == State::Another
-                && (process.current == Some(at) || process.left == Some(at))
-        };
-        let is_hidden = session.is_damaged || world.processes.iter().any(is_executing);
+        let is_hidden = session.was_nested || is_masked(world, at);
         return told(Life::Dead, !is_hidden && !has_candidates(world, session));
     }
     let is_knowable = serving.iter().any(|process| is_known(process, at));
     let pids = serving.iter().map(|process| process.pid()).collect();
-    told(Life::Live(pids), is_knowable && !session.is_damaged)
+    told(Life::Live(pids), is_knowable)
+}
+
+/// A process that served it executes another program, or another process has its
+/// PID: a claim without a stamp does not tell them apart, nor do dates within
+/// seconds.
+fn is_masked(world: &World, session: usize) -> bool {
+    let served =
+        |process: &Process| process.current == Some(session) || process.left.contains(&session);
+    world.processes.iter().any(|process| {
+        let mut others = world.processes.iter();
+        let is_reused = process.state == State::Gone
+            && others.any(|other| {
+                let mut actors = other.actors.iter();
+                other.is_alive() && actors.any(|actor| actor.pid == process.pid())
+            });
+        served(process) && (process.state == State::Another || is_reused)
+    })
 }
 
 /// A process went from one session to another and left no trace of it yet.
@@ -56,7 +73,7 @@ fn silent(world: &World, at: usize) -> Option<&'static str> {
     let is_between = |process: &Process| {
         process.is_alive()
             && process.is_silent
-            && (process.current == Some(at) || process.left == Some(at))
+            && (process.current == Some(at) || process.left.contains(&at))
     };
     processes
         .any(is_between)
@@ -84,11 +101,10 @@ fn has_candidates(world: &World, session: &Session) -> bool {
         let is_settled = process
             .current
             .is_some_and(|current| is_known(process, current));
-        process.is_alive()
+        // The interface above a server that was killed is left without one.
+        let is_interface = process.state == State::Zombie && process.actors.len() > 1;
+        (is_interface || process.is_alive() && !is_settled)
             && process.agent.id() == session.agent.id()
-            && !is_settled
-            && (process.directory == session.directory
-                || is_anything_moved
-                || process.is_nested)
+            && (process.directory == session.directory || is_anything_moved || process.is_nested)
     })
 }

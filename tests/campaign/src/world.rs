@@ -34,6 +34,8 @@ pub(crate) struct World {
     /// The agents that have hooks set.
     pub(crate) hooked: Vec<&'static str>,
     pub(crate) whosup: PathBuf,
+    /// Which process wrote a file that says what it serves.
+    pub(crate) claims: BTreeMap<String, usize>,
     /// Files were damaged: problems are expected.
     pub(crate) is_damaged: bool,
     pub(crate) host: String,
@@ -81,8 +83,8 @@ pub(crate) struct Process {
     pub(crate) named: Option<usize>,
     /// It changed sessions and left no trace of that yet: nobody can know.
     pub(crate) is_silent: bool,
-    /// The session that it left last.
-    pub(crate) left: Option<usize>,
+    /// The sessions that it left since it last left a trace of what it serves.
+    pub(crate) left: Vec<usize>,
     /// It has yet to write what its agent writes at launch.
     pub(crate) is_settling: bool,
     /// The file by which its session is known was damaged.
@@ -106,8 +108,8 @@ pub(crate) struct Session {
     pub(crate) elsewhere: Option<Elsewhere>,
     /// Why nobody can say what is right.
     pub(crate) arguable: Option<&'static str>,
-    /// Its file was damaged.
-    pub(crate) is_damaged: bool,
+    /// A process in another PID namespace served it once.
+    pub(crate) was_nested: bool,
 }
 
 /// Where a session is served that no process here ever served.
@@ -185,6 +187,7 @@ impl World {
             late: Vec::new(),
             hooked: Vec::new(),
             whosup: whosup.to_owned(),
+            claims: BTreeMap::new(),
             is_damaged: false,
             host: host.trim().to_owned(),
             boot: boot.trim().to_owned(),
@@ -233,7 +236,7 @@ impl World {
             heard: None,
             named,
             is_silent: false,
-            left: None,
+            left: Vec::new(),
             is_settling: false,
             is_damaged: false,
             is_nested: nested.is_some(),
@@ -252,6 +255,7 @@ impl World {
             owner.named = None;
         }
         let (agent, directory) = (owner.agent, owner.directory);
+        let was_nested = owner.is_nested;
         let work_dir = owner.work_dir.clone();
         self.sessions.push(Session {
             agent,
@@ -263,13 +267,15 @@ impl World {
             prompts: 0,
             elsewhere: None,
             arguable: None,
-            is_damaged: false,
+            was_nested,
         });
         Ok(at)
     }
 
     pub(crate) fn process(&mut self, at: usize) -> anyhow::Result<&mut Process> {
-        self.processes.get_mut(at).context("a process of this world")
+        self.processes
+            .get_mut(at)
+            .context("a process of this world")
     }
 
     pub(crate) fn session(&mut self, at: usize) -> anyhow::Result<&mut Session> {
@@ -398,6 +404,33 @@ impl World {
     /// Appends records to a file below the home.
     pub(crate) fn append(&self, below_home: &str, records: &[Value]) -> anyhow::Result<()> {
         append(&self.home.join(below_home), records)
+    }
+
+    /// Writes the file that says what a process serves. Whose file it was, with
+    /// the same PID in another PID namespace, has none any more.
+    pub(crate) fn claim(
+        &mut self,
+        process: usize,
+        below_home: &str,
+        content: &str,
+    ) -> anyhow::Result<()> {
+        self.write(below_home, content)?;
+        let before = self.claims.insert(below_home.to_owned(), process);
+        if let Some(before) = before.filter(|before| *before != process) {
+            self.process(before)?.is_damaged = true;
+        }
+        self.process(process)?.is_damaged = false;
+        Ok(())
+    }
+
+    /// Removes the file of a process, whoever wrote it last.
+    pub(crate) fn unclaim(&mut self, process: usize, below_home: &str) -> anyhow::Result<()> {
+        self.remove(below_home);
+        let before = self.claims.remove(below_home);
+        if let Some(before) = before.filter(|before| *before != process) {
+            self.process(before)?.is_damaged = true;
+        }
+        Ok(())
     }
 
     pub(crate) fn remove(&self, below_home: &str) {

@@ -66,7 +66,12 @@ impl Agent for ClaudeCode {
             world.tell(process, scene.session, kind, event, &extra)
         };
         let prompt = words(scene.prompts);
-        tell(world, Kind::Other, "UserPromptSubmit", json!({ "prompt": prompt }))?;
+        tell(
+            world,
+            Kind::Other,
+            "UserPromptSubmit",
+            json!({ "prompt": prompt }),
+        )?;
         register(world, process, "busy")?;
         let line = |kind: &str, message| {
             json!({
@@ -82,16 +87,37 @@ impl Agent for ClaudeCode {
         let user = line("user", json!({ "role": "user", "content": prompt }));
         world.append(&transcript(&scene), &[user, line("assistant", reply)])?;
         world.prompted(process)?;
-        tell(world, Kind::Other, "PreToolUse", json!({ "tool_name": "Bash" }))?;
-        tell(world, Kind::Trailing, "PostToolUse", json!({ "tool_name": "Bash" }))?;
+        tell(
+            world,
+            Kind::Other,
+            "PreToolUse",
+            json!({ "tool_name": "Bash" }),
+        )?;
+        tell(
+            world,
+            Kind::Trailing,
+            "PostToolUse",
+            json!({ "tool_name": "Bash" }),
+        )?;
         register(world, process, "idle")?;
-        tell(world, Kind::Trailing, "Stop", json!({ "stop_hook_active": false }))
+        tell(
+            world,
+            Kind::Trailing,
+            "Stop",
+            json!({ "stop_hook_active": false }),
+        )
     }
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
         let reason = if to.is_some() { "resume" } else { "clear" };
-        world.tell(process, left.session, Kind::End, "SessionEnd", &json!({ "reason": reason }))?;
+        world.tell(
+            process,
+            left.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": reason }),
+        )?;
         match to {
             Some(session) => world.process(process)?.current = Some(session),
             None => {
@@ -111,7 +137,13 @@ impl Agent for ClaudeCode {
         }
         register(world, process, "idle")?;
         world.session(scene.session)?.is_on_disk = true;
-        world.tell(process, scene.session, Kind::Start, "SessionStart", &json!({ "source": reason }))
+        world.tell(
+            process,
+            scene.session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": reason }),
+        )
     }
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
@@ -120,8 +152,14 @@ impl Agent for ClaudeCode {
             Leave::Exit => "prompt_input_exit",
             Leave::Terminated => "other",
         };
-        world.remove(&record(&scene));
-        world.tell(process, scene.session, Kind::End, "SessionEnd", &json!({ "reason": reason }))
+        world.unclaim(process, &record(&scene))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": reason }),
+        )
     }
 
     fn claim_file(&self, world: &mut World, process: usize) -> Option<String> {
@@ -144,9 +182,16 @@ fn settle(world: &mut World, process: usize, task: &Task) -> anyhow::Result<()> 
     world.session(scene.session)?.is_on_disk = true;
     let source = match task {
         Task::Resume(_) => "resume",
+        Task::Fork(_) => "fork",
         _ => "startup",
     };
-    world.tell(process, scene.session, Kind::Start, "SessionStart", &json!({ "source": source }))
+    world.tell(
+        process,
+        scene.session,
+        Kind::Start,
+        "SessionStart",
+        &json!({ "source": source }),
+    )
 }
 
 fn register(world: &mut World, process: usize, status: &str) -> anyhow::Result<()> {
@@ -163,9 +208,7 @@ fn register(world: &mut World, process: usize, status: &str) -> anyhow::Result<(
         content["updatedAt"] = json!(scene.now_ms);
         content["statusUpdatedAt"] = json!(scene.now_ms);
     }
-    // Whatever was there is written anew.
-    world.process(process)?.is_damaged = false;
-    world.write(&record(&scene), &content.to_string())
+    world.claim(process, &record(&scene), &content.to_string())
 }
 
 fn record(scene: &Scene) -> String {
@@ -173,5 +216,9 @@ fn record(scene: &Scene) -> String {
 }
 
 fn transcript(scene: &Scene) -> String {
-    format!(".claude/projects/{}/{}.jsonl", encoded(&scene.work_dir), scene.id)
+    format!(
+        ".claude/projects/{}/{}.jsonl",
+        encoded(&scene.work_dir),
+        scene.id
+    )
 }

@@ -26,11 +26,15 @@ impl Agent for Cline {
     }
 
     fn habits(&self) -> Habits {
-        Habits { files_decide: true, ..Habits::default() }
+        Habits {
+            files_decide: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
-        let executable = tools.join("lib/node_modules/cline/node_modules/@cline/cli-linux-x64/bin/cline");
+        let executable =
+            tools.join("lib/node_modules/cline/node_modules/@cline/cli-linux-x64/bin/cline");
         let path = text(&executable);
         let mut argv = vec![path.as_str()];
         if let Some(id) = task.id(world) {
@@ -43,7 +47,11 @@ impl Agent for Cline {
     }
 
     fn launch(&self, world: &mut World, process: usize, _task: &Task) -> anyhow::Result<()> {
-        note(world, process, &json!({ "interactive": true, "hasPrompt": false, "msg": "CLI run started" }))
+        note(
+            world,
+            process,
+            &json!({ "interactive": true, "hasPrompt": false, "msg": "CLI run started" }),
+        )
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
@@ -53,7 +61,10 @@ impl Agent for Cline {
             world.bear(process, id)?;
         }
         let scene = world.scene(process)?;
-        let opened = world.process(process)?.notes.insert("open", scene.id.clone());
+        let opened = world
+            .process(process)?
+            .notes
+            .insert("open", scene.id.clone());
         if opened.as_ref() != Some(&scene.id) {
             event(world, process, "session.started", &scene)?;
         }
@@ -121,7 +132,11 @@ fn database(world: &World) -> anyhow::Result<Connection> {
 
 fn event(world: &mut World, process: usize, name: &str, scene: &Scene) -> anyhow::Result<()> {
     let properties = json!({ "extension_version": "3.0.65", "cline_type": "cli", "sessionId": scene.id, "source": "cli" });
-    note(world, process, &json!({ "telemetrySink": "TelemetryLoggerSink", "event": name, "properties": properties, "msg": name }))
+    note(
+        world,
+        process,
+        &json!({ "telemetrySink": "TelemetryLoggerSink", "event": name, "properties": properties, "msg": name }),
+    )
 }
 
 fn note(world: &mut World, process: usize, extra: &serde_json::Value) -> anyhow::Result<()> {

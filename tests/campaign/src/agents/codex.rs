@@ -27,7 +27,8 @@ impl Agent for Codex {
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
-        let package = "lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
+        let package =
+            "lib/node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex";
         let executable = tools.join(package);
         let path = text(&executable);
         let mut argv = vec![path.as_str(), "--disable", "daemon_auto_start"];
@@ -60,32 +61,59 @@ impl Agent for Codex {
             world.tell(process, scene.session, kind, event, &extra)
         };
         if world.process(process)?.heard != Some(scene.session) {
-            let source = if scene.is_first_prompt { "startup" } else { "resume" };
-            tell(world, Kind::Start, "SessionStart", json!({ "source": source }))?;
+            let source = if scene.is_first_prompt {
+                "startup"
+            } else {
+                "resume"
+            };
+            tell(
+                world,
+                Kind::Start,
+                "SessionStart",
+                json!({ "source": source }),
+            )?;
         }
         let prompt = words(scene.prompts);
-        tell(world, Kind::Other, "UserPromptSubmit", json!({ "prompt": prompt }))?;
+        tell(
+            world,
+            Kind::Other,
+            "UserPromptSubmit",
+            json!({ "prompt": prompt }),
+        )?;
         let turn = format!("turn-{}", scene.prompts);
         let mut records = Vec::new();
         if scene.is_first_prompt && !world.home.join(rollout(&scene)).exists() {
             records.push(header(&scene));
         }
         let line = |kind: &str, payload: Value| json!({ "timestamp": date(scene.now_ms), "type": kind, "payload": payload });
-        let message = |role: &str, part: &str, text: &str| {
-            json!({ "type": "message", "role": role, "content": [{ "type": part, "text": text }] })
-        };
+        let message = |role: &str, part: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": part, "text": text }] });
         records.extend([
-            line("event_msg", json!({ "type": "task_started", "turn_id": turn, "root_turn_id": turn })),
-            line("turn_context", json!({ "turn_id": turn, "cwd": scene.work_dir, "model": "gpt-5-codex" })),
+            line(
+                "event_msg",
+                json!({ "type": "task_started", "turn_id": turn, "root_turn_id": turn }),
+            ),
+            line(
+                "turn_context",
+                json!({ "turn_id": turn, "cwd": scene.work_dir, "model": "gpt-5-codex" }),
+            ),
             line("response_item", message("user", "input_text", &prompt)),
-            line("response_item", message("assistant", "output_text", "Done.")),
-            line("event_msg", json!({ "type": "task_complete", "turn_id": turn })),
+            line(
+                "response_item",
+                message("assistant", "output_text", "Done."),
+            ),
+            line(
+                "event_msg",
+                json!({ "type": "task_complete", "turn_id": turn }),
+            ),
         ]);
         world.append(&rollout(&scene), &records)?;
         let path = world.home.join(rollout(&scene));
-        world.process(process)?.order(&json!({ "do": "open", "path": path }))?;
+        world
+            .process(process)?
+            .order(&json!({ "do": "open", "path": path }))?;
         if scene.is_first_prompt {
-            let name = json!({ "id": scene.id, "thread_name": prompt, "updated_at": date(scene.now_ms) });
+            let name =
+                json!({ "id": scene.id, "thread_name": prompt, "updated_at": date(scene.now_ms) });
             world.append(".codex/session_index.jsonl", &[name])?;
         }
         world.prompted(process)?;
@@ -94,7 +122,10 @@ impl Agent for Codex {
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        let (lock, rollout) = (world.home.join(lock(&left)), world.home.join(rollout(&left)));
+        let (lock, rollout) = (
+            world.home.join(lock(&left)),
+            world.home.join(rollout(&left)),
+        );
         match to {
             Some(session) => world.process(process)?.current = Some(session),
             None => {
@@ -114,7 +145,13 @@ impl Agent for Codex {
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         if how == Leave::Exit {
-            world.tell(process, scene.session, Kind::End, "SessionEnd", &json!({ "reason": "other" }))?;
+            world.tell(
+                process,
+                scene.session,
+                Kind::End,
+                "SessionEnd",
+                &json!({ "reason": "other" }),
+            )?;
             world.remove(&lock(&scene));
         }
         Ok(())
@@ -125,11 +162,18 @@ fn take_up(world: &mut World, process: usize) -> anyhow::Result<()> {
     let scene = world.scene(process)?;
     let path = world.home.join(lock(&scene));
     std::fs::create_dir_all(world.home.join(".codex/thread-writer-locks"))?;
-    world.write(&format!(".codex/tui-thread-reference-capabilities/{}", scene.id), "")?;
-    world.process(process)?.order(&json!({ "do": "lock", "path": path }))?;
+    world.write(
+        &format!(".codex/tui-thread-reference-capabilities/{}", scene.id),
+        "",
+    )?;
+    world
+        .process(process)?
+        .order(&json!({ "do": "lock", "path": path }))?;
     let rollout = world.home.join(rollout(&scene));
     if rollout.exists() {
-        world.process(process)?.order(&json!({ "do": "open", "path": rollout }))?;
+        world
+            .process(process)?
+            .order(&json!({ "do": "open", "path": rollout }))?;
     }
     world.session(scene.session)?.is_on_disk = true;
     Ok(())

@@ -16,7 +16,12 @@ impl Agent for Copilot {
     }
 
     fn habits(&self) -> Habits {
-        Habits { files_decide: true, has_hooks: true, nests: true, ..Habits::default() }
+        Habits {
+            files_decide: true,
+            has_hooks: true,
+            nests: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -41,7 +46,9 @@ impl Agent for Copilot {
         }
         let scene = world.scene(process)?;
         let path = world.home.join(log(&scene));
-        world.process(process)?.order(&json!({ "do": "open", "path": path }))?;
+        world
+            .process(process)?
+            .order(&json!({ "do": "open", "path": path }))?;
         Ok(())
     }
 
@@ -49,11 +56,27 @@ impl Agent for Copilot {
         let scene = world.scene(process)?;
         lock(world, process)?;
         if world.process(process)?.heard != Some(scene.session) {
-            let source = if scene.is_first_prompt { "new" } else { "resume" };
-            world.tell(process, scene.session, Kind::Start, "sessionStart", &json!({ "source": source }))?;
+            let source = if scene.is_first_prompt {
+                "new"
+            } else {
+                "resume"
+            };
+            world.tell(
+                process,
+                scene.session,
+                Kind::Start,
+                "sessionStart",
+                &json!({ "source": source }),
+            )?;
         }
         let prompt = words(scene.prompts);
-        world.tell(process, scene.session, Kind::Other, "userPromptSubmitted", &json!({ "prompt": prompt }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "userPromptSubmitted",
+            &json!({ "prompt": prompt }),
+        )?;
         let at = date(scene.now_ms);
         let line = |kind: &str, data: Value| json!({ "type": kind, "data": data, "id": format!("e-{kind}-{}", scene.prompts), "timestamp": at, "parentId": null });
         let mut records = Vec::new();
@@ -72,12 +95,24 @@ impl Agent for Copilot {
         ]);
         world.append(&format!("{}/events.jsonl", folder(&scene)), &records)?;
         world.prompted(process)?;
-        world.tell(process, scene.session, Kind::Trailing, "agentStop", &json!({ "stopReason": "end_turn" }))
+        world.tell(
+            process,
+            scene.session,
+            Kind::Trailing,
+            "agentStop",
+            &json!({ "stopReason": "end_turn" }),
+        )
     }
 
     fn switch(&self, world: &mut World, process: usize, _to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        world.tell(process, left.session, Kind::End, "sessionEnd", &json!({ "reason": "user_exit" }))?;
+        world.tell(
+            process,
+            left.session,
+            Kind::End,
+            "sessionEnd",
+            &json!({ "reason": "user_exit" }),
+        )?;
         unlock(world, process, &left)?;
         close(world, &left)?;
         let id = world.chance.uuid();
@@ -87,7 +122,13 @@ impl Agent for Copilot {
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
-        world.tell(process, scene.session, Kind::End, "sessionEnd", &json!({ "reason": "user_exit" }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::End,
+            "sessionEnd",
+            &json!({ "reason": "user_exit" }),
+        )?;
         unlock(world, process, &scene)?;
         if how == Leave::Exit {
             close(world, &scene)?;
@@ -132,7 +173,9 @@ fn lock(world: &mut World, process: usize) -> anyhow::Result<()> {
 fn unlock(world: &mut World, process: usize, scene: &Scene) -> anyhow::Result<()> {
     let base = inuse(scene);
     let hold = world.home.join(format!("{base}.hold"));
-    world.process(process)?.order(&json!({ "do": "close", "path": hold }))?;
+    world
+        .process(process)?
+        .order(&json!({ "do": "close", "path": hold }))?;
     world.remove(&format!("{base}.lock"));
     world.remove(&format!("{base}.hold"));
     Ok(())
@@ -143,14 +186,18 @@ fn note(world: &mut World, process: usize) -> anyhow::Result<()> {
     let scene = world.scene(process)?;
     let at = date(scene.now_ms);
     let mut list = open(world);
-    list[&scene.id] = json!({ "schemaVersion": 1, "openedAt": at, "refreshedAt": at, "working": false });
+    list[&scene.id] =
+        json!({ "schemaVersion": 1, "openedAt": at, "refreshedAt": at, "working": false });
     world.write(".copilot/open-sessions-state.json", &list.to_string())?;
     let path = world.home.join(log(&scene));
     let mut text = std::fs::read_to_string(&path).unwrap_or_default();
     if text.is_empty() {
         text = format!("{at} [INFO] Starting Copilot CLI: 1.0.102\n");
     }
-    text += &format!("{at} [INFO] Workspace initialized: {} (checkpoints: 0)\n", scene.id);
+    text += &format!(
+        "{at} [INFO] Workspace initialized: {} (checkpoints: 0)\n",
+        scene.id
+    );
     text += &format!("{at} [INFO] Registering foreground session: {}\n", scene.id);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;

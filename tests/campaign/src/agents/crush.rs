@@ -26,7 +26,11 @@ impl Agent for Crush {
     }
 
     fn habits(&self) -> Habits {
-        Habits { resumes_inside: true, is_alone_in_directory: true, ..Habits::default() }
+        Habits {
+            resumes_inside: true,
+            is_alone_in_directory: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -47,7 +51,8 @@ impl Agent for Crush {
         let owner = world.process(process)?;
         let data = owner.work_dir.join(".crush");
         let at = date(owner.began_ms);
-        let content = json!({ "pid": owner.main()?.own_pid, "version": "v0.96.1", "started_at": at });
+        let content =
+            json!({ "pid": owner.main()?.own_pid, "version": "v0.96.1", "started_at": at });
         let path = data.join("crush.lock");
         std::fs::create_dir_all(&data)?;
         owner.order(&json!({ "do": "lock", "path": path }))?;

@@ -16,7 +16,14 @@ impl Agent for Droid {
     }
 
     fn habits(&self) -> Habits {
-        Habits { has_hooks: true, resumes_inside: true, shares_sessions: true, forks: true, nests: true, ..Habits::default() }
+        Habits {
+            has_hooks: true,
+            resumes_inside: true,
+            shares_sessions: true,
+            forks: true,
+            nests: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -33,25 +40,44 @@ impl Agent for Droid {
     }
 
     fn launch(&self, world: &mut World, process: usize, task: &Task) -> anyhow::Result<()> {
-        let source = if task.named().is_some() { "resume" } else { "startup" };
+        let source = if task.named().is_some() {
+            "resume"
+        } else {
+            "startup"
+        };
         if task.named().is_none() {
             let id = world.chance.uuid();
             world.bear(process, id)?;
         }
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         let (at, n) = (date(scene.now_ms), scene.prompts);
-        world.tell(process, scene.session, Kind::Other, "UserPromptSubmit", &json!({ "prompt": words(n) }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "UserPromptSubmit",
+            &json!({ "prompt": words(n) }),
+        )?;
         let mut records = Vec::new();
         if scene.is_first_prompt {
             let start = json!({ "type": "session_start", "id": scene.id, "title": words(0), "owner": "dev", "version": 2, "cwd": scene.work_dir, "hostId": "h-1" });
             records.push(start);
             let settings = json!({ "model": "claude-opus-4-8", "interactionMode": "auto" });
-            world.write(&format!("{}.settings.json", base(&scene)), &settings.to_string())?;
+            world.write(
+                &format!("{}.settings.json", base(&scene)),
+                &settings.to_string(),
+            )?;
         }
         for (role, text) in [("user", words(n)), ("assistant", "Done.".to_owned())] {
             let message = json!({ "role": role, "content": [{ "type": "text", "text": text }] });
@@ -64,7 +90,13 @@ impl Agent for Droid {
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        world.tell(process, left.session, Kind::End, "SessionEnd", &json!({ "reason": "clear" }))?;
+        world.tell(
+            process,
+            left.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": "clear" }),
+        )?;
         let source = if let Some(session) = to {
             world.process(process)?.current = Some(session);
             "resume"
@@ -76,15 +108,31 @@ impl Agent for Droid {
         world.process(process)?.named = None;
         world.process(process)?.is_silent = true;
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn leave(&self, world: &mut World, process: usize, _how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
-        world.tell(process, scene.session, Kind::End, "SessionEnd", &json!({ "reason": "other" }))
+        world.tell(
+            process,
+            scene.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": "other" }),
+        )
     }
 }
 
 fn base(scene: &Scene) -> String {
-    format!(".factory/sessions/{}/{}", encoded(&scene.work_dir), scene.id)
+    format!(
+        ".factory/sessions/{}/{}",
+        encoded(&scene.work_dir),
+        scene.id
+    )
 }

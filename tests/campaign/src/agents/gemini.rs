@@ -16,7 +16,11 @@ impl Agent for Gemini {
     }
 
     fn habits(&self) -> Habits {
-        Habits { has_hooks: true, resumes_inside: true, ..Habits::default() }
+        Habits {
+            has_hooks: true,
+            resumes_inside: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -30,7 +34,11 @@ impl Agent for Gemini {
             options.extend(["-p", "go on"]);
         }
         let launcher = [&["node", &script][..], &options].concat();
-        let agent = [&[&path, "--max-old-space-size=12052", &script][..], &options].concat();
+        let agent = [
+            &[&path, "--max-old-space-size=12052", &script][..],
+            &options,
+        ]
+        .concat();
         let agent = Program {
             variable: Some("GEMINI_CLI_NO_RELAUNCH"),
             ..program(&node, "node", &agent)
@@ -39,20 +47,36 @@ impl Agent for Gemini {
     }
 
     fn launch(&self, world: &mut World, process: usize, task: &Task) -> anyhow::Result<()> {
-        let source = if task.named().is_some() { "resume" } else { "startup" };
+        let source = if task.named().is_some() {
+            "resume"
+        } else {
+            "startup"
+        };
         if task.named().is_none() {
             let id = world.chance.uuid();
             world.bear(process, id)?;
             begin(world, process)?;
         }
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         let prompt = words(scene.prompts);
-        world.tell(process, scene.session, Kind::Other, "BeforeAgent", &json!({ "prompt": prompt }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "BeforeAgent",
+            &json!({ "prompt": prompt }),
+        )?;
         let (at, number) = (date(scene.now_ms), scene.prompts);
         let mut logged: Vec<Value> = std::fs::read(world.home.join(logs(&scene)))
             .ok()
@@ -68,12 +92,24 @@ impl Agent for Gemini {
             json!({ "$set": { "lastUpdated": at } }),
         ])?;
         world.prompted(process)?;
-        world.tell(process, scene.session, Kind::Trailing, "AfterAgent", &json!({}))
+        world.tell(
+            process,
+            scene.session,
+            Kind::Trailing,
+            "AfterAgent",
+            &json!({}),
+        )
     }
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        world.tell(process, left.session, Kind::End, "SessionEnd", &json!({ "reason": "clear" }))?;
+        world.tell(
+            process,
+            left.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": "clear" }),
+        )?;
         let source = if let Some(session) = to {
             world.process(process)?.current = Some(session);
             world.process(process)?.named = None;
@@ -86,14 +122,26 @@ impl Agent for Gemini {
             "clear"
         };
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         let times = if how == Leave::Exit { 2 } else { 3 };
         for _ in 0..times {
-            world.tell(process, scene.session, Kind::End, "SessionEnd", &json!({ "reason": "exit" }))?;
+            world.tell(
+                process,
+                scene.session,
+                Kind::End,
+                "SessionEnd",
+                &json!({ "reason": "exit" }),
+            )?;
         }
         if how == Leave::Exit && scene.is_first_prompt {
             // A chat in which nothing was said is removed; what hooks told
@@ -116,7 +164,10 @@ fn begin(world: &mut World, process: usize) -> anyhow::Result<()> {
         .unwrap_or_else(|| json!({ "projects": {} }));
     projects["projects"][&scene.work_dir] = json!(slug(&scene));
     world.write(".gemini/projects.json", &projects.to_string())?;
-    world.write(&format!(".gemini/tmp/{}/.project_root", slug(&scene)), &scene.work_dir)?;
+    world.write(
+        &format!(".gemini/tmp/{}/.project_root", slug(&scene)),
+        &scene.work_dir,
+    )?;
     let at = date(scene.born_ms);
     let context = json!([{ "id": "c0", "timestamp": at, "type": "user",
         "content": [{ "text": "<session_context>\nThis is the Gemini CLI." }] }]);
@@ -145,5 +196,9 @@ fn logs(scene: &Scene) -> String {
 
 fn chat(scene: &Scene) -> String {
     let minute = date(scene.born_ms)[..16].replace(':', "-");
-    format!(".gemini/tmp/{}/chats/session-{minute}-{}.jsonl", slug(scene), &scene.id[..8])
+    format!(
+        ".gemini/tmp/{}/chats/session-{minute}-{}.jsonl",
+        slug(scene),
+        &scene.id[..8]
+    )
 }

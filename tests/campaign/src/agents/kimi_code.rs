@@ -16,7 +16,13 @@ impl Agent for KimiCode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { hides_arguments: true, has_hooks: true, resumes_inside: true, nests: true, ..Habits::default() }
+        Habits {
+            hides_arguments: true,
+            has_hooks: true,
+            resumes_inside: true,
+            nests: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, _task: &Task, _world: &World) -> Vec<Program> {
@@ -25,7 +31,13 @@ impl Agent for KimiCode {
 
     fn launch(&self, world: &mut World, process: usize, task: &Task) -> anyhow::Result<()> {
         if let Some(session) = task.named() {
-            world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": "resume" }))?;
+            world.tell(
+                process,
+                session,
+                Kind::Start,
+                "SessionStart",
+                &json!({ "source": "resume" }),
+            )?;
         }
         Ok(())
     }
@@ -36,7 +48,13 @@ impl Agent for KimiCode {
         }
         let scene = world.scene(process)?;
         let prompt = json!([{ "type": "text", "text": words(scene.prompts) }]);
-        world.tell(process, scene.session, Kind::Other, "UserPromptSubmit", &json!({ "prompt": prompt, "is_steer": false }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "UserPromptSubmit",
+            &json!({ "prompt": prompt, "is_steer": false }),
+        )?;
         let (at, turn) = (scene.now_ms, scene.prompts);
         let event = |event: Value| json!({ "type": "context.append_loop_event", "agentId": "main", "event": event, "time": at });
         world.append(&wire(&scene), &[
@@ -58,13 +76,25 @@ impl Agent for KimiCode {
             let owner = world.process(process)?;
             owner.current = Some(session);
             owner.is_silent = true;
-            world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": "resume" }))?;
+            world.tell(
+                process,
+                session,
+                Kind::Start,
+                "SessionStart",
+                &json!({ "source": "resume" }),
+            )?;
         } else {
             // The new one starts before the old one ends.
             begin(world, process)?;
         }
         if let Some(left) = left {
-            world.tell(process, left, Kind::End, "SessionEnd", &json!({ "reason": "new" }))?;
+            world.tell(
+                process,
+                left,
+                Kind::End,
+                "SessionEnd",
+                &json!({ "reason": "new" }),
+            )?;
         }
         Ok(())
     }
@@ -74,7 +104,13 @@ impl Agent for KimiCode {
             return Ok(());
         };
         if how == Leave::Exit {
-            world.tell(process, session, Kind::End, "SessionEnd", &json!({ "reason": "exit" }))?;
+            world.tell(
+                process,
+                session,
+                Kind::End,
+                "SessionEnd",
+                &json!({ "reason": "exit" }),
+            )?;
         }
         Ok(())
     }
@@ -92,7 +128,13 @@ fn begin(world: &mut World, process: usize) -> anyhow::Result<()> {
     let entry = json!({ "sessionId": scene.id, "sessionDir": world.home.join(folder(&scene)), "workDir": scene.work_dir });
     world.append(".kimi-code/session_index.jsonl", &[entry])?;
     world.session(scene.session)?.is_on_disk = true;
-    world.tell(process, scene.session, Kind::Start, "SessionStart", &json!({ "source": "startup" }))
+    world.tell(
+        process,
+        scene.session,
+        Kind::Start,
+        "SessionStart",
+        &json!({ "source": "startup" }),
+    )
 }
 
 fn state(world: &World, scene: &Scene) -> anyhow::Result<()> {
@@ -102,12 +144,24 @@ fn state(world: &World, scene: &Scene) -> anyhow::Result<()> {
         "archived": false, "agents": { "main": { "homedir": main, "type": "main" } }, "custom": {},
         "lastPrompt": words(scene.prompts), "title": words(0), "titleKind": "replaceable", "isCustomTitle": false,
     });
-    world.write(&format!("{}/state.json", folder(scene)), &content.to_string())
+    world.write(
+        &format!("{}/state.json", folder(scene)),
+        &content.to_string(),
+    )
 }
 
 fn folder(scene: &Scene) -> String {
-    let slug = scene.work_dir.rsplit('/').next().unwrap_or_default().to_lowercase();
-    format!(".kimi-code/sessions/wd_{slug}_{}/{}", &sha256(&scene.work_dir)[..12], scene.id)
+    let slug = scene
+        .work_dir
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
+    format!(
+        ".kimi-code/sessions/wd_{slug}_{}/{}",
+        &sha256(&scene.work_dir)[..12],
+        scene.id
+    )
 }
 
 fn wire(scene: &Scene) -> String {

@@ -129,7 +129,13 @@ pub(crate) trait Agent: Sync {
 
 /// A directory's name as Claude Code and qwen-code name their folders.
 fn encoded(work_dir: &str) -> String {
-    let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
+    let plain = |char: char| {
+        if char.is_ascii_alphanumeric() {
+            char
+        } else {
+            '-'
+        }
+    };
     work_dir.chars().map(plain).collect()
 }
 

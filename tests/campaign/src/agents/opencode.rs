@@ -28,7 +28,12 @@ impl Agent for Opencode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { has_hooks: true, resumes_inside: true, nests: true, ..Habits::default() }
+        Habits {
+            has_hooks: true,
+            resumes_inside: true,
+            nests: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -53,12 +58,18 @@ impl Agent for Opencode {
         owner.notes.insert("run", run);
         let directory = text(&owner.work_dir);
         for message in ["\"creating instance\"", "fromDirectory"] {
-            note(world, process, &format!("message={message} directory={directory}"))?;
+            note(
+                world,
+                process,
+                &format!("message={message} directory={directory}"),
+            )?;
         }
         note(world, process, "message=init count=1")?;
         for name in ["opencode.db", "log/opencode.log"] {
             let path = world.home.join(DATA).join(name);
-            world.process(process)?.order(&json!({ "do": "open", "path": path }))?;
+            world
+                .process(process)?
+                .order(&json!({ "do": "open", "path": path }))?;
         }
         Ok(())
     }
@@ -77,12 +88,28 @@ impl Agent for Opencode {
                 scene.id, scene.work_dir
             );
             note(world, process, &what)?;
-            world.tell(process, scene.session, Kind::Start, "SessionStart", &json!({ "source": "startup" }))?;
+            world.tell(
+                process,
+                scene.session,
+                Kind::Start,
+                "SessionStart",
+                &json!({ "source": "startup" }),
+            )?;
         }
         let prompt = words(scene.prompts);
-        world.tell(process, scene.session, Kind::Other, "UserPromptSubmit", &json!({ "prompt": prompt }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "UserPromptSubmit",
+            &json!({ "prompt": prompt }),
+        )?;
         for what in ["loop", "stream", "\"exiting loop\""] {
-            note(world, process, &format!("message={what} session.id={} step=0", scene.id))?;
+            note(
+                world,
+                process,
+                &format!("message={what} session.id={} step=0", scene.id),
+            )?;
         }
         rows(world, &scene, &prompt)?;
         world.prompted(process)?;
@@ -123,14 +150,23 @@ fn rows(world: &World, scene: &Scene, prompt: &str) -> anyhow::Result<()> {
     )?;
     let said = [
         (json!({ "role": "user", "time": { "created": at } }), prompt),
-        (json!({ "role": "assistant", "time": { "created": at, "completed": at }, "modelID": "mock-model",
-            "providerID": "mock", "finish": "stop" }), "Done."),
+        (
+            json!({ "role": "assistant", "time": { "created": at, "completed": at }, "modelID": "mock-model",
+            "providerID": "mock", "finish": "stop" }),
+            "Done.",
+        ),
     ];
     for (role, (message, words)) in said.into_iter().enumerate() {
         let id = format!("msg_{}_{n}_{role}", scene.id);
-        database.execute("INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)", params![id, scene.id, at, message.to_string()])?;
+        database.execute(
+            "INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)",
+            params![id, scene.id, at, message.to_string()],
+        )?;
         let part = json!({ "type": "text", "text": words }).to_string();
-        database.execute("INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, ?5)", params![format!("prt{id}"), id, scene.id, at, part])?;
+        database.execute(
+            "INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
+            params![format!("prt{id}"), id, scene.id, at, part],
+        )?;
     }
     Ok(())
 }
@@ -138,9 +174,17 @@ fn rows(world: &World, scene: &Scene, prompt: &str) -> anyhow::Result<()> {
 fn note(world: &mut World, process: usize, what: &str) -> anyhow::Result<()> {
     let folder = world.home.join(DATA).join("log");
     std::fs::create_dir_all(&folder)?;
-    let run = world.process(process)?.notes.get("run").cloned().unwrap_or_default();
+    let run = world
+        .process(process)?
+        .notes
+        .get("run")
+        .cloned()
+        .unwrap_or_default();
     let line = format!("timestamp={} level=INFO run={run} {what}\n", date(now_ms()));
     let path = folder.join("opencode.log");
-    let mut log = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+    let mut log = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)?;
     Ok(log.write_all(line.as_bytes())?)
 }

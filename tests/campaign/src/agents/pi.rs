@@ -16,7 +16,13 @@ impl Agent for Pi {
     }
 
     fn habits(&self) -> Habits {
-        Habits { hides_arguments: true, resumes_inside: true, shares_sessions: true, nests: true, ..Habits::default() }
+        Habits {
+            hides_arguments: true,
+            resumes_inside: true,
+            shares_sessions: true,
+            nests: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, _task: &Task, _world: &World) -> Vec<Program> {
@@ -66,7 +72,10 @@ impl Agent for Pi {
 }
 
 fn transcript(scene: &Scene) -> String {
-    let folder = scene.work_dir.trim_start_matches('/').replace(['/', '\\', ':'], "-");
+    let folder = scene
+        .work_dir
+        .trim_start_matches('/')
+        .replace(['/', '\\', ':'], "-");
     let born = date(scene.born_ms).replace([':', '.'], "-");
     format!(".pi/agent/sessions/--{folder}--/{born}_{}.jsonl", scene.id)
 }

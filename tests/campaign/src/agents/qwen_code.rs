@@ -46,16 +46,32 @@ impl Agent for QwenCode {
             let id = world.chance.uuid();
             world.bear(process, id)?;
         }
-        publish(world, process, true)?;
-        let source = if task.named().is_some() { "resume" } else { "startup" };
+        publish(world, process)?;
+        let source = if task.named().is_some() {
+            "resume"
+        } else {
+            "startup"
+        };
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         let prompt = words(scene.prompts);
-        world.tell(process, scene.session, Kind::Other, "UserPromptSubmit", &json!({ "prompt": prompt }))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "UserPromptSubmit",
+            &json!({ "prompt": prompt }),
+        )?;
         let line = |kind: &str, role: &str, text: &str| {
             json!({
                 "uuid": format!("{kind}-{}", scene.prompts), "parentUuid": null, "sessionId": scene.id,
@@ -65,7 +81,13 @@ impl Agent for QwenCode {
             })
         };
         let path = format!("{}.jsonl", chat(&scene));
-        world.append(&path, &[line("user", "user", &prompt), line("assistant", "model", "Done.")])?;
+        world.append(
+            &path,
+            &[
+                line("user", "user", &prompt),
+                line("assistant", "model", "Done."),
+            ],
+        )?;
         world.prompted(process)?;
         world.tell(process, scene.session, Kind::Trailing, "Stop", &json!({}))
     }
@@ -78,7 +100,13 @@ impl Agent for QwenCode {
             world.process(process)?.named = None;
             "resume"
         } else {
-            world.tell(process, left.session, Kind::End, "SessionEnd", &json!({ "reason": "clear" }))?;
+            world.tell(
+                process,
+                left.session,
+                Kind::End,
+                "SessionEnd",
+                &json!({ "reason": "clear" }),
+            )?;
             if left.is_first_prompt && !world.hooked.contains(&self.id()) {
                 world.session(left.session)?.is_on_disk = false;
             }
@@ -86,9 +114,15 @@ impl Agent for QwenCode {
             world.bear(process, id)?;
             "clear"
         };
-        publish(world, process, false)?;
+        publish(world, process)?;
         let session = world.scene(process)?.session;
-        world.tell(process, session, Kind::Start, "SessionStart", &json!({ "source": source }))
+        world.tell(
+            process,
+            session,
+            Kind::Start,
+            "SessionStart",
+            &json!({ "source": source }),
+        )
     }
 
     fn leave(&self, world: &mut World, process: usize, _how: Leave) -> anyhow::Result<()> {
@@ -96,8 +130,14 @@ impl Agent for QwenCode {
         if scene.is_headless {
             return Ok(());
         }
-        world.remove(&record(&scene));
-        world.tell(process, scene.session, Kind::End, "SessionEnd", &json!({ "reason": "prompt_input_exit" }))
+        world.unclaim(process, &record(&scene))?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::End,
+            "SessionEnd",
+            &json!({ "reason": "prompt_input_exit" }),
+        )
     }
 
     fn claim_file(&self, world: &mut World, process: usize) -> Option<String> {
@@ -105,7 +145,7 @@ impl Agent for QwenCode {
     }
 }
 
-fn publish(world: &mut World, process: usize, is_launch: bool) -> anyhow::Result<()> {
+fn publish(world: &mut World, process: usize) -> anyhow::Result<()> {
     let scene = world.scene(process)?;
     if scene.is_headless {
         return Ok(());
@@ -115,11 +155,7 @@ fn publish(world: &mut World, process: usize, is_launch: bool) -> anyhow::Result
         &sidecar(&scene, &world.host, scene.now_ms).to_string(),
     )?;
     let content = registry(&scene, &world.boot);
-    let owner = world.process(process)?;
-    if is_launch || owner.is_damaged {
-        owner.is_damaged = false;
-    }
-    world.write(&record(&scene), &content.to_string())?;
+    world.claim(process, &record(&scene), &content.to_string())?;
     world.session(scene.session)?.is_on_disk = true;
     Ok(())
 }
@@ -146,5 +182,9 @@ fn record(scene: &Scene) -> String {
 }
 
 fn chat(scene: &Scene) -> String {
-    format!(".qwen/projects/{}/chats/{}", encoded(&scene.work_dir), scene.id)
+    format!(
+        ".qwen/projects/{}/chats/{}",
+        encoded(&scene.work_dir),
+        scene.id
+    )
 }

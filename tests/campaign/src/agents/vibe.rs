@@ -19,7 +19,11 @@ impl Agent for Vibe {
     }
 
     fn habits(&self) -> Habits {
-        Habits { files_decide: true, has_hooks: true, ..Habits::default() }
+        Habits {
+            files_decide: true,
+            has_hooks: true,
+            ..Habits::default()
+        }
     }
 
     fn programs(&self, tools: &Path, task: &Task, world: &World) -> Vec<Program> {
@@ -32,8 +36,15 @@ impl Agent for Vibe {
         if task.is_headless() {
             argv.extend(["-p", "go on"]);
         }
-        let server = titled(&tools.join("python/bin/python3.13"), "vibe-app-server", "vibe-app-server");
-        let server = Program { is_environment_wiped: true, ..server };
+        let server = titled(
+            &tools.join("python/bin/python3.13"),
+            "vibe-app-server",
+            "vibe-app-server",
+        );
+        let server = Program {
+            is_environment_wiped: true,
+            ..server
+        };
         vec![program(&interface, "vibe-rs", &argv), server]
     }
 
@@ -75,15 +86,36 @@ impl Agent for Vibe {
             ("meta.json".to_owned(), meta.to_string()),
             ("CURRENT".to_owned(), current.to_string()),
             ("journal/0000000000000039.jsonl".to_owned(), String::new()),
-            (format!("generations/{generation}/manifest.json"), manifest.to_string()),
-            (format!("generations/{generation}/projection-state.json"), state.to_string()),
-            (format!("generations/{generation}/runtime-state.json"), runtime.to_string()),
+            (
+                format!("generations/{generation}/manifest.json"),
+                manifest.to_string(),
+            ),
+            (
+                format!("generations/{generation}/projection-state.json"),
+                state.to_string(),
+            ),
+            (
+                format!("generations/{generation}/runtime-state.json"),
+                runtime.to_string(),
+            ),
         ] {
             world.write(&format!("{folder}/{name}"), &content)?;
         }
         world.prompted(process)?;
-        world.tell(process, scene.session, Kind::Other, "pre_tool", &json!({ "tool_name": "bash" }))?;
-        world.tell(process, scene.session, Kind::Trailing, "post_agent", &json!({}))
+        world.tell(
+            process,
+            scene.session,
+            Kind::Other,
+            "pre_tool",
+            &json!({ "tool_name": "bash" }),
+        )?;
+        world.tell(
+            process,
+            scene.session,
+            Kind::Trailing,
+            "post_agent",
+            &json!({}),
+        )
     }
 
     fn switch(&self, world: &mut World, process: usize, _to: Option<usize>) -> anyhow::Result<()> {
@@ -105,9 +137,14 @@ fn lease(world: &mut World, process: usize) -> anyhow::Result<()> {
     let content = json!({
         "acquired_at": date(scene.now_ms), "lease_version": 1, "process_id": scene.pid, "session_id": scene.id,
     });
-    world.write(&format!("{LEASES}/{}.lock.json", scene.id), &content.to_string())?;
+    world.write(
+        &format!("{LEASES}/{}.lock.json", scene.id),
+        &content.to_string(),
+    )?;
     let path = world.home.join(format!("{LEASES}/{}.lock", scene.id));
-    world.process(process)?.order(&json!({ "do": "lock", "path": path }))?;
+    world
+        .process(process)?
+        .order(&json!({ "do": "lock", "path": path }))?;
     world.session(scene.session)?.is_on_disk = true;
     Ok(())
 }
@@ -116,7 +153,9 @@ fn lease(world: &mut World, process: usize) -> anyhow::Result<()> {
 fn release(world: &mut World, process: usize, scene: &Scene) -> anyhow::Result<()> {
     let path = format!("{LEASES}/{}.lock", scene.id);
     let held = world.home.join(&path);
-    world.process(process)?.order(&json!({ "do": "close", "path": held }))?;
+    world
+        .process(process)?
+        .order(&json!({ "do": "close", "path": held }))?;
     world.remove(&path);
     world.remove(&format!("{path}.json"));
     if scene.is_first_prompt {
