@@ -294,7 +294,7 @@ impl Look<'_> {
             Life::Dead => "it is over",
             Life::Elsewhere => "it is of another host",
         };
-        let details = format!("{truth:?}\n\n{why}");
+        let details = format!("{truth:?}\nanswer: {answer}\n\n{why}");
         self.keep(class, agent, &id, command, said, answer, &details);
     }
 

@@ -397,7 +397,9 @@ fn zombie(world: &mut World, _: &Cast) -> anyhow::Result<Option<String>> {
     process.main()?.signal(Signal::KILL)?;
     process.state = State::Zombie;
     let pid = process.pid();
-    wait_for(&format!("process {pid} to end"), || state(pid) == Some('Z'))?;
+    // Its other threads end after the first one.
+    let is_over = || state(pid) == Some('Z') && threads(pid) <= 1;
+    wait_for(&format!("process {pid} to end"), is_over)?;
     Ok(Some(format!("{before} is killed and not collected")))
 }
 
@@ -688,6 +690,7 @@ fn foreign(world: &mut World, cast: &Cast, from: Elsewhere) -> anyhow::Result<Op
         directory,
         work_dir,
         born_ms: at_ms,
+        last_ms: at_ms,
         is_on_disk: true,
         prompts: 1,
         elsewhere: Some(from),
@@ -728,6 +731,10 @@ fn state(pid: i32) -> Option<char> {
     let stat = stat(pid)?;
     let (_, behind) = stat.rsplit_once(')')?;
     behind.trim_start().chars().next()
+}
+
+fn threads(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
 fn wait_for(what: &str, is_so: impl Fn() -> bool) -> anyhow::Result<()> {

@@ -3,6 +3,9 @@
 
 use crate::world::{Elsewhere, Process, Session, State, World};
 
+/// How far dates may be apart and still be the same, with some room.
+const TOLERANCE_MS: i64 = 3000;
+
 /// Whether and where a session is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Life {
@@ -25,7 +28,10 @@ pub(crate) struct Truth {
 
 /// The truth about a session.
 pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
-    let arguable = session.arguable.or_else(|| silent(world, at));
+    let arguable = session
+        .arguable
+        .or_else(|| silent(world, at))
+        .or_else(|| reused_at_once(world, at, session));
     let told = |life, is_knowable| Truth {
         life,
         is_knowable,
@@ -45,7 +51,7 @@ pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
         let is_hidden = session.was_nested || is_masked(world, at);
         return told(Life::Dead, !is_hidden && !has_candidates(world, session));
     }
-    let is_knowable = serving.iter().any(|process| is_known(process, at));
+    let is_knowable = serving.iter().any(|process| is_known(world, process, at));
     let pids = serving.iter().map(|process| process.pid()).collect();
     told(Life::Live(pids), is_knowable)
 }
@@ -80,8 +86,32 @@ fn silent(world: &World, at: usize) -> Option<&'static str> {
         .then_some("its process changed sessions and left no trace of that yet")
 }
 
+/// Another process of its agent has the PID of the one that served it, began within
+/// the tolerance of dates, and no record with a start stamp is left.
+fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'static str> {
+    let is_taken = |(number, dead): (usize, &Process)| {
+        let served = dead.current == Some(at) || dead.left.contains(&at);
+        let has_record = world.claims.values().any(|process| *process == number);
+        let mut others = world.processes.iter();
+        served
+            && dead.state == State::Gone
+            && !has_record
+            && others.any(|other| {
+                let mut actors = other.actors.iter();
+                other.is_alive()
+                    && other.agent.id() == session.agent.id()
+                    && other.began_ms < session.last_ms + TOLERANCE_MS
+                    && actors.any(|actor| actor.pid == dead.pid())
+            })
+    };
+    let mut processes = world.processes.iter().enumerate();
+    processes
+        .any(is_taken)
+        .then_some("its PID was taken again within the tolerance of dates")
+}
+
 /// What decides that a process serves a session can be seen.
-fn is_known(process: &Process, session: usize) -> bool {
+fn is_known(world: &World, process: &Process, session: usize) -> bool {
     if process.current != Some(session) || process.is_nested {
         return false;
     }
@@ -90,7 +120,12 @@ fn is_known(process: &Process, session: usize) -> bool {
         && !process.is_settling
         // One-shot runs of qwen-code publish nothing.
         && !(process.is_headless && process.agent.id() == "qwen-code");
-    publishes || process.heard == Some(session) || process.named == Some(session)
+    // Who left what its arguments name may still be in it, for all that shows.
+    let is_named = process.named == Some(session)
+        && !world.processes.iter().any(|other| {
+            other.is_alive() && other.argument == Some(session) && other.current != Some(session)
+        });
+    publishes || process.heard == Some(session) || is_named
 }
 
 /// Some living process could serve it, as far as can be seen: there is none
@@ -100,7 +135,7 @@ fn has_candidates(world: &World, session: &Session) -> bool {
     world.processes.iter().any(|process| {
         let is_settled = process
             .current
-            .is_some_and(|current| is_known(process, current));
+            .is_some_and(|current| is_known(world, process, current));
         // The interface above a server that was killed is left without one.
         let is_interface = process.state == State::Zombie && process.actors.len() > 1;
         (is_interface || process.is_alive() && !is_settled)

@@ -81,6 +81,8 @@ pub(crate) struct Process {
     pub(crate) heard: Option<usize>,
     /// What its arguments show, until it leaves that.
     pub(crate) named: Option<usize>,
+    /// What its arguments show, also once it has left that.
+    pub(crate) argument: Option<usize>,
     /// It changed sessions and left no trace of that yet: nobody can know.
     pub(crate) is_silent: bool,
     /// The sessions that it left since it last left a trace of what it serves.
@@ -101,6 +103,8 @@ pub(crate) struct Session {
     pub(crate) directory: usize,
     pub(crate) work_dir: PathBuf,
     pub(crate) born_ms: i64,
+    /// When something was last written of it.
+    pub(crate) last_ms: i64,
     /// Something on disk names it.
     pub(crate) is_on_disk: bool,
     pub(crate) prompts: usize,
@@ -235,6 +239,7 @@ impl World {
             is_headless: task.is_headless(),
             heard: None,
             named,
+            argument: named,
             is_silent: false,
             left: Vec::new(),
             is_settling: false,
@@ -263,6 +268,7 @@ impl World {
             directory,
             work_dir,
             born_ms: now_ms(),
+            last_ms: now_ms(),
             is_on_disk: false,
             prompts: 0,
             elsewhere: None,
@@ -314,6 +320,7 @@ impl World {
         owner.main()?.type_key()?;
         let session = self.session(current)?;
         session.prompts += 1;
+        session.last_ms = now_ms();
         session.is_on_disk = true;
         Ok(())
     }
@@ -419,7 +426,11 @@ impl World {
         if let Some(before) = before.filter(|before| *before != process) {
             self.process(before)?.is_damaged = true;
         }
-        self.process(process)?.is_damaged = false;
+        let owner = self.process(process)?;
+        owner.is_damaged = false;
+        if let Some(current) = owner.current {
+            self.session(current)?.last_ms = now_ms();
+        }
         Ok(())
     }
 

@@ -80,10 +80,13 @@ impl Agent for Cline {
     }
 
     fn switch(&self, world: &mut World, process: usize, _to: Option<usize>) -> anyhow::Result<()> {
+        // Nothing is on record of a session that this process never worked on.
+        let is_silent = !world.process(process)?.notes.contains_key("open");
         complete(world, process)?;
         let owner = world.process(process)?;
         owner.current = None;
         owner.named = None;
+        owner.is_silent |= is_silent;
         Ok(())
     }
 
