@@ -19,10 +19,13 @@ rows() {
   first=yes
   printf '{"sessions":['
   {
-    sed -n 's/.*"sessionId":"\([^"]*\)".*/\1/p' "$HOME"/.claude/sessions/*.json
+    for file in "$HOME"/.claude/sessions/*.json; do
+      sed 's/.*"sessionId":"\([^"]*\)".*/\1/' "$file"
+      echo
+    done
     for file in "$HOME"/.claude/projects/*/*.jsonl; do basename "$file" .jsonl; done
   } 2>/dev/null | sort -u | while read -r id; do
-    [ "$id" = '*' ] && continue
+    case "$id" in '' | '*') continue;; esac
     [ "$first" = yes ] || printf ,
     first=no
     printf '{"agent":"claude-code","session_id":"%s","liveness":"%s","reason":"made-up","owner":{"pid":%s}}' "$id" "$1" "$OWNER"
