@@ -28,10 +28,7 @@ pub(crate) struct Truth {
 
 /// The truth about a session.
 pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
-    let arguable = session
-        .arguable
-        .or_else(|| silent(world, at))
-        .or_else(|| reused_at_once(world, at, session));
+    let arguable = silent(world, at).or_else(|| reused_at_once(world, at, session));
     let told = |life, is_knowable| Truth {
         life,
         is_knowable,
@@ -115,11 +112,10 @@ fn is_known(world: &World, process: &Process, session: usize) -> bool {
     if process.current != Some(session) || process.is_nested {
         return false;
     }
-    let publishes = process.agent.habits().files_decide
-        && !process.is_damaged
-        && !process.is_settling
-        // One-shot runs of qwen-code publish nothing.
-        && !(process.is_headless && process.agent.id() == "qwen-code");
+    // One-shot runs of qwen-code publish nothing.
+    let is_one_shot = process.is_headless && process.agent.id() == "qwen-code";
+    let is_settled = !process.is_damaged && !process.is_settling;
+    let publishes = process.agent.habits().files_decide && is_settled && !is_one_shot;
     // Who left what its arguments name may still be in it, for all that shows.
     let is_named = process.named == Some(session)
         && !world.processes.iter().any(|other| {

@@ -110,8 +110,6 @@ pub(crate) struct Session {
     pub(crate) prompts: usize,
     /// What it is served by is on another machine, or was before a reboot.
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// Why nobody can say what is right.
-    pub(crate) arguable: Option<&'static str>,
     /// A process in another PID namespace served it once.
     pub(crate) was_nested: bool,
 }
@@ -272,7 +270,6 @@ impl World {
             is_on_disk: false,
             prompts: 0,
             elsewhere: None,
-            arguable: None,
             was_nested,
         });
         Ok(at)
@@ -334,6 +331,7 @@ impl World {
         event: &str,
         extra: &Value,
     ) -> anyhow::Result<()> {
+        let home = self.home.clone();
         let owner = self.process(process)?;
         let agent = owner.agent;
         let cwd = owner.work_dir.clone();
@@ -343,7 +341,7 @@ impl World {
         }
         let session_of = self.session(session)?;
         let id = session_of.id.clone();
-        let (argument, mut payload) = agent.hook(&id, event, &text(&cwd));
+        let (argument, mut payload) = agent.hook(&home, &id, event, &text(&cwd));
         for (key, value) in extra.as_object().into_iter().flatten() {
             payload[key] = value.clone();
         }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, program, words};
+use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
@@ -166,12 +166,9 @@ impl Agent for ClaudeCode {
         Some(record(&world.scene(process).ok()?))
     }
 
-    fn hook(&self, id: &str, event: &str, cwd: &str) -> (String, serde_json::Value) {
-        let path = format!("/nowhere/.claude/projects/{}/{id}.jsonl", encoded(cwd));
-        let payload = json!({
-            "session_id": id, "transcript_path": path, "cwd": cwd, "hook_event_name": event,
-        });
-        (String::new(), payload)
+    fn hook(&self, home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
+        let path = format!(".claude/projects/{}/{id}.jsonl", encoded(cwd));
+        hook_with_transcript(&home.join(path), id, event, cwd)
     }
 }
 

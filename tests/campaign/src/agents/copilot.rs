@@ -136,7 +136,7 @@ impl Agent for Copilot {
         Ok(())
     }
 
-    fn hook(&self, id: &str, event: &str, cwd: &str) -> (String, Value) {
+    fn hook(&self, _home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
         let payload = json!({ "sessionId": id, "timestamp": crate::world::now_ms(), "cwd": cwd });
         (event.to_owned(), payload)
     }

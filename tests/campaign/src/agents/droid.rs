@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, program, words};
+use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
@@ -126,6 +126,11 @@ impl Agent for Droid {
             "SessionEnd",
             &json!({ "reason": "other" }),
         )
+    }
+
+    fn hook(&self, home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
+        let path = format!(".factory/sessions/{}/{id}.jsonl", encoded(cwd));
+        hook_with_transcript(&home.join(path), id, event, cwd)
     }
 }
 

@@ -121,14 +121,22 @@ pub(crate) trait Agent: Sync {
         None
     }
     /// The payload of a hook, and what the command line names.
-    fn hook(&self, id: &str, event: &str, cwd: &str) -> (String, Value) {
+    fn hook(&self, _home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
         let payload = json!({ "session_id": id, "cwd": cwd, "hook_event_name": event });
         (String::new(), payload)
     }
 }
 
+/// A payload that names the transcript as well, which has this path below the home.
+fn hook_with_transcript(transcript: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
+    let payload = json!({
+        "session_id": id, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event,
+    });
+    (String::new(), payload)
+}
+
 /// A directory's name as Claude Code and qwen-code name their folders.
-fn encoded(work_dir: &str) -> String {
+pub(crate) fn encoded(work_dir: &str) -> String {
     let plain = |char: char| {
         if char.is_ascii_alphanumeric() {
             char

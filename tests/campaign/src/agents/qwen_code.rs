@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, program, words};
+use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date, text};
 
@@ -142,6 +142,11 @@ impl Agent for QwenCode {
 
     fn claim_file(&self, world: &mut World, process: usize) -> Option<String> {
         Some(record(&world.scene(process).ok()?))
+    }
+
+    fn hook(&self, home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {
+        let path = format!(".qwen/projects/{}/chats/{id}.jsonl", encoded(cwd));
+        hook_with_transcript(&home.join(path), id, event, cwd)
     }
 }
 

@@ -123,6 +123,10 @@ impl Agent for Vibe {
         release(world, process, &left)?;
         let id = world.chance.uuid();
         world.bear(process, id)?;
+        // An interface that resumes takes such a lease for a moment, too, and
+        // leaves it for that of the session that it resumes.
+        let owner = world.process(process)?;
+        owner.is_silent = owner.argument.is_some();
         lease(world, process)
     }
 
