@@ -99,6 +99,8 @@ pub(crate) struct Wrong {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub(crate) seed: u64,
+    /// The agents that were asked for; all of them if there are none.
+    pub(crate) agents: Vec<String>,
     pub(crate) worlds: u64,
     /// How often one session was looked at, at one moment.
     pub(crate) looks: u64,
@@ -228,10 +230,15 @@ impl Tally {
                 "\n| Count | Kind | Truth | Replay |\n|---:|---|---|---|"
             )?;
         }
+        let agents = if self.agents.is_empty() {
+            String::new()
+        } else {
+            format!(" --agents {}", self.agents.join(","))
+        };
         for (count, wrong) in self.kinds() {
             writeln!(
                 text,
-                "| {count} | {}: {}, `{}` says {} | {} | `--seed {} --world {} --steps {} --keep` ({}) |",
+                "| {count} | {}: {}, `{}` says {} | {} | `--seed {}{agents} --world {} --steps {} --keep` ({}) |",
                 wrong.agent,
                 wrong.class.title(),
                 wrong.command,

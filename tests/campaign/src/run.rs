@@ -91,6 +91,7 @@ fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> 
     let next = AtomicU64::new(0);
     let total = Mutex::new(Tally {
         seed: options.seed,
+        agents: options.agents.clone(),
         ..Tally::default()
     });
     let failure = Mutex::new(None);
@@ -254,6 +255,7 @@ fn inside(options: &Options, directory: &Path) -> anyhow::Result<Tally> {
     let cast = cast(options, number, &mut world);
     let mut tally = Tally {
         seed: options.seed,
+        agents: options.agents.clone(),
         worlds: 1,
         ..Tally::default()
     };

@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) sessions: Vec<Session>,
     /// Hooks that are still under way.
     pub(crate) late: Vec<Late>,
+    /// The hook of a start that the next one overtakes.
+    pub(crate) overtaken: Option<Late>,
     /// The agents that have hooks set.
     pub(crate) hooked: Vec<&'static str>,
     pub(crate) whosup: PathBuf,
@@ -187,6 +189,7 @@ impl World {
             processes: Vec::new(),
             sessions: Vec::new(),
             late: Vec::new(),
+            overtaken: None,
             hooked: Vec::new(),
             whosup: whosup.to_owned(),
             claims: BTreeMap::new(),
@@ -352,16 +355,44 @@ impl World {
             command,
             payload: payload.to_string(),
         };
-        let is_late = kind == Kind::Trailing && self.chance.percent(12);
-        if is_late {
+        if kind == Kind::Trailing && self.chance.percent(12) {
             self.story.push(format!("  (late: {event} of {id})"));
             self.late.push(hook);
+            return Ok(());
+        }
+        if kind == Kind::End && self.chance.percent(8) {
+            self.story.push(format!("  (never run: {event} of {id})"));
+            return Ok(());
+        }
+        let is_first = self.overtaken.is_none();
+        self.catch_up(&hook, kind)?;
+        if kind == Kind::Start && is_first && self.chance.percent(8) {
+            self.story.push(format!("  (overtaken: {event} of {id})"));
+            self.overtaken = Some(hook);
             return Ok(());
         }
         self.run_hook(&hook)?;
         if self.chance.percent(6) {
             self.run_hook(&hook)?;
         }
+        self.hear(process, session, kind)
+    }
+
+    /// Runs the hook that was overtaken: after this one if that is of the same
+    /// session, else before it.
+    fn catch_up(&mut self, next: &Late, kind: Kind) -> anyhow::Result<()> {
+        let Some(held) = self.overtaken.take_if(|held| held.process == next.process) else {
+            return Ok(());
+        };
+        if kind == Kind::Other && held.session == next.session {
+            self.run_hook(next)?;
+        }
+        self.run_hook(&held)?;
+        self.hear(held.process, held.session, Kind::Start)
+    }
+
+    /// What hooks have said of a process.
+    fn hear(&mut self, process: usize, session: usize, kind: Kind) -> anyhow::Result<()> {
         let owner = self.process(process)?;
         match kind {
             Kind::Start => {

@@ -8,6 +8,9 @@ use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, 
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
+/// The id that the record has, where that is not that of the session.
+const STALE: &str = "stale";
+
 pub(super) struct ClaudeCode;
 
 impl Agent for ClaudeCode {
@@ -135,7 +138,6 @@ impl Agent for ClaudeCode {
             });
             world.append(&transcript(&scene), &[line])?;
         }
-        register(world, process, "idle")?;
         world.session(scene.session)?.is_on_disk = true;
         world.tell(
             process,
@@ -143,7 +145,16 @@ impl Agent for ClaudeCode {
             Kind::Start,
             "SessionStart",
             &json!({ "source": reason }),
-        )
+        )?;
+        // Some versions go on with the id of the session that was left; only hooks
+        // tell that.
+        let is_stale = world.chance.percent(20);
+        let owner = world.process(process)?;
+        owner.notes.remove(STALE);
+        if is_stale && owner.heard == Some(scene.session) {
+            owner.notes.insert(STALE, left.id);
+        }
+        register(world, process, "idle")
     }
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
@@ -193,8 +204,10 @@ fn settle(world: &mut World, process: usize, task: &Task) -> anyhow::Result<()> 
 
 fn register(world: &mut World, process: usize, status: &str) -> anyhow::Result<()> {
     let scene = world.scene(process)?;
+    let stale = world.process(process)?.notes.get(STALE).cloned();
+    let id = stale.unwrap_or_else(|| scene.id.clone());
     let mut content = json!({
-        "pid": scene.pid, "sessionId": scene.id, "cwd": scene.work_dir,
+        "pid": scene.pid, "sessionId": id, "cwd": scene.work_dir,
         "startedAt": scene.began_ms, "procStart": scene.stamp.to_string(), "version": "2.1.197",
         "peerProtocol": 1, "kind": "interactive", "entrypoint": "cli",
     });

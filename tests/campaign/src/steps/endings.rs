@@ -17,6 +17,7 @@ const CHANGE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Ends a process and those above it, which collect what they started.
 fn end(world: &mut World, at: usize, signal: Signal) -> anyhow::Result<()> {
+    world.overtaken.take_if(|hook| hook.process == at);
     let process = world.process(at)?;
     process.state = State::Gone;
     let mut first = true;
