@@ -94,17 +94,25 @@ fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'stati
             && dead.state == State::Gone
             && !has_record
             && others.any(|other| {
-                let mut actors = other.actors.iter();
                 other.is_alive()
                     && other.agent.id() == session.agent.id()
                     && other.began_ms < session.last_ms + TOLERANCE_MS
-                    && actors.any(|actor| actor.pid == dead.pid())
+                    && may_be_taken_for(other, dead)
             })
     };
     let mut processes = world.processes.iter().enumerate();
     processes
         .any(is_taken)
         .then_some("its PID was taken again within the tolerance of dates")
+}
+
+/// It has the same PID, or the same one in a PID namespace and the same directory.
+fn may_be_taken_for(other: &Process, dead: &Process) -> bool {
+    let own_pid = |process: &Process| process.actors.last().map(|actor| actor.own_pid);
+    other.actors.iter().any(|actor| {
+        actor.pid == dead.pid()
+            || (Some(actor.own_pid) == own_pid(dead) && other.directory == dead.directory)
+    })
 }
 
 /// What decides that a process serves a session can be seen.
