@@ -115,6 +115,7 @@ impl Agent for Copilot {
         )?;
         unlock(world, process, &left)?;
         close(world, &left)?;
+        unregister(world, &left)?;
         let id = world.chance.uuid();
         world.bear(process, id)?;
         begin(world, process)
@@ -130,6 +131,7 @@ impl Agent for Copilot {
             &json!({ "reason": "user_exit" }),
         )?;
         unlock(world, process, &scene)?;
+        unregister(world, &scene)?;
         if how == Leave::Exit {
             close(world, &scene)?;
         }
@@ -203,6 +205,20 @@ fn note(world: &mut World, process: usize) -> anyhow::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     Ok(std::fs::write(path, text)?)
+}
+
+/// The terminal shows another session, or none.
+fn unregister(world: &World, scene: &Scene) -> anyhow::Result<()> {
+    use std::io::Write as _;
+
+    let path = world.home.join(log(scene));
+    let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
+    let at = date(scene.now_ms);
+    let line = format!(
+        "{at} [INFO] Unregistering foreground session: {}\n",
+        scene.id
+    );
+    Ok(file.write_all(line.as_bytes())?)
 }
 
 fn close(world: &World, scene: &Scene) -> anyhow::Result<()> {

@@ -215,8 +215,11 @@ pub(super) fn reuse_pid(world: &mut World, cast: &Cast) -> anyhow::Result<Option
     if !has_room(world, agent, directory) {
         return Ok(None);
     }
+    let last = fs::read_to_string(LAST_PID)?;
     fs::write(LAST_PID, (pid - 1).to_string()).context("cannot choose a PID")?;
     let at = world.start(agent, directory, &Task::New, true, None)?;
+    // Else the next looks have PIDs that files name.
+    fs::write(LAST_PID, last.trim())?;
     let is_reused = world
         .process(at)?
         .actors
