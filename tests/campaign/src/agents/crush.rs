@@ -80,7 +80,11 @@ impl Agent for Crush {
         let data = data_dir(world, process)?;
         save(&data, &scene)?;
         append(&data.join("logs/crush.log"), &[json!({ "msg": "prompt" })])?;
-        world.prompted(process)
+        world.prompted(process)?;
+        // No list has the new name of a directory that was renamed.
+        let is_in_place = data.parent() == Some(&*world.process(process)?.work_dir);
+        world.session(scene.session)?.is_on_disk = is_in_place;
+        Ok(())
     }
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
