@@ -17,8 +17,8 @@ use crate::world::World;
 
 /// How many sessions are asked for one by one at each look.
 const SINGLED_OUT: usize = 2;
-/// How many wrong answers of one world are kept with all that belongs to them.
-const WRONGS_MAX: usize = 40;
+/// How many kinds of wrong answers of one world are kept with all that belongs to them.
+const WRONGS_MAX: usize = 100;
 /// How many files are compared before and after.
 const FILES_MAX: usize = 100_000;
 
@@ -286,6 +286,10 @@ impl Look<'_> {
             self.tally.count(class, agent, self.moment.step_kind);
             return;
         }
+        if self.tally.repeat(class, agent, command, answer) {
+            self.tally.count(class, agent, self.moment.step_kind);
+            return;
+        }
         let why = self.why(&format!("{agent}:{id}"));
         let said = match &truth.life {
             Life::Live(_) if truth.is_knowable => "it lives, and that can be known",
@@ -318,7 +322,8 @@ impl Look<'_> {
         details: &str,
     ) {
         self.tally.count(class, agent, self.moment.step_kind);
-        if self.tally.wrongs.len() >= WRONGS_MAX {
+        if self.tally.repeat(class, agent, command, answer) || self.tally.wrongs.len() >= WRONGS_MAX
+        {
             return;
         }
         let printout = format!(
@@ -329,6 +334,7 @@ impl Look<'_> {
         self.tally.wrongs.push(Wrong {
             class,
             agent: agent.to_owned(),
+            count: 1,
             session: session.to_owned(),
             step_kind: self.moment.step_kind.to_owned(),
             step: self.moment.step,

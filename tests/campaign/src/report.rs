@@ -77,11 +77,13 @@ impl Class {
     }
 }
 
-/// One answer that is not right.
+/// One kind of answer that is not right, in one world.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Wrong {
     pub(crate) class: Class,
     pub(crate) agent: String,
+    /// How often it was given; the rest is of the first time.
+    pub(crate) count: u64,
     pub(crate) session: String,
     /// The kind of the step before the look.
     pub(crate) step_kind: String,
@@ -111,6 +113,8 @@ pub(crate) struct Tally {
     pub(crate) command_ms: u64,
     pub(crate) wall_ms: u64,
     pub(crate) skipped: BTreeMap<String, u64>,
+    /// Why worlds could not be made.
+    pub(crate) failed: Vec<String>,
     pub(crate) classes: BTreeMap<Class, u64>,
     pub(crate) by_agent: BTreeMap<String, BTreeMap<Class, u64>>,
     pub(crate) by_step: BTreeMap<String, BTreeMap<Class, u64>>,
@@ -125,6 +129,27 @@ impl Tally {
         *agent.entry(class).or_default() += 1;
         let step = self.by_step.entry(step.to_owned()).or_default();
         *step.entry(class).or_default() += 1;
+    }
+
+    /// Counts a wrong answer once more, if the same was given before in this world.
+    pub(crate) fn repeat(
+        &mut self,
+        class: Class,
+        agent: &str,
+        command: &str,
+        answer: &str,
+    ) -> bool {
+        let same = self.wrongs.iter_mut().find(|wrong| {
+            wrong.class == class
+                && wrong.agent == agent
+                && wrong.command == command
+                && wrong.answer == answer
+        });
+        let is_same = same.is_some();
+        if let Some(same) = same {
+            same.count += 1;
+        }
+        is_same
     }
 
     /// Adds what another world came to.
@@ -169,7 +194,7 @@ impl Tally {
                 wrong.command.as_str(),
             );
             let kind = kinds.entry(key).or_insert((0, wrong));
-            kind.0 += 1;
+            kind.0 += wrong.count;
             if wrong.step < kind.1.step {
                 kind.1 = wrong;
             }

@@ -22,6 +22,8 @@ use crate::world::World;
 const AGENTS_MAX: usize = 3;
 /// How long one world may take.
 const WORLD_TIME_MAX: Duration = Duration::from_secs(300);
+/// How many worlds may fail before the campaign is given up.
+const FAILURES_MAX: usize = 5;
 /// How many worlds there are if nothing else ends the campaign.
 const WORLDS: u64 = 40;
 /// How many times a world is made again to leave out steps.
@@ -60,6 +62,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<bool> {
         None => many(options, namespace.as_deref())?,
     };
     publish(options, &tally)?;
+    if let Some(first) = tally.failed.first() {
+        bail!(
+            "{} worlds could not be made; the first one: {first}",
+            tally.failed.len()
+        );
+    }
     Ok(tally.wrong() == 0)
 }
 
@@ -94,7 +102,6 @@ fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> 
         agents: options.agents.clone(),
         ..Tally::default()
     });
-    let failure = Mutex::new(None);
     let bounds = (options.looks, options.minutes, options.worlds);
     let worlds_max = match bounds {
         (None, None, None) => WORLDS,
@@ -111,24 +118,24 @@ fn many(options: &Options, namespace: Option<&[&str]>) -> anyhow::Result<Tally> 
             scope.spawn(|| {
                 while !total.lock().is_ok_and(|total| is_enough(&total)) {
                     let world = next.fetch_add(1, Ordering::Relaxed);
-                    if world >= worlds_max || failure.lock().is_ok_and(|failure| failure.is_some())
-                    {
+                    if world >= worlds_max {
                         break;
                     }
-                    match (one(options, world, namespace), total.lock(), failure.lock()) {
-                        (Ok(tally), Ok(mut total), _) => total.add(tally),
-                        (Err(error), _, Ok(mut failure)) => {
-                            failure.get_or_insert(error);
-                        }
-                        _ => break,
+                    let came_to = one(options, world, namespace);
+                    let Ok(mut total) = total.lock() else {
+                        break;
+                    };
+                    match came_to {
+                        Ok(tally) => total.add(tally),
+                        Err(error) => total.failed.push(format!("{error:#}")),
+                    }
+                    if total.failed.len() > FAILURES_MAX {
+                        break;
                     }
                 }
             });
         }
     });
-    if let Ok(Some(error)) = failure.into_inner() {
-        return Err(error);
-    }
     let mut total = total
         .into_inner()
         .map_err(|_| anyhow!("a world ended in a panic"))?;

@@ -31,7 +31,8 @@ pub(super) fn prompt(world: &mut World, _: &Cast) -> anyhow::Result<Option<Strin
     let can = |world: &World, at: usize| {
         is_running(world, at)
             && world.processes.get(at).is_some_and(|process| {
-                let is_deleted = !process.work_dir.exists();
+                let cwd = fs::read_link(format!("/proc/{}/cwd", process.pid()));
+                let is_deleted = !cwd.is_ok_and(|cwd| cwd.is_dir());
                 !(process.agent.habits().is_alone_in_directory && is_deleted)
             })
     };
