@@ -142,7 +142,7 @@ fn has_candidates(world: &World, session: &Session) -> bool {
             .is_some_and(|current| is_known(world, process, current));
         // The interface above a server that was killed is left without one.
         let is_interface = process.state == State::Zombie && process.actors.len() > 1;
-        (is_interface || process.is_alive() && !is_settled)
+        (is_interface || process.is_alive() && (!is_settled || process.is_silent))
             && process.agent.id() == session.agent.id()
             && (process.directory == session.directory || is_anything_moved || process.is_nested)
     })
