@@ -1,0 +1,149 @@
+//! What somebody would say who had watched everything, and whether it could be
+//! known from outside.
+
+use crate::world::{Elsewhere, Process, Session, State, World};
+
+/// How far dates may be apart and still be the same, with some room.
+const TOLERANCE_MS: i64 = 3000;
+
+/// Whether and where a session is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// By these processes, as the harness sees them.
+    Live(Vec<i32>),
+    Dead,
+    /// On a machine that can't be seen from here.
+    Elsewhere,
+}
+
+/// The truth about one session.
+#[derive(Debug, Clone)]
+pub(crate) struct Truth {
+    pub(crate) life: Life,
+    /// What decides can be seen from outside, so that *unknown* is too little.
+    pub(crate) is_knowable: bool,
+    /// Why any answer will do.
+    pub(crate) arguable: Option<&'static str>,
+}
+
+/// The truth about a session.
+pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
+    let arguable = silent(world, at).or_else(|| reused_at_once(world, at, session));
+    let told = |life, is_knowable| Truth {
+        life,
+        is_knowable,
+        arguable,
+    };
+    match session.elsewhere {
+        Some(Elsewhere::AnotherHost) => return told(Life::Elsewhere, false),
+        Some(Elsewhere::AnotherBoot) => return told(Life::Dead, !has_candidates(world, session)),
+        None => {}
+    }
+    let serving: Vec<&Process> = world
+        .processes
+        .iter()
+        .filter(|process| process.is_alive() && process.current == Some(at))
+        .collect();
+    if serving.is_empty() {
+        let is_hidden = session.was_nested || is_masked(world, at);
+        return told(Life::Dead, !is_hidden && !has_candidates(world, session));
+    }
+    let is_knowable = serving.iter().any(|process| is_known(world, process, at));
+    let pids = serving.iter().map(|process| process.pid()).collect();
+    told(Life::Live(pids), is_knowable)
+}
+
+/// A process that served it executes another program, or another process has its
+/// PID: a claim without a stamp does not tell them apart, nor do dates within
+/// seconds.
+fn is_masked(world: &World, session: usize) -> bool {
+    let served =
+        |process: &Process| process.current == Some(session) || process.left.contains(&session);
+    world.processes.iter().any(|process| {
+        let mut others = world.processes.iter();
+        let is_reused = process.state == State::Gone
+            && others.any(|other| {
+                let mut actors = other.actors.iter();
+                other.is_alive() && actors.any(|actor| actor.pid == process.pid())
+            });
+        served(process) && (process.state == State::Another || is_reused)
+    })
+}
+
+/// A process went from one session to another and left no trace of it yet.
+fn silent(world: &World, at: usize) -> Option<&'static str> {
+    let mut processes = world.processes.iter();
+    let is_between = |process: &Process| {
+        process.is_alive()
+            && process.is_silent
+            && (process.current == Some(at) || process.left.contains(&at))
+    };
+    processes
+        .any(is_between)
+        .then_some("its process changed sessions and left no trace of that yet")
+}
+
+/// Another process of its agent has the PID of the one that served it, began within
+/// the tolerance of dates, and no record with a start stamp is left.
+fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'static str> {
+    let is_taken = |(number, dead): (usize, &Process)| {
+        let served = dead.current == Some(at) || dead.left.contains(&at);
+        let has_record = world.claims.values().any(|process| *process == number);
+        let mut others = world.processes.iter();
+        served
+            && dead.state == State::Gone
+            && !has_record
+            && others.any(|other| {
+                other.is_alive()
+                    && other.agent.id() == session.agent.id()
+                    && other.began_ms < session.last_ms + TOLERANCE_MS
+                    && may_be_taken_for(other, dead)
+            })
+    };
+    let mut processes = world.processes.iter().enumerate();
+    processes
+        .any(is_taken)
+        .then_some("its PID was taken again within the tolerance of dates")
+}
+
+/// It has the same PID, or the same one in a PID namespace and the same directory.
+fn may_be_taken_for(other: &Process, dead: &Process) -> bool {
+    let own_pid = |process: &Process| process.actors.last().map(|actor| actor.own_pid);
+    other.actors.iter().any(|actor| {
+        actor.pid == dead.pid()
+            || (Some(actor.own_pid) == own_pid(dead) && other.directory == dead.directory)
+    })
+}
+
+/// What decides that a process serves a session can be seen.
+fn is_known(world: &World, process: &Process, session: usize) -> bool {
+    if process.current != Some(session) || process.is_nested {
+        return false;
+    }
+    // One-shot runs of qwen-code publish nothing.
+    let is_one_shot = process.is_headless && process.agent.id() == "qwen-code";
+    let is_settled = !process.is_damaged && !process.is_settling;
+    let publishes = process.agent.habits().files_decide && is_settled && !is_one_shot;
+    // Who left what its arguments name may still be in it, for all that shows.
+    let is_named = process.named == Some(session)
+        && !world.processes.iter().any(|other| {
+            other.is_alive() && other.argument == Some(session) && other.current != Some(session)
+        });
+    publishes || process.heard == Some(session) || is_named
+}
+
+/// Some living process could serve it, as far as can be seen: there is none
+/// whose own session isn't known.
+fn has_candidates(world: &World, session: &Session) -> bool {
+    let is_anything_moved = world.directories.iter().any(|directory| directory.is_moved);
+    world.processes.iter().any(|process| {
+        let is_settled = process
+            .current
+            .is_some_and(|current| is_known(world, process, current));
+        // The interface above a server that was killed is left without one.
+        let is_interface = process.state == State::Zombie && process.actors.len() > 1;
+        (is_interface || process.is_alive() && (!is_settled || process.is_silent))
+            && process.agent.id() == session.agent.id()
+            && (process.directory == session.directory || is_anything_moved || process.is_nested)
+    })
+}
