@@ -25,8 +25,6 @@ const READ_PAUSE: Duration = Duration::from_millis(2);
 /// How many records of one look are read more than once, so that a folder of
 /// broken ones costs no more than a few broken ones.
 const REREAD_RECORDS_MAX: usize = 16;
-/// Says that some view of the agent's own is open; holds nothing.
-const HEARTBEAT: &str = ".fleetview-heartbeat";
 
 /// A record, and the file that it was read from.
 #[derive(Debug)]
@@ -46,10 +44,12 @@ pub(super) fn folder(home: &Home) -> PathBuf {
 enum Named {
     /// The record of this process.
     Record(Pid),
-    /// Nothing to read or to complain about.
-    Known,
-    /// Something that is no record, and why not.
-    Foreign(&'static str),
+    /// Nothing to read or to complain about. Versions add files beside the records:
+    /// `PID.HASH.key` with a token (2.1.332, 2026-11; never read here), its `.tmp.`
+    /// forms, `.fleetview-heartbeat`.
+    Other,
+    /// It should be a record and cannot be, and why not.
+    NoRecord(&'static str),
 }
 
 /// The session that the registry names for one process.
@@ -80,13 +80,10 @@ pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     let mut rereads_left = REREAD_RECORDS_MAX;
     for name in &names.names {
         let path = folder.join(name);
-        let named = name
-            .to_str()
-            .map_or(Named::Foreign("its name is not UTF-8"), named);
-        let entry = match named {
+        let entry = match name.to_str().map_or(Named::Other, named) {
             Named::Record(pid) => read_entry(&path, pid, &mut rereads_left),
-            Named::Known => Ok(None),
-            Named::Foreign(why) => Err(format!("no record of a session, ignored: {why}")),
+            Named::Other => Ok(None),
+            Named::NoRecord(why) => Err(format!("no record of a session, ignored: {why}")),
         };
         match entry {
             Ok(entry) => found.found.extend(entry),
@@ -103,18 +100,15 @@ pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
 
 fn named(name: &str) -> Named {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if name == HEARTBEAT {
-        return Named::Known;
-    }
     match name.strip_suffix(".json") {
         Some(stem) if digits(stem) => match stem.parse().ok().and_then(|raw| Pid::new(raw).ok()) {
             Some(pid) => Named::Record(pid),
-            None => Named::Foreign("its name is not a process id"),
+            None => Named::NoRecord("its name is not a process id"),
         },
         Some(stem) if stem.strip_prefix("pid-").is_some_and(digits) => {
-            Named::Foreign("a form that old versions wrote")
+            Named::NoRecord("a form that old versions wrote")
         }
-        _ => Named::Foreign("its name is not that of one"),
+        _ => Named::Other,
     }
 }
 

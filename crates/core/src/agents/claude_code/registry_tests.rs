@@ -33,12 +33,6 @@ fn check_problem(name: &str, content: &str, right: &str) {
 
 #[test]
 fn what_is_no_record_is_told_and_ignored() {
-    let foreign = "no record of a session, ignored: its name is not that of one";
-    check_problem("x.json.tmp.24420.ab12", RECORD, foreign);
-    check_problem(".24420.json.swp", "b0VIM", foreign);
-    check_problem("2026-planning-notes.json", "{}", foreign);
-    check_problem("7.json.bak", RECORD, foreign);
-    check_problem("-7.json", RECORD, foreign);
     check_problem(
         "pid-7.json",
         RECORD,
@@ -155,7 +149,33 @@ fn a_folder_of_broken_records_costs_no_more_than_a_few() {
 }
 
 #[test]
-fn a_home_without_a_registry_is_no_problem_and_a_heartbeat_is_none() {
+fn a_file_of_another_name_is_neither_a_record_nor_a_problem() {
+    let key = "7.1c3b0f6f0a8f4d7e9b2a5c6d7e8f90112233445566778899aabbccddeeff0011.key";
+    let temporary = format!("{key}.tmp.0a1b2c3d");
+    let directory = tempfile::tempdir().unwrap();
+    let home = home(directory.path());
+    for name in [
+        key,
+        &temporary,
+        ".fleetview-heartbeat",
+        "7.json.tmp.24420.ab12",
+        ".7.json.swp",
+        "7.json.bak",
+        "-7.json",
+        "index.json",
+        "7",
+    ] {
+        fs::write(folder(&home).join(name), RECORD).unwrap();
+    }
+    let found = read(&home);
+    assert!(found.found.is_empty());
+    assert_eq!(found.problems, []);
+    fs::write(folder(&home).join("7.json"), RECORD).unwrap();
+    assert_eq!(read(&home).found.len(), 1);
+}
+
+#[test]
+fn a_home_without_a_registry_is_no_problem() {
     let directory = tempfile::tempdir().unwrap();
     let missing = Home {
         root: directory.path().join("none").into(),
@@ -163,7 +183,4 @@ fn a_home_without_a_registry_is_no_problem_and_a_heartbeat_is_none() {
         owner_uid: None,
     };
     assert!(read(&missing).problems.is_empty());
-    let home = home(directory.path());
-    fs::write(folder(&home).join(HEARTBEAT), "").unwrap();
-    assert!(read(&home).problems.is_empty());
 }
