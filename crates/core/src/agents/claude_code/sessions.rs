@@ -14,7 +14,7 @@ use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
 use super::transcript::{read_last, read_opening};
-use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, KnownClient, Look, PairingRule, Role, Sketch};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject, TakenUp,
@@ -90,7 +90,8 @@ impl<'a> Sessions<'a> {
             std::cmp::Reverse((is_there, at))
         });
         for entry in &entries {
-            if entry.record.kind != Kind::Daemon {
+            // A spare that waits for a session serves none.
+            if entry.record.kind != Kind::Daemon && !entry.record.is_spare {
                 self.add_entry(entry);
             }
         }
@@ -131,6 +132,12 @@ impl<'a> Sessions<'a> {
             sketch.pairing = PairingRule::Client;
         }
         sketch.is_headless = record.is_headless();
+        if record.kind == Kind::Background {
+            // In 2.1.332 its terminal is one that the agent made for it, in 2.1.197 it
+            // had none.
+            sketch.is_terminal_hosted = true;
+            sketch.client = self.client_of(&record.session);
+        }
         sketch.is_provisional = is_unsettled;
         sketch.title.clone_from(&record.name);
         sketch.agent_version.clone_from(&record.version);
@@ -147,8 +154,11 @@ impl<'a> Sessions<'a> {
         Claim {
             key: self.key(&record.session),
             subject: Subject::Process(record.pid),
-            // It names neither host nor boot nor PID namespace.
-            scope: ClaimedScope::default(),
+            // It names neither host nor boot.
+            scope: ClaimedScope {
+                pid_namespace: record.pid_namespace,
+                ..ClaimedScope::default()
+            },
             stamp: record.stamp.clone(),
             dated_at_ms: record.dated_at_ms,
             modified_at_ms: entry.facts.modified_ms,
@@ -165,6 +175,28 @@ impl<'a> Sessions<'a> {
                 says: record.says(),
             },
         }
+    }
+
+    /// The `claude attach` that names this session; `None` if several do.
+    fn client_of(&self, session: &SessionId) -> Option<Box<KnownClient>> {
+        let look = self.look;
+        let mut clients = look.processes_of(self.home).filter(|process| {
+            process.role == Role::Client
+                && session_named_by(&process.program())
+                    .is_some_and(|named| session.as_str().starts_with(named))
+        });
+        let (client, other) = (clients.next()?, clients.next());
+        let pid = client.process.pid;
+        other.is_none().then(|| {
+            Box::new(KnownClient {
+                process: client.process.clone(),
+                evidence: Evidence {
+                    kind: EvidenceKind::Arguments,
+                    path: None,
+                    says: format!("client: the arguments of process {pid} name it"),
+                },
+            })
+        })
     }
 
     /// Some `claude attach` may show this session. No other process does.
