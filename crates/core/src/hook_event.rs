@@ -2,6 +2,7 @@
 //!
 //! Each agent's own `hooks.rs` maps its payloads to these.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
@@ -254,6 +255,15 @@ impl<'a> HookPayload<'a> {
     /// [`HookError`] if it is there and no text.
     pub fn text(&self, key: &str) -> Result<Option<&'a str>, HookError> {
         Ok(self.object.opt_string(key)?)
+    }
+
+    /// A value of whatever form that may be there.
+    ///
+    /// # Errors
+    ///
+    /// [`HookError`] if its name is there twice.
+    pub fn value(&self, key: &str) -> Result<Option<Cow<'a, serde_json::Value>>, HookError> {
+        Ok(self.object.opt_value(key)?)
     }
 
     /// The event that this payload is about. Empty texts are none.
