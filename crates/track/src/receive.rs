@@ -69,7 +69,8 @@ pub fn receive(
     let mut event = hooks.parse(payload, world.event.as_deref())?;
     let owner = find_owner(world.backend.as_ref(), adapter, world.hook);
     let home = home(adapter, event.transcript.as_ref(), world);
-    set_session(&mut event, adapter, hooks, &home, &owner);
+    let backend = world.backend.as_ref();
+    set_session(&mut event, adapter, hooks, &home, &owner, backend);
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &event.session);
     let logged = logged(event, owner, home, world);

@@ -8,7 +8,6 @@ mod sketch;
 
 use std::path::{Path, PathBuf};
 
-use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::SessionId;
 
 pub use self::agent_process::{AgentProcess, Role};
@@ -36,9 +35,9 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// The session that the agent itself publishes for one of its processes, by
-    /// PID; `None` where it does not, or where that can't be read.
-    fn published_session(&self, _home: &Path, _pid: Pid, _stamp: &StartStamp) -> Option<SessionId> {
+    /// The session that this process made of another one, if its hooks report the
+    /// other one when it starts; `None` if they don't, or if it forked nothing.
+    fn session_forked_by(&self, _home: &Path, _program: &Program<'_>) -> Option<Forked> {
         None
     }
 
@@ -185,6 +184,15 @@ pub struct Profile {
     pub comms: &'static [&'static str],
     /// It has a session from launch on, before any prompt.
     pub has_session_at_launch: bool,
+}
+
+/// A session that a process made of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// The new session, as the agent publishes it.
+    pub session: SessionId,
+    /// The session it was made of; `None` if the arguments do not name it.
+    pub parent: Option<SessionId>,
 }
 
 /// A command that somebody may run: shown by us, never run unasked.
