@@ -118,7 +118,7 @@ def allowed(stage):
 
 
 def cleared(stage):
-    """`/clear`: at every moment one session per terminal; the new id live at once, the old one not."""
+    """`/clear`: at every moment one session per terminal; the new id live at once (undecided where nothing tells)."""
     run = stage.prompted()
     expect.live(stage, run.truth())
     terminal = run.process
@@ -129,7 +129,10 @@ def cleared(stage):
     watch.always_accounted(terminal)
     expect.live(stage, run.truth(), stage.agent.tells_directory_at_launch)
     run.say(stage.model)
-    expect.live(stage, run.truth())
+    if stage.agent.clear_is_undecided:
+        expect.undecided(stage, run.truth())
+    else:
+        expect.live(stage, run.truth())
     left_by(stage, run, old)
 
 

@@ -36,6 +36,8 @@ class Pi(Agent):
     # Births a second or so apart fit both, where a busy machine was slow to launch them.
     tells_launched_together = False
     reads_seconds = 1.5
+    clear_is_undecided = "its files name no process: after `/new` only the use of its terminal may tell which session it is in"
+    survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
 
     def own_checks(self):
         from agents import pi_checks
