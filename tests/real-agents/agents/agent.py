@@ -67,6 +67,8 @@ class Agent:
     not_run = ""
     # npm packages at the versions they are pinned to; the first is the agent.
     packages = ()
+    # The package that its newer versions are published as, where that is another one.
+    newest_name = ""
     # Why no other version than the pinned one is ever run; empty if any may be.
     stays_pinned = ""
     quit_command = "/exit"
@@ -121,7 +123,10 @@ class Agent:
         """Turns to the newest installable versions; returns what is to be said of that."""
         if self.stays_pinned:
             raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
-        found, said = newest.npm(self.packages[0])
+        first = self.packages[0]
+        found, said = newest.npm(install.Package(self.newest_name or first.name, first.version))
+        if found.name != first.name:
+            said = "; ".join(filter(None, (f"newer versions are {found.name}", said)))
         # Further packages are parts of the first one, and have its version.
         self.packages = (found, *(install.Package(one.name, found.version) for one in self.packages[1:]))
         return said

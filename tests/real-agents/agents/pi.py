@@ -23,6 +23,8 @@ class Pi(Agent):
     id = "pi"
     has_hooks = False
     packages = (install.Package("@mariozechner/pi-coding-agent", "0.73.1"),)
+    # pi's documents name this package; npm does not call the older one deprecated.
+    newest_name = "@earendil-works/pi-coding-agent"
     moves = (Move("PI_CODING_AGENT_DIR", {".pi/agent": ""}),)
     quit_command = "/quit"
     clear_command = "/new"

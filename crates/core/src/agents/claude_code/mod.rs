@@ -10,7 +10,7 @@
 //! | `sessions/PID.HASH.key`, `….key.tmp.HEX` | just before the record (2.1.332) | a token: never read here | as the record |
 //! | `projects/ENCODED/SESSION.jsonl` | at the first prompt; by `/clear` at once | the conversation | stays |
 //! | `projects/ENCODED/SESSION/subagents/agent-ID.jsonl`, `.meta.json` | when a sub-agent starts | its conversation | stays |
-//! | `daemon/roster.json` | by `--bg` | workers, and tokens: never read here | stays |
+//! | `daemon/roster.json` | by `--bg` | workers (`pid` is the terminal host, `replPid` in 2.1.332 the session), and tokens: never read here | stays |
 //!
 //! - The record is written without a rename, so that a reader may see it cut off.
 //!   `/clear`, `/resume` and `--continue` change its `sessionId` in place and leave
