@@ -58,7 +58,8 @@ def _is_idle(stage, run):
     if stage.agent.interruption_is_untold:
         allowed += stage.agent.phases_working
     expect.phase(stage, run.session, allowed, TOLD_SECONDS)
-    expect.live(stage, run.truth())
+    # Hooks name the process with its start.
+    expect.live(stage, run.truth(), confidences=(*stage.agent.confidences, "proven"))
 
 
 CHECKS = (("esc-in-turn", in_turn), ("esc-at-question", at_question),

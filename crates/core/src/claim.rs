@@ -39,6 +39,8 @@ pub struct Claim {
     pub modified_at_ms: Option<i64>,
     /// When the process took up the session.
     pub taken_up: TakenUp,
+    /// No file records it: the source concludes it from what it reads.
+    pub is_inferred: bool,
     /// The program that the claim names.
     pub executable: Option<PathBuf>,
     /// The directory that the claim names.
@@ -93,6 +95,8 @@ pub enum Subject {
     /// The kernel says: this process holds the session's lock, or has its file
     /// open for writing.
     Holder(Pid),
+    /// What would show who serves the session cannot be read.
+    Unreadable,
     /// The session's lock file is there and nobody was found to hold it.
     LockFree {
         /// Every process that could hold it was asked. (Whether the file
@@ -107,7 +111,7 @@ impl Subject {
     pub const fn pid(&self) -> Option<Pid> {
         match self {
             Self::Process(pid) | Self::Holder(pid) => Some(*pid),
-            Self::Released | Self::LockFree { .. } => None,
+            Self::Released | Self::Unreadable | Self::LockFree { .. } => None,
         }
     }
 }
@@ -216,8 +220,12 @@ pub enum EvidenceKind {
     Title,
     /// A session record of our own hooks.
     Record,
-    /// Elimination among the processes and sessions of one directory.
-    Pairing,
+    /// What happened when a process was launched.
+    Launch,
+    /// The use or the title of a terminal.
+    Terminal,
+    /// That it was used since a process began, which decides nothing.
+    Touched,
     /// A line of the agent's log that names the process.
     Log,
     /// A row of the agent's database that names the process.
@@ -241,7 +249,9 @@ impl EvidenceKind {
             Self::Arguments => "arguments",
             Self::Title => "title",
             Self::Record => "record",
-            Self::Pairing => "pairing",
+            Self::Launch => "launch",
+            Self::Terminal => "terminal",
+            Self::Touched => "touched",
             Self::Log => "log",
             Self::Database => "database",
             Self::Transcript => "transcript",

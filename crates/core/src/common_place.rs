@@ -272,6 +272,7 @@ impl<'a> Place<'a> {
             dated_at_ms: Some(sidecar.started_at_ms),
             modified_at_ms: facts.modified_ms,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: sidecar.executable.clone(),
             work_dir: Some(sidecar.work_dir.clone()),
             // Where an agent has an adapter, releases that write no sidecar may

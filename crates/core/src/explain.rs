@@ -133,8 +133,10 @@ const fn live(because: LiveBecause) -> &'static str {
         }
         LiveBecause::LockHeld => "the kernel shows that the agent's process holds its lock",
         LiveBecause::Arguments => "the process's arguments name it and nothing newer contradicts",
-        LiveBecause::Paired => {
-            "its process and it fit each other and nothing else in that directory"
+        LiveBecause::Launch => "the process was launched with it, and with no other session",
+        LiveBecause::Run => "the agent's log shows that the process went on to it",
+        LiveBecause::Terminal => {
+            "the use or the title of the process's terminal chooses it among the possible sessions"
         }
         LiveBecause::Parent => "it is a sub-agent of a live session",
     }
@@ -163,6 +165,7 @@ const fn unknown(because: UnknownBecause) -> &'static str {
         UnknownBecause::ProcNotOurs => {
             "the process table here is not the one of this PID namespace"
         }
+        UnknownBecause::Unreadable => "what would show who serves it cannot be read",
         UnknownBecause::UntrustedClaim => "somebody else could have written that file",
         UnknownBecause::OtherHost => "the claim is about a process of another host",
         UnknownBecause::OtherPidNamespace => {

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod agents;
+pub mod attribution;
 pub mod claim;
 pub mod command;
 pub mod common_place;
@@ -31,7 +32,6 @@ pub mod machine;
 pub mod merge;
 pub mod mounts;
 pub mod observe;
-pub mod pairing;
 pub mod panes;
 pub mod phase;
 pub mod problem;

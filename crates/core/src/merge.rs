@@ -2,22 +2,21 @@
 //! is known of it. Pure: everything it needs has been looked at already.
 
 mod draft;
-mod served_by;
 mod settle;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use whosup_process::{Pid, Process, StartStamp};
-use whosup_sidecar::SessionId;
+use whosup_process::Pid;
 
-use crate::agents::{AgentProcess, Role, Sketch};
-use crate::claim::{Serving, SessionKey};
+use crate::agents::{AgentProcess, Sketch};
+use crate::attribution::{Drafts, attribute};
+use crate::claim::SessionKey;
 use crate::observe::JudgedClaim;
 use crate::real_paths::RealPaths;
 use crate::session::{Session, Unattributed};
 use crate::verdict::{ExitedBecause, Liveness, Verdict};
 
-use draft::Draft;
+pub(crate) use draft::Draft;
 pub(crate) use settle::{Surroundings, settle};
 
 /// What a merge is made from.
@@ -40,6 +39,8 @@ pub struct Parts {
     /// Where each directory really is, for comparing what agents wrote with
     /// what the kernel says.
     pub real_paths: RealPaths,
+    /// When the look was taken, in milliseconds since 1970.
+    pub now_ms: i64,
 }
 
 /// Sessions, and agent processes without one.
@@ -51,29 +52,16 @@ pub struct Merged {
     pub unattributed: Vec<Unattributed>,
 }
 
-/// Names a process within one look.
-type ProcessKey = (Pid, StartStamp);
-
-fn process_key(process: &Process) -> ProcessKey {
-    (process.pid, process.stamp.clone())
-}
-
 /// Puts everything together.
 ///
 /// The order of the parts does not matter.
 #[must_use]
 pub fn merge(mut parts: Parts) -> Merged {
-    let forks = served_by::Forks::of(&parts.sketches);
     let mut drafts = draft::group(
         std::mem::take(&mut parts.sketches),
         std::mem::take(&mut parts.claims),
     );
-    supersede(&mut drafts);
-    for draft in drafts.values_mut() {
-        draft.take_known_client();
-    }
-    let unattributed = served_by::pair_processes(&mut drafts, &parts, &forks);
-    served_by::question_the_dead(&mut drafts, &parts, &unattributed);
+    let unattributed = attribute(&mut drafts, &parts);
     follow_parents(&mut drafts);
     let sessions = drafts
         .into_values()
@@ -89,52 +77,9 @@ pub fn merge(mut parts: Parts) -> Merged {
     }
 }
 
-/// Of several sessions that one process claims, the newest is current; it has
-/// left the others (`/clear`, `/new`, `/fork`, `/resume`).
-///
-/// A process that serves many at once keeps them all, and sub-agents run
-/// beside their parent.
-fn supersede(drafts: &mut BTreeMap<SessionKey, Draft>) {
-    let mut sessions_of: HashMap<ProcessKey, BTreeSet<SessionKey>> = HashMap::new();
-    for (key, draft) in &*drafts {
-        if draft.sketch.parent.is_some() {
-            continue;
-        }
-        for claim in draft
-            .live_claims()
-            .filter(|claim| claim.claim.serving == Serving::One)
-        {
-            if let Some(process) = &claim.process {
-                sessions_of
-                    .entry(process_key(process))
-                    .or_default()
-                    .insert(key.clone());
-            }
-        }
-    }
-    let mut sessions_of: Vec<_> = sessions_of.into_iter().collect();
-    sessions_of.sort_by_key(|((pid, _), _)| *pid);
-    for (process, keys) in sessions_of {
-        if keys.len() < 2 {
-            continue;
-        }
-        let newest = keys
-            .iter()
-            .filter_map(|key| Some((drafts.get(key)?.dated_for(&process), key)))
-            .max();
-        let Some((_, current)) = newest else { continue };
-        let current = current.clone();
-        for key in keys.iter().filter(|key| **key != current) {
-            if let Some(draft) = drafts.get_mut(key) {
-                draft.supersede_by(&current.session, &process);
-            }
-        }
-    }
-}
-
 /// A sub-agent lives as its parent does, unless a claim of its own says that
 /// it has ended before.
-fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
+fn follow_parents(drafts: &mut Drafts) {
     let parent_of = |key: &SessionKey, draft: &Draft| {
         Some(SessionKey {
             session: draft.sketch.parent.clone()?,
@@ -164,36 +109,11 @@ fn follow_parents(drafts: &mut BTreeMap<SessionKey, Draft>) {
     }
 }
 
-/// Processes that a session is already known of.
-fn attributed(drafts: &BTreeMap<SessionKey, Draft>) -> HashSet<ProcessKey> {
-    let owners = drafts
-        .values()
-        .flat_map(Draft::live_claims)
-        .filter_map(|claim| claim.process.as_deref());
-    let clients = drafts.values().filter_map(|draft| draft.client.as_deref());
-    owners.chain(clients).map(process_key).collect()
-}
-
-/// May come to run a session, or show one.
-fn may_have_session(process: &AgentProcess) -> bool {
-    matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
-}
-
 /// The verdict on a session that went on to `current`.
 const SUPERSEDED: Verdict = Verdict::Exited(ExitedBecause::Superseded);
 
 fn is_live(verdict: Verdict) -> bool {
     verdict.liveness() == Liveness::Live
-}
-
-/// Names for messages: at most so many candidates are listed.
-const CANDIDATES_MAX: usize = 64;
-
-fn ids_of<'a>(keys: impl IntoIterator<Item = &'a SessionKey>) -> Vec<SessionId> {
-    keys.into_iter()
-        .take(CANDIDATES_MAX)
-        .map(|key| key.session.clone())
-        .collect()
 }
 
 #[cfg(test)]

@@ -69,11 +69,12 @@ fn check_none(words: &[&str], allowed: &[&str]) {
 }
 
 #[test]
-fn only_the_judge_and_the_merge_make_verdicts() {
+fn only_the_judge_the_solver_and_the_merge_make_verdicts() {
     check_none(
         &["LiveBecause::", "ExitedBecause::", "UnknownBecause::"],
         &[
             "core/src/verdict/",
+            "core/src/attribution/",
             "core/src/merge",
             // They read verdicts: they say them, or ask which one it is.
             "core/src/explain.rs",

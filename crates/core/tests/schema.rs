@@ -100,7 +100,9 @@ fn every_verdict() -> Vec<Verdict> {
         LiveBecause::StartedBeforeClaim,
         LiveBecause::LockHeld,
         LiveBecause::Arguments,
-        LiveBecause::Paired,
+        LiveBecause::Launch,
+        LiveBecause::Run,
+        LiveBecause::Terminal,
         LiveBecause::Parent,
     ]
     .map(|because| Verdict::Live(because, Confidence::Proven));

@@ -14,7 +14,7 @@ pub use self::agent_process::{AgentProcess, Role};
 pub use self::description::{Description, Message, MessageRole};
 pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::program::Program;
-pub use self::sketch::{KnownClient, PairingRule, Published, Sketch};
+pub use self::sketch::{KnownClient, Published, Sketch};
 use super::hooks::Hooks;
 use crate::machine::{Environment, Machine};
 use crate::problem::Found;
@@ -184,6 +184,14 @@ pub struct Profile {
     pub comms: &'static [&'static str],
     /// It has a session from launch on, before any prompt.
     pub has_session_at_launch: bool,
+    /// How long after its launch a process has made or taken up the session that it
+    /// begins with, in milliseconds, where the agent records when. `None` if it does not.
+    pub launch_window_ms: Option<i64>,
+    /// How long after its launch a process claims the session that its arguments name, in
+    /// milliseconds. `None` if it may serve that session and never claim it.
+    pub announces_within_ms: Option<i64>,
+    /// Nothing is drawn in its terminal while nothing happens.
+    pub is_quiet_when_idle: bool,
 }
 
 /// A session that a process made of another one.

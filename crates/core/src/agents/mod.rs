@@ -17,14 +17,12 @@ pub mod kimi_cli;
 pub mod kimi_code;
 mod kimi_wire;
 mod last_messages;
-mod launch;
 pub mod opencode;
 mod package_path;
 pub mod pi;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub mod qwen_code;
-mod terminal_use;
 mod title;
 pub(crate) mod told_by_sidecar;
 pub mod vibe;
@@ -33,7 +31,7 @@ use whosup_sidecar::AgentId;
 
 pub use adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Description, Forked, Home, Invocation, KnownClient,
-    Look, Message, MessageRole, PairingRule, Profile, Program, Published, Role, Sketch, WatchPath,
+    Look, Message, MessageRole, Profile, Program, Published, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
 pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};

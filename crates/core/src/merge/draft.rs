@@ -5,25 +5,28 @@ use std::collections::BTreeMap;
 use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
-use super::{ProcessKey, SUPERSEDED, is_live, process_key};
-use crate::agents::{Description, PairingRule, Sketch};
-use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
+use super::{SUPERSEDED, is_live};
+use crate::agents::{Description, Sketch};
+use crate::attribution::{ProcessKey, Unclaimed, process_key};
+use crate::claim::{CLOCK_SLACK_MS, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 
 /// A session in the making.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) sketch: Box<Sketch>,
+pub(crate) struct Draft {
+    pub(crate) sketch: Box<Sketch>,
     /// Best first.
     claims: Vec<JudgedClaim>,
     /// What was found out about it without a claim.
     found_out: Option<FoundOut>,
-    pub(super) client: Option<Box<Process>>,
-    pub(super) is_client_ambiguous: bool,
+    pub(crate) client: Option<Box<Process>>,
+    pub(crate) is_client_ambiguous: bool,
     superseded_by: Option<SessionId>,
-    /// Evidence beyond claims (pairing, parent).
+    /// Processes that serve it beside those that claim it.
+    other_owners: Vec<Pid>,
+    /// Evidence beyond claims (clues, parent).
     extra: Vec<JudgedEvidence>,
 }
 
@@ -31,10 +34,12 @@ pub(super) struct Draft {
 struct FoundOut {
     verdict: Verdict,
     owner: Option<Box<Process>>,
+    /// Further processes that serve it.
+    others: Vec<Pid>,
 }
 
 /// Groups claims and sketches by session.
-pub(super) fn group(
+pub(crate) fn group(
     sketches: Vec<Box<Sketch>>,
     claims: Vec<JudgedClaim>,
 ) -> BTreeMap<SessionKey, Draft> {
@@ -86,6 +91,7 @@ impl Draft {
             client: None,
             is_client_ambiguous: false,
             superseded_by: None,
+            other_owners: Vec::new(),
             extra: Vec::new(),
         }
     }
@@ -107,15 +113,13 @@ impl Draft {
         mine.is_orphan_when_stale |= other.is_orphan_when_stale;
         mine.is_resumable &= other.is_resumable;
         mine.is_headless = mine.is_headless.or(other.is_headless);
-        mine.named_by = mine.named_by.or(other.named_by);
-        mine.possible_owners = match (mine.possible_owners.take(), other.possible_owners) {
-            (Some(mine), Some(others)) => Some(&mine & &others),
-            (mine, others) => mine.or(others),
-        };
-        mine.doubtful_owners.extend(other.doubtful_owners);
-        mine.unread_owners.extend(other.unread_owners);
+        mine.clues.extend(other.clues);
+        mine.launched_at_ms.extend(other.launched_at_ms);
+        mine.switched_at_ms = mine.switched_at_ms.max(other.switched_at_ms);
+        mine.prompted_at_ms = mine.prompted_at_ms.max(other.prompted_at_ms);
+        mine.visits.extend(other.visits);
+        mine.lost_at_ms = mine.lost_at_ms.max(other.lost_at_ms);
         mine.client = mine.client.take().or(other.client);
-        mine.is_first_of_a_process |= other.is_first_of_a_process;
         mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
         mine.is_provisional &= other.is_provisional;
         mine.title = mine.title.take().or(other.title);
@@ -127,8 +131,8 @@ impl Draft {
         mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
         mine.described = mine.described.take().or(other.described);
         mine.resume = mine.resume.take().or(other.resume);
-        if mine.pairing == PairingRule::Never {
-            mine.pairing = other.pairing;
+        if mine.unclaimed == Unclaimed::Nobody {
+            mine.unclaimed = other.unclaimed;
         }
         if is_published_later {
             mine.published = other.published;
@@ -158,11 +162,11 @@ impl Draft {
         });
     }
 
-    pub(super) fn live_claims(&self) -> impl Iterator<Item = &JudgedClaim> {
+    pub(crate) fn live_claims(&self) -> impl Iterator<Item = &JudgedClaim> {
         self.claims.iter().filter(|claim| is_live(claim.verdict))
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         if let Some(found_out) = &self.found_out {
             return found_out.verdict;
         }
@@ -175,7 +179,7 @@ impl Draft {
 
     /// All that is claimed is that nobody serves it, and no claim is about a process
     /// that is there.
-    pub(super) fn is_claimed_by_nobody(&self) -> bool {
+    pub(crate) fn is_claimed_by_nobody(&self) -> bool {
         let is_dead = |claim: &JudgedClaim| {
             claim.verdict.liveness() == Liveness::Exited && claim.process.is_none()
         };
@@ -183,12 +187,12 @@ impl Draft {
     }
 
     /// What it was made of.
-    pub(super) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
+    pub(crate) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
         (self.sketch, self.claims)
     }
 
     /// The process that serves it, while it is live.
-    pub(super) fn served_by(&self) -> Option<Pid> {
+    pub(crate) fn served_by(&self) -> Option<Pid> {
         let owner = match &self.found_out {
             Some(found_out) => found_out.owner.as_deref(),
             None => self.live_claims().next()?.process.as_deref(),
@@ -196,26 +200,68 @@ impl Draft {
         Some(owner?.pid)
     }
 
-    pub(super) fn is_found_out(&self) -> bool {
+    /// Live, by a claim.
+    pub(crate) fn is_live(&self) -> bool {
+        self.has_claims() && is_live(self.verdict())
+    }
+
+    /// Whoever serves it makes a claim that no other process can make meanwhile.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.live_claims().all(|claim| {
+            claim.claim.exclusivity == Exclusivity::Exclusive && claim.claim.serving == Serving::One
+        })
+    }
+
+    /// A claim says that it ended or was left since then.
+    pub(crate) fn has_ended_since(&self, since_ms: i64) -> bool {
+        self.claims.iter().any(|claim| {
+            claim.verdict.liveness() == Liveness::Exited
+                && claim
+                    .claim
+                    .dated_at_ms
+                    .is_some_and(|at| at > since_ms.saturating_add(CLOCK_SLACK_MS))
+        })
+    }
+
+    pub(crate) fn is_found_live(&self) -> bool {
+        let mut found = self.found_out.iter();
+        found.any(|found| is_live(found.verdict))
+    }
+
+    /// A process was found to serve it. Another one may serve it as well.
+    pub(crate) fn serve_by(&mut self, verdict: Verdict, process: &Process) {
+        if self.is_live() {
+            self.other_owners.push(process.pid);
+            return;
+        }
+        match &mut self.found_out {
+            Some(found) if is_live(found.verdict) => found.others.push(process.pid),
+            _ => self.find_out(verdict, Some(process.clone())),
+        }
+    }
+
+    pub(crate) fn is_found_out(&self) -> bool {
         self.found_out.is_some()
     }
 
-    pub(super) fn has_claims(&self) -> bool {
+    pub(crate) fn has_claims(&self) -> bool {
         !self.claims.is_empty()
     }
 
     /// A stale claim says that it can't live on elsewhere.
-    pub(super) fn is_dead_for_good(&self) -> bool {
+    pub(crate) fn is_dead_for_good(&self) -> bool {
         self.claims.iter().any(|claim| {
             claim.claim.exclusivity == Exclusivity::Exclusive
                 && claim.verdict.liveness() == Liveness::Exited
         })
     }
 
-    /// Its owner serves many, or has no terminal: somebody else may show it.
-    pub(super) fn may_have_client(&self) -> bool {
+    /// Its owner serves many, or has no terminal that a person sits at: another process
+    /// may show it.
+    pub(crate) fn may_have_client(&self) -> bool {
         let may_be_shown = self.live_claims().next().is_some_and(|claim| {
             claim.claim.serving == Serving::Many
+                || self.sketch.is_terminal_hosted
                 || claim
                     .process
                     .as_ref()
@@ -225,7 +271,7 @@ impl Draft {
     }
 
     /// While it is live, the client that is known for certain shows it.
-    pub(super) fn take_known_client(&mut self) {
+    pub(crate) fn take_known_client(&mut self) {
         let verdict = self.verdict();
         let Some(client) = self.sketch.client.take() else {
             return;
@@ -248,43 +294,36 @@ impl Draft {
         self.client = Some(Box::new(client.process));
     }
 
-    /// When it was said that `process` serves this session.
-    pub(super) fn dated_for(&self, process: &ProcessKey) -> Option<i64> {
-        self.live_claims()
-            .filter(|claim| claim.process.as_deref().map(process_key).as_ref() == Some(process))
-            .map(|claim| claim.claim.dated_at_ms.or(self.sketch.born_at_ms))
-            .max()
-            .flatten()
-    }
-
     /// `process` has left it for another session.
-    pub(super) fn supersede_by(&mut self, current: &SessionId, process: &ProcessKey) {
+    pub(crate) fn supersede(&mut self, process: &ProcessKey, current: Option<&SessionId>) {
         for claim in &mut self.claims {
-            if claim.process.as_deref().map(process_key).as_ref() == Some(process) {
+            let is_its = claim.process.as_deref().map(process_key).as_ref() == Some(process);
+            if is_its {
                 claim.verdict = SUPERSEDED;
             }
         }
         self.rank();
         if self.verdict() == SUPERSEDED {
-            self.superseded_by = Some(current.clone());
+            self.superseded_by = current.cloned();
         }
     }
 
-    /// It was left for another session, as pairing shows.
-    pub(super) fn leave_for(&mut self, current: &SessionId) {
+    /// It was left for another session, as clues show.
+    pub(crate) fn leave_for(&mut self, current: &SessionId) {
         self.find_out(SUPERSEDED, None);
         self.superseded_by = Some(current.clone());
     }
 
     /// Something other than a claim tells what became of it.
-    pub(super) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
+    pub(crate) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
         self.found_out = Some(FoundOut {
             verdict,
             owner: owner.map(Box::new),
+            others: Vec::new(),
         });
     }
 
-    pub(super) fn add_evidence(
+    pub(crate) fn add_evidence(
         &mut self,
         kind: EvidenceKind,
         says: String,
@@ -305,7 +344,7 @@ impl Draft {
     }
 
     /// `served_by` is the process that serves its parent.
-    pub(super) fn follow_parent(&mut self, parent: Verdict, served_by: Option<Pid>) {
+    pub(crate) fn follow_parent(&mut self, parent: Verdict, served_by: Option<Pid>) {
         let verdict = match (parent, served_by) {
             (Verdict::Live(..), Some(pid)) if self.sketch.may_have_ended => {
                 Verdict::Unknown(UnknownBecause::MayBeServedBy(pid))
@@ -333,11 +372,11 @@ impl Draft {
 
     /// A session that never came to be: an id that its agent gave up before
     /// anything happened under it.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited
     }
 
-    pub(super) fn into_session(self, is_default_home: bool) -> Session {
+    pub(crate) fn into_session(self, is_default_home: bool) -> Session {
         let verdict = self.verdict();
         let best = self.claims.first();
         let owner = match &self.found_out {
@@ -350,6 +389,12 @@ impl Draft {
             .live_claims()
             .filter_map(|claim| claim.process.as_ref())
             .map(|process| process.pid)
+            .chain(self.other_owners.iter().copied())
+            .chain(
+                self.found_out
+                    .iter()
+                    .flat_map(|found| found.others.iter().copied()),
+            )
             .filter(|pid| Some(*pid) != owner_pid)
             .collect();
         other_live_pids.sort_unstable();

@@ -14,8 +14,8 @@ use whosup_process::Pid;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
-use super::may_have_session;
-use crate::agents::{self, AgentProcess, PairingRule, Sketch};
+use crate::agents::{self, AgentProcess, Sketch};
+use crate::attribution::may_have_session;
 use crate::claim::{Claim, SessionKey};
 use crate::observe::JudgedClaim;
 use crate::real_paths::RealPaths;
@@ -79,24 +79,21 @@ impl<'a> Surroundings<'a> {
     /// dead.
     fn may_be_served(&self, key: &SessionKey, draft: &Draft, real_paths: &RealPaths) -> bool {
         let sketch = &draft.sketch;
-        let is_tied = sketch.named_by.is_some()
-            || sketch.possible_owners.is_some()
-            || !sketch.doubtful_owners.is_empty()
-            || !sketch.unread_owners.is_empty();
-        if is_tied {
+        if !sketch.clues.is_empty() || !sketch.visits.is_empty() {
             return true;
         }
         // A sub-agent is asked about with its parent.
-        if draft.is_dead_for_good() || sketch.parent.is_some() {
+        if sketch.parent.is_some() {
             return false;
+        }
+        if draft.is_dead_for_good() {
+            let mut neighbours = self.neighbours.iter();
+            return neighbours.any(|neighbour| neighbour.names(key));
         }
         let work_dir = sketch.work_dir.as_deref();
         let work_dir = work_dir.and_then(|dir| real_paths.of(dir));
         let mut neighbours = self.neighbours.iter();
-        neighbours.any(|neighbour| {
-            neighbour.is_beside(key, work_dir)
-                || (sketch.pairing != PairingRule::Never && neighbour.names(key))
-        })
+        neighbours.any(|neighbour| neighbour.is_beside(key, work_dir) || neighbour.names(key))
     }
 }
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use whosup_process::{Pid, Process, RecordedProcess};
+use whosup_process::{Pid, Process, RecordedProcess, TerminalUse};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::{Merged, Parts, merge};
-use crate::agents::{AgentProcess, KnownClient, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, KnownClient, Role, Sketch};
+use crate::attribution::Unclaimed;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
     Subject, TakenUp, Trust,
@@ -45,6 +46,7 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
             dated_at_ms: Some(T + at_s * 1_000),
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,
@@ -270,31 +272,88 @@ fn launchers_hosts_and_auxiliaries_are_no_processes_without_a_session() {
     );
 }
 
-#[test]
-fn a_process_and_a_session_that_fit_only_each_other_are_live_by_inference() {
-    let mut parts = parts(Vec::new());
-    let mut born = sketch("a");
-    born.pairing = PairingRule::Owner;
-    born.born_at_ms = Some(T + 1_000);
-    parts.sketches = boxed([born]);
-    parts.processes = vec![agent_process(7, Role::Session)];
-    let merged = merge(parts);
-    assert_eq!(
-        session(&merged, "a").verdict,
-        Verdict::Live(LiveBecause::Paired, Confidence::Inferred)
-    );
-    assert_eq!(owner_of(&merged, "a"), Some(7));
-    assert!(merged.unattributed.is_empty());
+fn born(session: &str, at_s: i64) -> Sketch {
+    Sketch {
+        unclaimed: Unclaimed::Owner,
+        born_at_ms: Some(T + at_s * 1_000),
+        ..sketch(session)
+    }
+}
+
+/// A process of pi, in a terminal that was last used `used_s` after it began.
+fn pi_process(pid: i32, used_s: Option<i64>) -> AgentProcess {
+    let mut recorded = RecordedProcess::new(pid, 1_000, T).cwd("/w").tty(136, 3);
+    if let Some(used_s) = used_s {
+        recorded = recorded.terminal_use(TerminalUse {
+            no_input_since_ms: T + used_s * 1_000,
+            no_output_since_ms: T + used_s * 1_000,
+            is_noted: true,
+        });
+    }
+    AgentProcess {
+        process: recorded.process,
+        details: std::sync::Arc::new(recorded.details),
+        ..agent_process(pid, Role::Session)
+    }
+}
+
+fn serves(merged: &Merged, id: &str) -> (&'static str, Option<i32>) {
+    (session(merged, id).verdict.reason(), owner_of(merged, id))
 }
 
 #[test]
-fn a_shared_hosts_session_gets_the_client_that_fits_or_says_that_several_do() {
+fn a_session_that_was_touched_is_live_only_where_the_terminal_was_used_since() {
+    let with = |used_s| {
+        let mut parts = parts(Vec::new());
+        parts.sketches = boxed([born("a", 60)]);
+        parts.processes = vec![pi_process(7, used_s)];
+        merge(parts)
+    };
+    assert_eq!(serves(&with(Some(70)), "a"), ("terminal", Some(7)));
+    let unknown = with(None);
+    assert_eq!(serves(&unknown, "a"), ("may-be-served-by", None));
+    assert_eq!(unknown.unattributed[0].candidates.len(), 1);
+    assert_eq!(serves(&with(Some(20)), "a"), ("may-be-served-by", None));
+}
+
+#[test]
+fn of_two_processes_in_one_directory_none_gets_the_session_of_the_other() {
+    let mut parts = parts(Vec::new());
+    parts.sketches = boxed([born("a", 60), born("b", 70)]);
+    parts.processes = vec![pi_process(7, Some(80)), pi_process(8, Some(80))];
+    let both = merge(parts);
+    for id in ["a", "b"] {
+        assert_eq!(serves(&both, id), ("may-be-served-by", None));
+    }
+    assert_eq!(both.unattributed.len(), 2);
+}
+
+#[test]
+fn a_session_that_arguments_name_is_live_also_where_an_earlier_process_died_in_it() {
+    const ID: &str = "01a21ed1-196e-751e-8935-aa73eac20001";
+    let mut parts = parts(vec![claim(ID, 3, -900, GONE)]);
+    parts.sketches = boxed([sketch(ID)]);
+    let recorded = RecordedProcess::new(7, 1_000, T)
+        .cwd("/w")
+        .exe("/opt/codex")
+        .argv(&["codex", "resume", ID]);
+    parts.processes = vec![AgentProcess {
+        process: recorded.process,
+        details: std::sync::Arc::new(recorded.details),
+        ..agent_process(7, Role::Session)
+    }];
+    parts.now_ms = T + 5_000;
+    assert_eq!(serves(&merge(parts), ID), ("arguments", Some(7)));
+}
+
+#[test]
+fn a_shared_hosts_session_gets_the_only_client_or_says_that_several_are_possible() {
     let held = || {
         let mut held = claim("a", 1, 1, LIVE);
         held.claim.serving = Serving::Many;
         let mut parts = parts(vec![held]);
         let mut born = sketch("a");
-        born.pairing = PairingRule::Client;
+        born.unclaimed = Unclaimed::Client;
         born.born_at_ms = Some(T + 1_000);
         parts.sketches = boxed([born]);
         parts
@@ -328,7 +387,7 @@ fn a_session_in_a_terminal_of_its_own_gets_no_client() {
     owned.process = Some(Box::new(recorded.process));
     let mut parts = parts(vec![owned]);
     let mut born = sketch("a");
-    born.pairing = PairingRule::Client;
+    born.unclaimed = Unclaimed::Client;
     born.born_at_ms = Some(T + 1_000);
     parts.sketches = boxed([born]);
     parts.processes = vec![agent_process(7, Role::Session)];

@@ -173,7 +173,7 @@ fn is_mere_candidate(session: &Session) -> bool {
     let has_own_evidence = session.evidence.iter().any(|judged| {
         !matches!(
             judged.evidence.kind,
-            EvidenceKind::Pairing | EvidenceKind::Transcript
+            EvidenceKind::Touched | EvidenceKind::Transcript
         )
     });
     let is_candidate = matches!(

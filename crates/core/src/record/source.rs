@@ -256,6 +256,7 @@ impl StoredRecord {
             dated_at_ms: Some(self.record.last_event_at_ms),
             modified_at_ms: self.facts.modified_ms,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: self.record.work_dir.clone(),
             // Some agents tell of a new process only at its first prompt.

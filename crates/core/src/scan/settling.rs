@@ -139,6 +139,7 @@ impl<'a, 's> Settling<'a, 's> {
             fully_seen_homes,
             unseen: around.unseen.clone(),
             real_paths: self.real_paths,
+            now_ms: self.machine.now_ms(),
         })
     }
 

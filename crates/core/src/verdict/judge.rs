@@ -4,7 +4,7 @@
 use whosup_process::{Absent, PidScope, Platform, Process, View};
 
 use super::{Confidence, ExitedBecause, LiveBecause, UnknownBecause, Verdict};
-use crate::claim::{CLOCK_SLACK_MS, Claim, EvidenceKind, Placement, Subject, Trust};
+use crate::claim::{CLOCK_SLACK_MS, Claim, Placement, Subject, Trust};
 
 /// What can be seen from here, and when.
 #[derive(Debug, Clone)]
@@ -135,6 +135,7 @@ pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdi
     };
     match claim.subject {
         Subject::Released => Verdict::Exited(ExitedBecause::Released),
+        Subject::Unreadable => Verdict::Unknown(UnknownBecause::Unreadable),
         Subject::Holder(_) => judging.holder(),
         Subject::LockFree { is_everyone_asked } => judging.free_lock(is_everyone_asked),
         Subject::Process(_) => judging
@@ -410,9 +411,10 @@ impl Judging<'_> {
     /// How sure it is that a claimed process is the right one by its dates: no
     /// surer than the claim is of the process.
     const fn at_best_consistent(&self) -> Confidence {
-        match self.claim.evidence.kind {
-            EvidenceKind::Pairing | EvidenceKind::Arguments => Confidence::Inferred,
-            _ => Confidence::Consistent,
+        if self.claim.is_inferred {
+            Confidence::Inferred
+        } else {
+            Confidence::Consistent
         }
     }
 

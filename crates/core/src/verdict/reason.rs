@@ -83,8 +83,12 @@ pub enum LiveBecause {
     LockHeld,
     /// Its arguments name the session, and nothing newer contradicts that.
     Arguments,
-    /// By elimination, it is the only process that fits, and the only session.
-    Paired,
+    /// The process was launched with the session.
+    Launch,
+    /// The agent's log shows that the process went to the session.
+    Run,
+    /// The use or the title of the process's terminal chooses the session.
+    Terminal,
     /// A sub-agent's parent session is live.
     Parent,
 }
@@ -125,6 +129,8 @@ pub enum UnknownBecause {
     ProcNotOurs,
     /// Somebody else may have written the claim.
     UntrustedClaim,
+    /// What would show who serves the session cannot be read.
+    Unreadable,
     /// It is about a process of another host.
     OtherHost,
     /// It is about a process of a PID namespace that can't be seen into.
@@ -198,7 +204,9 @@ impl LiveBecause {
             Self::StartedBeforeClaim => "started-before-claim",
             Self::LockHeld => "lock-held",
             Self::Arguments => "arguments",
-            Self::Paired => "paired",
+            Self::Launch => "launch",
+            Self::Run => "run",
+            Self::Terminal => "terminal",
             Self::Parent => "parent-live",
         }
     }
@@ -237,6 +245,7 @@ impl UnknownBecause {
             Self::ProbeFailed => "probe-failed",
             Self::Hidden => "hidden",
             Self::IncompleteView => "incomplete-view",
+            Self::Unreadable => "unreadable",
             Self::OtherTimeNamespace => "other-time-namespace",
             Self::ProgramChanged => "program-changed",
             Self::BootNotKnown => "boot-not-known",

@@ -77,6 +77,7 @@ fn world() -> World {
             dated_at_ms: Some(CLAIMED),
             modified_at_ms: Some(CLAIMED),
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: Some(PathBuf::from("/home/dev/app")),
             exclusivity: Exclusivity::Exclusive,
@@ -171,14 +172,10 @@ fn replace_agent(world: &mut World, recognition: Recognition, ticks: u64, began_
 }
 
 #[test]
-fn a_pid_that_was_found_by_elimination_or_arguments_is_inferred() {
+fn a_pid_that_a_source_concludes_is_inferred() {
     let inferred = Verdict::Live(LiveBecause::StartedBeforeClaim, Confidence::Inferred);
-    for kind in [EvidenceKind::Pairing, EvidenceKind::Arguments] {
-        check(inferred, &dated(), |world| world.claim.evidence.kind = kind);
-    }
-    check(BY_DATE, &dated(), |world| {
-        world.claim.evidence.kind = EvidenceKind::Log;
-    });
+    check(inferred, &dated(), |world| world.claim.is_inferred = true);
+    check(BY_DATE, &dated(), |world| world.claim.is_inferred = false);
 }
 
 #[test]

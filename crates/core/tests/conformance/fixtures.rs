@@ -100,7 +100,7 @@ fn lacks_of_scan(scan: &AgentScan, adapter: &dyn Adapter, root: &Path) -> Vec<St
         .filter(|sketch| sketch.parent.is_some());
     let are_children_left_alone = children
         .into_iter()
-        .all(|sketch| sketch.pairing == PairingRule::Never);
+        .all(|sketch| sketch.unclaimed == Unclaimed::Nobody);
     lacks([
         (is_its_own, "a key names another agent or home"),
         (

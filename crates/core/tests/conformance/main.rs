@@ -20,8 +20,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use whosup_core::agents::{
-    AGENTS, Adapter, AgentScan, Depth, Home, Look, PairingRule, Program, Role, Sketch, id_of,
+    AGENTS, Adapter, AgentScan, Depth, Home, Look, Program, Role, Sketch, id_of,
 };
+use whosup_core::attribution::Unclaimed;
 use whosup_core::claim::SessionKey;
 use whosup_core::command::NoCommands;
 use whosup_core::machine::{Environment, Machine};

@@ -1,16 +1,16 @@
 //! What a scan tells of one session besides claims.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use whosup_process::{Pid, Process};
+use whosup_process::Process;
 use whosup_sidecar::SessionId;
 
 use super::{Description, Invocation};
+use crate::attribution::{Clue, Unclaimed, Visit};
 use crate::claim::{Evidence, SessionKey};
 use crate::phase::{Phase, WaitingFor};
 
-/// What a scan tells of one session besides claims: enough to group and pair it.
+/// What a scan tells of one session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
     /// The session.
@@ -36,25 +36,21 @@ pub struct Sketch {
     pub lacks_transcript: bool,
     /// What the agent itself published of its phase.
     pub published: Option<Published>,
-    /// How it is paired with processes that claim nothing.
-    pub pairing: PairingRule,
-    /// A process whose arguments lead to it though they do not name it: they
-    /// name the session that this one was forked from.
-    pub named_by: Option<Pid>,
-    /// The processes that may be its owner, where the agent's files tell that
-    /// more closely than directories and dates do. Which of them it is, pairing
-    /// has to find out.
-    pub possible_owners: Option<BTreeSet<Pid>>,
-    /// Processes that may be its owner, where one that has ended may have been as
-    /// well: neither they nor the session are paired for want of another.
-    pub doubtful_owners: BTreeSet<Pid>,
-    /// Processes that may be its owner, since what says which session they serve is
-    /// there and can't be read: as long as they have no other session, this one has
-    /// not exited for want of a process.
-    pub unread_owners: BTreeSet<Pid>,
-    /// A process came into being with it: nobody went over to it from another
-    /// session. Of several such sessions one at most is a process's.
-    pub is_first_of_a_process: bool,
+    /// Who may serve it without a claim.
+    pub unclaimed: Unclaimed,
+    /// What the agent's files show about single processes.
+    pub clues: Vec<Clue>,
+    /// When a process may have been launched with it: its birth, or each time that a
+    /// process took it up, in milliseconds since 1970.
+    pub launched_at_ms: Vec<i64>,
+    /// When a running process made it and went on to it, where the agent's log shows that.
+    pub switched_at_ms: Option<i64>,
+    /// When a person last typed a prompt in it.
+    pub prompted_at_ms: Option<i64>,
+    /// When processes visited it that were launched with this or another session.
+    pub visits: Vec<Visit>,
+    /// When the process that was launched with it went on to a session that is not known.
+    pub lost_at_ms: Option<i64>,
     /// What a terminal shows that is in it, where that is not its title.
     pub terminal_title: Option<String>,
     /// The process that shows it, where that is known for certain (it started
@@ -111,12 +107,13 @@ impl Sketch {
             transcript: None,
             lacks_transcript: false,
             published: None,
-            pairing: PairingRule::Never,
-            named_by: None,
-            possible_owners: None,
-            doubtful_owners: BTreeSet::new(),
-            unread_owners: BTreeSet::new(),
-            is_first_of_a_process: false,
+            unclaimed: Unclaimed::Nobody,
+            clues: Vec::new(),
+            launched_at_ms: Vec::new(),
+            switched_at_ms: None,
+            prompted_at_ms: None,
+            visits: Vec::new(),
+            lost_at_ms: None,
             terminal_title: None,
             client: None,
             is_terminal_hosted: false,
@@ -145,17 +142,6 @@ pub struct KnownClient {
     pub process: Process,
     /// How that is known.
     pub evidence: Evidence,
-}
-
-/// How a session is paired with processes that claim nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PairingRule {
-    /// Not at all: whoever serves it says so.
-    Never,
-    /// A process of the agent may be its owner.
-    Owner,
-    /// Its owner is known (a shared host); a process with a terminal may be its client.
-    Client,
 }
 
 /// What an agent itself published of a session's phase.

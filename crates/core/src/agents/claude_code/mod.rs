@@ -85,6 +85,9 @@ static PROFILE: Profile = Profile {
     // A process that has one before its first prompt has a record of it; one
     // without a record has none that a folder could show.
     has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
     // Since 2.1; older versions are paired by their transcripts.
 };
 

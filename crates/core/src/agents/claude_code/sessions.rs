@@ -14,7 +14,8 @@ use super::record::Kind;
 use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
 use super::transcript::{read_last, read_opening};
-use crate::agents::{AgentProcess, AgentScan, Home, KnownClient, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
+use crate::attribution::{Clue, Unclaimed};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject, TakenUp,
@@ -63,7 +64,10 @@ impl<'a> Sessions<'a> {
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let unread = self.with_unread_records();
         for sketch in self.sketches.values_mut() {
-            sketch.unread_owners.clone_from(&unread);
+            let says = "its record in the registry cannot be read";
+            sketch
+                .clues
+                .extend(unread.iter().map(|pid| Clue::gap(*pid, says)));
         }
         Found {
             found: AgentScan::of(self.claims, self.sketches.into_values()),
@@ -129,15 +133,11 @@ impl<'a> Sessions<'a> {
         sketch.transcript = transcript;
         sketch.published.clone_from(&record.published);
         if record.kind == Kind::Background && self.may_be_shown(&record.session) {
-            sketch.pairing = PairingRule::Client;
+            sketch.unclaimed = Unclaimed::Client;
         }
         sketch.is_headless = record.is_headless();
-        if record.kind == Kind::Background {
-            // In 2.1.332 its terminal is one that the agent made for it, in 2.1.197 it
-            // had none.
-            sketch.is_terminal_hosted = true;
-            sketch.client = self.client_of(&record.session);
-        }
+        // In 2.1.332 its terminal is one that the agent made for it, in 2.1.197 it had none.
+        sketch.is_terminal_hosted = record.kind == Kind::Background;
         sketch.is_provisional = is_unsettled;
         sketch.title.clone_from(&record.name);
         sketch.agent_version.clone_from(&record.version);
@@ -163,6 +163,7 @@ impl<'a> Sessions<'a> {
             dated_at_ms: record.dated_at_ms,
             modified_at_ms: entry.facts.modified_ms,
             taken_up: TakenUp::Current,
+            is_inferred: false,
             executable: None,
             work_dir: record.work_dir.clone(),
             exclusivity: Exclusivity::Exclusive,
@@ -175,28 +176,6 @@ impl<'a> Sessions<'a> {
                 says: record.says(),
             },
         }
-    }
-
-    /// The `claude attach` that names this session; `None` if several do.
-    fn client_of(&self, session: &SessionId) -> Option<Box<KnownClient>> {
-        let look = self.look;
-        let mut clients = look.processes_of(self.home).filter(|process| {
-            process.role == Role::Client
-                && session_named_by(&process.program())
-                    .is_some_and(|named| session.as_str().starts_with(named))
-        });
-        let (client, other) = (clients.next()?, clients.next());
-        let pid = client.process.pid;
-        other.is_none().then(|| {
-            Box::new(KnownClient {
-                process: client.process.clone(),
-                evidence: Evidence {
-                    kind: EvidenceKind::Arguments,
-                    path: None,
-                    says: format!("client: the arguments of process {pid} name it"),
-                },
-            })
-        })
     }
 
     /// Some `claude attach` may show this session. No other process does.
@@ -321,7 +300,7 @@ impl<'a> Sessions<'a> {
         let last = self.read(&transcript, read_last).unwrap_or_default();
         self.add_found(session.clone(), transcript);
         if let Some(sketch) = self.sketches.get_mut(&session) {
-            sketch.pairing = PairingRule::Owner;
+            sketch.unclaimed = Unclaimed::Owner;
             sketch.last_record_at_ms = last.record_at_ms;
             sketch.perhaps_until_ms = last.perhaps_until_ms;
         }
@@ -359,7 +338,7 @@ impl<'a> Sessions<'a> {
         for session in &folder.sessions {
             if let Some(sketch) = self.sketches.get_mut(session)
                 && sketch.work_dir.is_none()
-                && sketch.pairing == PairingRule::Never
+                && sketch.unclaimed == Unclaimed::Nobody
                 && !self.claimed.contains(session)
             {
                 sketch.work_dir.clone_from(&directory);
@@ -372,7 +351,7 @@ impl<'a> Sessions<'a> {
     fn add_found(&mut self, session: SessionId, transcript: PathBuf) {
         if let Some(known) = self.sketches.get(&session) {
             let is_better_known =
-                self.claimed.contains(&session) || known.pairing != PairingRule::Never;
+                self.claimed.contains(&session) || known.unclaimed != Unclaimed::Nobody;
             let written = known.transcript.as_deref().and_then(modified_ms);
             if is_better_known || written >= modified_ms(&transcript) {
                 return;

@@ -13,6 +13,7 @@ use super::log::Log;
 use super::row::Row;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
+use crate::attribution::Clue;
 
 /// How much later than the last line a session may have begun of which this line
 /// tells, in milliseconds.
@@ -69,15 +70,16 @@ impl Scanning<'_> {
             && !is_named()
     }
 
-    /// The terminals that may have gone on to a session unsaid, or from it.
-    pub(super) fn strayed_about(&self, session: &SessionId) -> BTreeSet<Pid> {
+    /// The terminals that may have gone on to a session after the end of the log, or from
+    /// it.
+    pub(super) fn gaps_about(&self, session: &SessionId) -> Vec<Clue> {
         let said = |pid: Pid| {
             let log = self.log.as_ref();
             log.is_some_and(|log| log.said.contains_key(&(pid, session.clone())))
         };
         let its = self.strayed.iter();
         its.filter(|(pid, to)| to.contains(session) || said(**pid))
-            .map(|(pid, _)| *pid)
+            .map(|(pid, _)| Clue::gap(*pid, "the log lacks a part in which it may have gone on"))
             .collect()
     }
 }

@@ -71,6 +71,9 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.65, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
 };
 
 impl Adapter for Cline {

@@ -10,9 +10,8 @@ use whosup_sidecar::file::FileFacts;
 use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
-use crate::agents::{
-    AgentProcess, AgentScan, Depth, Description, Home, Look, PairingRule, Role, Sketch,
-};
+use crate::agents::{AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch};
+use crate::attribution::Unclaimed;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
@@ -156,9 +155,7 @@ impl<'a> Scanning<'a> {
             claim.work_dir = self.rows.get(session).and_then(|row| row.work_dir.clone());
             claim.evidence.says = format!("process {pid} opened it");
             if self.strayed.contains_key(pid) {
-                claim.subject = Subject::LockFree {
-                    is_everyone_asked: false,
-                };
+                claim.subject = Subject::Unreadable;
                 claim.evidence.says += ", and the log lacks a part after that";
             }
             claims.push(claim);
@@ -231,6 +228,7 @@ impl<'a> Scanning<'a> {
             dated_at_ms: None,
             modified_at_ms: facts.modified_ms,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Shared,
@@ -352,10 +350,10 @@ impl<'a> Scanning<'a> {
             last_record_at_ms: row.last_use_at_ms(),
             transcript: row.messages.clone(),
             published: row.parent.is_none().then(|| row.published()),
-            doubtful_owners: self.strayed_about(&row.id),
-            pairing: match row.parent {
-                Some(_) => PairingRule::Never,
-                None => PairingRule::Owner,
+            clues: self.gaps_about(&row.id),
+            unclaimed: match row.parent {
+                Some(_) => Unclaimed::Nobody,
+                None => Unclaimed::Owner,
             },
             is_headless: row.is_interactive.map(|is| !is),
             title: described

@@ -15,7 +15,8 @@ use super::tail::Tail;
 use super::thread::Segment;
 use super::thread_id;
 use crate::agents::bad_lines::BadLines;
-use crate::agents::{AgentProcess, AgentScan, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Role, Sketch};
+use crate::attribution::{Clue, ClueKind, Unclaimed};
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject, TakenUp, Trust,
@@ -151,6 +152,7 @@ impl Scanning<'_> {
             dated_at_ms: None,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,
@@ -269,15 +271,15 @@ impl Scanning<'_> {
             last_record_at_ms,
             perhaps_until_ms,
             transcript: segment.map(|segment| segment.rollout.path.clone()),
-            pairing: if is_hosted {
-                PairingRule::Client
+            unclaimed: if is_hosted {
+                Unclaimed::Client
             } else {
-                PairingRule::Never
+                Unclaimed::Nobody
             },
-            possible_owners: self.possible_terminals.get(thread).cloned(),
+            clues: self.clues_of(thread, header, born_at_ms),
+            launched_at_ms: born_at_ms.into_iter().collect(),
             is_orphan_when_stale: self.locks.contains_key(thread),
             is_headless,
-            named_by: header.and_then(|header| self.forked_by(thread, header)),
             title: hint.and_then(|hint| hint.title.clone()),
             agent_version: header.and_then(|header| header.version.clone()),
             endpoint: match holders.as_slice() {
@@ -291,6 +293,37 @@ impl Scanning<'_> {
             started_at_ms: born_at_ms,
             ..Sketch::new(self.key(thread))
         }
+    }
+
+    /// Which terminals show the thread, by the log and by the arguments of a fork.
+    fn clues_of(
+        &self,
+        thread: &SessionId,
+        header: Option<&Header>,
+        born_at_ms: Option<i64>,
+    ) -> Vec<Clue> {
+        let mut clues = Vec::new();
+        if let Some(possible) = self.possible_terminals.get(thread) {
+            let terminals = self.look.processes_of(self.home);
+            let others = terminals
+                .filter(|its| its.role == Role::Session && !possible.contains(&its.process.pid));
+            clues.extend(others.map(|its| {
+                Clue::untouched(its.process.pid, "by the log another terminal opened it")
+            }));
+            if let (1, Some(pid), Some(at_ms)) = (possible.len(), possible.first(), born_at_ms) {
+                let says = format!("by the log, process {pid} opened it when it was born");
+                clues.push(Clue::run(*pid, at_ms, says));
+            }
+        }
+        let forked_by = header.and_then(|header| self.forked_by(thread, header));
+        clues.extend(forked_by.map(|pid| Clue {
+            pid,
+            kind: ClueKind::Names,
+            says: format!(
+                "the arguments of process {pid} name the session that it was forked from"
+            ),
+        }));
+        clues
     }
 
     /// The one process that forked this thread, as its arguments and the

@@ -73,6 +73,9 @@ const PROFILE: Profile = Profile {
     checked_against: "0.171.0, 2026-11",
     comms: COMMS,
     has_session_at_launch: true,
+    launch_window_ms: Some(60_000),
+    announces_within_ms: Some(60_000),
+    is_quiet_when_idle: false,
 };
 
 /// The adapter.

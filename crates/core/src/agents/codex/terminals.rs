@@ -11,8 +11,8 @@ use crate::agents::{AgentProcess, Role};
 use crate::problem::Problem;
 
 impl Scanning<'_> {
-    /// Asks the log, where the daemon serves a thread and there are several
-    /// terminals that may show it. The same in every look, however far it goes.
+    /// Asks the log, where the daemon serves a thread that a terminal may
+    /// show. The same in every look, however far it goes.
     pub(super) fn find_terminals(&mut self) {
         let is_serving = |its: &AgentProcess| {
             let pid = its.process.pid;
@@ -35,7 +35,7 @@ impl Scanning<'_> {
             })
             .collect();
         let terminals = terminals.unwrap_or_default();
-        if !is_served || terminals.len() < 2 {
+        if !is_served || terminals.is_empty() {
             return;
         }
         let openings = match openings(&self.home.root) {

@@ -320,9 +320,7 @@ impl Scanning<'_> {
                         let says = format!(
                             "process {pid} has opened it, and the list of what is still open can't be read"
                         );
-                        let subject = Subject::LockFree {
-                            is_everyone_asked: false,
-                        };
+                        let subject = Subject::Unreadable;
                         claims.push(Claim {
                             subject,
                             ..claim(None, Serving::Many, says)
@@ -410,6 +408,7 @@ impl Scanning<'_> {
             dated_at_ms: None,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -1,6 +1,6 @@
 //! What is told of each session besides claims.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use whosup_process::Pid;
@@ -9,9 +9,10 @@ use whosup_sidecar::SessionId;
 use super::claims::Shown;
 use super::events::Last;
 use super::scan::Scanning;
-use super::session::{InUse, SessionDir};
+use super::session::SessionDir;
 use super::{AGENT, process};
-use crate::agents::{AgentProcess, PairingRule, Published, Role, Sketch};
+use crate::agents::{AgentProcess, Published, Role, Sketch};
+use crate::attribution::Clue;
 use crate::claim::SessionKey;
 use crate::phase::Phase;
 
@@ -51,8 +52,7 @@ impl Scanning<'_> {
             last_record_at_ms: last.and_then(|last| last.at_ms),
             transcript: session.has_events.then(|| session.events()),
             published: self.published(session, last, &servers),
-            pairing: PairingRule::Owner,
-            possible_owners: Some(self.possible_owners(session, last, shown)),
+            clues: self.clues(session, last, shown),
             is_orphan_when_stale: true,
             is_resumable: session.has_events,
             is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
@@ -81,34 +81,35 @@ impl Scanning<'_> {
                 .any(|lock| self.holders_of(lock).contains(&pid))
     }
 
-    /// A process that nothing else connects with a session may serve the one
-    /// that its arguments name; or, of an early version, one whose lock names it
-    /// and that was used since the process began. (The PID may be a reused one.)
-    fn possible_owners(
+    /// Of an early version: a lock names the process, without anything that could be held,
+    /// and the session was used since the process began. (The PID may be a reused one.)
+    fn clues(
         &self,
         session: &SessionDir,
         last: Option<&Last>,
         shown: &BTreeMap<Pid, Shown>,
-    ) -> BTreeSet<Pid> {
+    ) -> Vec<Clue> {
         let used_at_ms = last
             .and_then(|last| last.at_ms)
             .max(session.workspace.created_at_ms);
-        let may_serve = |server: &&AgentProcess| {
-            let shown = shown.get(&server.process.pid);
-            let is_phantom = shown.is_some_and(|shown| shown.unused.contains(&session.id));
-            let named = process::session_named_by(&server.program());
-            let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
-            let began = server.process.began_at_ms.as_ref();
-            let is_used_since = used_at_ms.is_some_and(|at| began.is_ok_and(|began| at >= *began));
-            let has_bare_lock =
-                |lock: &InUse| !lock.is_hold && lock.pid == server.process.pid && is_used_since;
-            server.role == Role::Session
-                && !is_phantom
-                && (is_named || session.locks.iter().any(has_bare_lock))
-                && !self.is_connected(server.process.pid)
+        let clue = |server: &AgentProcess| {
+            let pid = server.process.pid;
+            let is_phantom = shown
+                .get(&pid)
+                .is_some_and(|shown| shown.unused.contains(&session.id));
+            let used_at_ms = used_at_ms.filter(|at| {
+                let began = server.process.began_at_ms.as_ref();
+                began.is_ok_and(|began| at >= began)
+            })?;
+            let has_lock = session
+                .locks
+                .iter()
+                .any(|lock| !lock.is_hold && lock.pid == pid);
+            let is_free = server.role == Role::Session && !self.is_connected(pid);
+            let says = || format!("a lock names process {pid}, and it was used since");
+            (has_lock && is_free && !is_phantom).then(|| Clue::run(pid, used_at_ms, says()))
         };
-        let servers = self.servers().filter(may_serve);
-        servers.map(|server| server.process.pid).collect()
+        self.servers().filter_map(clue).collect()
     }
 
     /// Where the last events say what a session is doing, they are told when it

@@ -61,6 +61,9 @@ static PROFILE: Profile = Profile {
     checked_against: "sources of 2026-08; not seen running",
     comms: process::COMMS,
     has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
 };
 
 impl Adapter for Crush {
@@ -183,7 +186,7 @@ impl Adapter for Crush {
 /// Tells whether something was written before the process began that alone may
 /// own the session.
 fn is_older_than_owner(look: &Look<'_>, sketch: &Sketch, at_ms: Option<i64>) -> bool {
-    let owner = sketch.possible_owners.iter().flatten().next();
+    let owner = sketch.clues.iter().map(|clue| &clue.pid).next();
     let owner = owner.and_then(|pid| look.processes.iter().find(|its| its.process.pid == *pid));
     let began = owner.and_then(|owner| owner.process.began_at_ms.as_ref().ok());
     at_ms

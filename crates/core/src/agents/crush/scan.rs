@@ -13,7 +13,8 @@ use super::process::{is_headless, named};
 use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
-use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
+use crate::attribution::{Clue, Unclaimed};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
@@ -156,15 +157,20 @@ impl<'a> Scanning<'a> {
         }
         let claim = match opener {
             Opener::One(process) if is_open => {
-                sketch.pairing = PairingRule::Owner;
-                sketch.possible_owners = Some(BTreeSet::from([process.process.pid]));
+                sketch.unclaimed = Unclaimed::Owner;
+                let pid = process.process.pid;
+                let at_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
+                let says = format!("process {pid} alone has the project open since");
+                sketch
+                    .clues
+                    .extend(at_ms.map(|at_ms| Clue::run(pid, at_ms, says)));
                 sketch.is_headless = Some(is_headless(&process.program()));
                 let own = process.work_dir().map(PathBuf::from);
                 sketch.work_dir = own.or(sketch.work_dir);
                 None
             }
             Opener::Some(_) if is_open => {
-                sketch.pairing = PairingRule::Owner;
+                sketch.unclaimed = Unclaimed::Owner;
                 None
             }
             Opener::Server(server) if is_open => {
@@ -267,6 +273,7 @@ impl<'a> Scanning<'a> {
             dated_at_ms: None,
             modified_at_ms: facts.and_then(|facts| facts.modified_ms),
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             // Locks may be turned off.

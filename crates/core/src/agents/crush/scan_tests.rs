@@ -95,7 +95,7 @@ impl World {
     fn open(&self) -> Vec<(String, BTreeSet<Pid>)> {
         let sketches = self.scan(Depth::Live).found.sketches;
         let open = sketches.into_iter().map(|sketch| {
-            let owners = sketch.possible_owners.unwrap_or_default();
+            let owners = sketch.clues.iter().map(|clue| clue.pid).collect();
             (sketch.key.session.as_str().to_owned(), owners)
         });
         open.collect()

@@ -12,7 +12,8 @@ use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
 use crate::agents::bad_lines::BadLines;
 use crate::agents::folder::names_in;
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
+use crate::attribution::Unclaimed;
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
@@ -266,7 +267,7 @@ impl Scanning<'_> {
             sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
             self.claims.extend(ended);
         } else if may_be_open {
-            sketch.pairing = PairingRule::Owner;
+            sketch.unclaimed = Unclaimed::Owner;
             let mut its = self.processes.iter().filter(|its| may_have(its, path));
             sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
             if head.id.is_none() && sketch.work_dir.is_none() {
@@ -297,6 +298,7 @@ impl Scanning<'_> {
             dated_at_ms: tail.last_at_ms,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -9,6 +9,7 @@ use whosup_process::{ProcessTable, system_backend};
 
 use super::*;
 use crate::agents::droid::Droid;
+use crate::attribution::Unclaimed;
 use crate::command::SystemCommands;
 use crate::machine::{Environment, Machine};
 use crate::mounts::Mounts;
@@ -121,7 +122,7 @@ fn a_process_leads_to_what_was_written_in_its_folder_since_it_began() {
     let found = world.scan(Depth::Live);
     let ids: Vec<&str> = found.iter().map(|one| one.key.session.as_str()).collect();
     assert_eq!(ids, [YOUNG]);
-    assert_eq!(found[0].pairing, PairingRule::Owner);
+    assert_eq!(found[0].unclaimed, Unclaimed::Owner);
     assert_eq!(found[0].work_dir, Some(world.project()));
 }
 
@@ -137,10 +138,7 @@ fn the_full_walk_finds_all_and_pairs_the_same() {
     let found = world.scan(Depth::All);
     let rules: Vec<_> = found
         .iter()
-        .map(|one| (one.key.session.as_str(), one.pairing))
+        .map(|one| (one.key.session.as_str(), one.unclaimed))
         .collect();
-    assert_eq!(
-        rules,
-        [(YOUNG, PairingRule::Owner), (OLD, PairingRule::Never)]
-    );
+    assert_eq!(rules, [(YOUNG, Unclaimed::Owner), (OLD, Unclaimed::Nobody)]);
 }

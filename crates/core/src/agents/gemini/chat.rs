@@ -40,8 +40,6 @@ const MINUTE_CHARS: usize = 16;
 pub(super) const ID_CHARS_IN_NAME: usize = 8;
 /// The last date that a name may have: the end of the year 9999.
 const DATE_MS_MAX: i64 = 253_402_300_799_999;
-/// How many milliseconds a minute has.
-pub(super) const MINUTE_MS: i64 = 60_000;
 
 /// A chat file's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

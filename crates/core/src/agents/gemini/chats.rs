@@ -7,7 +7,6 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
 use super::chat::{self, Chat, ChatName, ID_CHARS_IN_NAME};
-use super::lineage::Server;
 use super::project::Project;
 use super::prompts::Prompts;
 use super::scan::Scanning;
@@ -25,7 +24,7 @@ impl Scanning<'_> {
         &mut self,
         project: &Project,
         since_ms: Option<i64>,
-        servers: &[Server],
+        named: &[&str],
         prompts: Option<&Prompts>,
     ) -> Vec<Chat> {
         let directory = project.chats();
@@ -35,10 +34,7 @@ impl Scanning<'_> {
         let mut without_header: Vec<(ChatName, PathBuf, chat::ChatFacts)> = Vec::new();
         for name in &names {
             let path = directory.join(&name.file);
-            let is_named = servers.iter().any(|server| {
-                let named = server.named.as_deref();
-                named.is_some_and(|named| named.starts_with(&name.id_begins))
-            });
+            let is_named = named.iter().any(|named| named.starts_with(&name.id_begins));
             let is_of_interest = since_ms.is_some_and(|since| {
                 is_named || is_modified_since(&path, since.saturating_sub(MODIFIED_SLACK_MS))
             });

@@ -7,7 +7,6 @@ use whosup_sidecar::file::{Links, facts};
 
 use super::chat::Chat;
 use super::chats::MODIFIED_SLACK_MS;
-use super::lineage::Fate;
 use super::project::Project;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
@@ -42,8 +41,8 @@ impl Scanning<'_> {
 
     /// What was made or went on since a host began, and is no terminal's, that
     /// host may be serving; nothing tells.
-    pub(super) fn claim_of_hosts(&mut self, chat: &Chat, fate: Option<&Fate>) {
-        if fate.is_some_and(|fate| !fate.owners.is_empty()) {
+    pub(super) fn claim_of_hosts(&mut self, chat: &Chat, is_perhaps_of_terminal: bool) {
+        if is_perhaps_of_terminal {
             return;
         }
         let is_since = |began: i64| {
@@ -85,6 +84,7 @@ impl Scanning<'_> {
                 dated_at_ms: None,
                 modified_at_ms: None,
                 taken_up: TakenUp::AsDated,
+                is_inferred: false,
                 executable: None,
                 work_dir: None,
                 exclusivity: Exclusivity::Shared,

@@ -68,6 +68,9 @@ static PROFILE: Profile = Profile {
     checked_against: "0.61.0, 2026-11",
     comms: &["gemini", "node", "MainThread"],
     has_session_at_launch: true,
+    launch_window_ms: Some(15_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
 };
 
 impl Adapter for Gemini {

@@ -72,35 +72,6 @@ const OTHER_OPTIONS: &[&str] = &[
 /// sessions as that asks for.
 const ACP_OPTIONS: &[&str] = &["--acp", "--experimental-acp"];
 
-/// Options that take the next argument as their value.
-const OPTIONS_WITH_VALUE: &[&str] = &[
-    "--admin-policy",
-    "--allowed-mcp-server-names",
-    "--allowed-tools",
-    "--approval-mode",
-    "--delete-session",
-    "--extensions",
-    "--fake-responses",
-    "--include-directories",
-    "--model",
-    "--output-format",
-    "--policy",
-    "--prompt",
-    "--prompt-interactive",
-    "--record-responses",
-    "--resume",
-    "--session-file",
-    "--session-id",
-    "--worktree",
-    "-e",
-    "-i",
-    "-m",
-    "-o",
-    "-p",
-    "-r",
-    "-w",
-];
-
 pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
     let (script, arguments) = script(program)?;
     if !is_gemini_script(script) {
@@ -130,34 +101,9 @@ pub(super) fn session_named_by<'a>(program: &Program<'a>) -> Option<&'a str> {
     resumed(program).filter(|value| is_id(value) && *value != "latest" && !is_number(value))
 }
 
-/// Tells whether it takes up a session.
-pub(super) fn resumes(program: &Program<'_>) -> bool {
-    program.has_argument("--resume") || program.has_argument("-r") || resumed(program).is_some()
-}
-
 /// Tells whether it answers one prompt without a person at a terminal.
 pub(super) fn is_one_shot(program: &Program<'_>) -> bool {
     program.has_argument("-p") || program.option("--prompt").is_some()
-}
-
-/// Tells whether its first prompt stands in its arguments, so that nobody has
-/// typed it.
-pub(super) fn has_first_prompt(program: &Program<'_>) -> bool {
-    let is_option =
-        program.option("-i").is_some() || program.option("--prompt-interactive").is_some();
-    is_option || script(program).is_some_and(|(_, arguments)| has_positional(arguments))
-}
-
-fn has_positional(arguments: &[OsString]) -> bool {
-    let mut arguments = arguments.iter().take(ARGUMENTS_MAX);
-    while let Some(argument) = arguments.next() {
-        if OPTIONS_WITH_VALUE.iter().any(|option| argument == option) {
-            arguments.next();
-        } else if !argument.as_encoded_bytes().starts_with(b"-") {
-            return true;
-        }
-    }
-    false
 }
 
 fn resumed<'a>(program: &Program<'a>) -> Option<&'a str> {
@@ -356,18 +302,10 @@ mod tests {
         ] {
             check_named(argv, None);
         }
-        check(resumes, &["--resume"], true);
-        check(resumes, &["-r", "latest"], true);
-        check(resumes, &["--resume=3"], true);
-        check(resumes, &["--session-id", ID], false);
     }
 
     #[test]
-    fn a_prompt_in_the_arguments_is_not_typed() {
-        check(has_first_prompt, &["fix it"], true);
-        check(has_first_prompt, &["--model", "x", "-i", "fix it"], true);
-        check(has_first_prompt, &["--yolo", "--model", "x"], false);
-        check(has_first_prompt, &["--model=x"], false);
+    fn a_run_with_a_prompt_answers_that_alone() {
         check(is_one_shot, &["-p", "fix it"], true);
         check(is_one_shot, &["--prompt=fix it"], true);
         check(is_one_shot, &["-i", "fix it"], false);

@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::SessionId;
 
 use super::chat::Chat;
-use super::lineage::{self, Fate, Server};
+use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, list_or_tell};
-use crate::agents::terminal_use::{
-    hardly_shown_until_ms, hardly_typed_until_ms, shown_until_ms, typed_until_ms,
-};
-use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
-use crate::claim::{Claim, SessionKey};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
+use crate::attribution::{Clue, Unclaimed, Visit};
+use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 
 /// How many projects of a home are looked at.
@@ -150,81 +148,80 @@ impl<'a> Scanning<'a> {
             }
             Err(_) => None,
         };
-        let servers: Vec<Server> = seekers
+        let began = |its: &AgentProcess| its.process.began_at_ms.clone().ok();
+        let oldest = seekers.iter().filter_map(|its| began(its)).min();
+        let since = oldest.into_iter().chain(self.hosts_since()).min();
+        let programs: Vec<Program<'_>> = seekers.iter().map(|its| its.program()).collect();
+        let named: Vec<&str> = programs
             .iter()
-            .filter_map(|process| server_of(process))
+            .filter_map(process::session_named_by)
             .collect();
-        let hosts_since = self.hosts_since();
-        let since = servers
-            .iter()
-            .map(|server| server.began_at_ms)
-            .chain(hosts_since)
-            .min();
-        let chats = self.chats(project, since, &servers, prompts.as_ref());
-        // Without what was typed, a session that `/clear` made can't be told
-        // from one that another process began with.
-        let is_typed_known = servers.iter().all(|server| {
-            let is_read = prompts.as_ref();
-            server.is_one_shot || is_read.is_some_and(|all| all.reaches_back_to(server.began_at_ms))
+        let chats = self.chats(project, since, &named, prompts.as_ref());
+        // Without what was typed, a session that `/clear` made can't be told from one that
+        // another process was launched with.
+        let is_typed_known = seekers.iter().all(|its| {
+            let all = prompts.as_ref();
+            process::is_one_shot(&its.program())
+                || began(its).is_some_and(|at| all.is_some_and(|all| all.reaches_back_to(at)))
         });
-        let is_known = is_typed_known && servers.len() == seekers.len();
         let prompts = prompts.unwrap_or_default();
-        let mut fates = lineage::fates(&servers, &chats, &prompts);
-        let if_noted = seekers.iter().filter_map(|its| if_use_is_noted(its));
-        let if_noted: Vec<Server> = if_noted.collect();
-        if if_noted != servers {
-            let others = lineage::fates(&if_noted, &chats, &prompts);
-            for (fate, (_, other)) in fates.values_mut().zip(&others) {
-                fate.doubt(other);
+        let lineage = Lineage {
+            chats: &chats,
+            prompts: &prompts,
+        };
+        let paths: Vec<(&Chat, lineage::Path)> = chats
+            .iter()
+            .map(|chat| (chat, lineage.path_of(&chat.id)))
+            .collect();
+        for (chat, path) in &paths {
+            let latest = chat
+                .last_at_ms
+                .max(chat.perhaps_until_ms)
+                .max(chat.born_at_ms());
+            let latest = latest.max(path.typed_at_ms);
+            let may_serve = |its: &&&AgentProcess| {
+                began(its).is_none_or(|began| {
+                    latest.is_some_and(|at| at >= began.saturating_sub(CLOCK_SLACK_MS))
+                })
+            };
+            let possible: Vec<&AgentProcess> = seekers.iter().filter(may_serve).copied().collect();
+            let mut sketch = self.sketch(project, chat, &possible);
+            if lineage.may_begin_with(chat) {
+                sketch.launched_at_ms.clone_from(&chat.starts_ms);
             }
-        }
-        for chat in &chats {
-            let fate = fates.get(chat.id.as_str()).filter(|_| is_known);
-            self.sketch(project, chat, fate, seekers);
-            self.claim_of_hosts(chat, fate);
-            if fate.is_none_or(|fate| !fate.owners.is_empty()) || self.look.depth.is_walk() {
+            add_path(&mut sketch, path, &possible);
+            sketch.visits = paths
+                .iter()
+                .flat_map(|(first, path)| visits_of(first, path, chat))
+                .collect();
+            if !is_typed_known {
+                let says = "what was typed in its terminal cannot be read";
+                let gaps = possible.iter().map(|its| Clue::gap(its.process.pid, says));
+                sketch.clues.extend(gaps);
+            }
+            self.add_sketch(sketch);
+            self.claim_of_hosts(chat, !possible.is_empty());
+            if !possible.is_empty() || self.look.depth.is_walk() {
                 subagent::read(self, project, chat);
             }
         }
     }
 
-    fn sketch(
-        &mut self,
-        project: &Project,
-        chat: &Chat,
-        fate: Option<&Fate>,
-        seekers: &[&AgentProcess],
-    ) {
-        let owners = fate.map(|fate| fate.owners.clone());
-        let is_one_shot = |pid: &whosup_process::Pid| {
-            let its = seekers.iter().find(|seeker| seeker.process.pid == *pid);
-            its.is_some_and(|its| process::is_one_shot(&its.program()))
-        };
-        let is_headless = owners
-            .as_ref()
-            .is_some_and(|owners| !owners.is_empty() && owners.iter().all(is_one_shot));
-        let may_have_owner = owners.as_ref().is_none_or(|owners| !owners.is_empty());
-        let sketch = Sketch {
+    fn sketch(&self, project: &Project, chat: &Chat, possible: &[&AgentProcess]) -> Sketch {
+        let is_one_shot = |its: &&AgentProcess| process::is_one_shot(&its.program());
+        let is_headless = !possible.is_empty() && possible.iter().all(is_one_shot);
+        Sketch {
             work_dir: project.root.clone(),
             born_at_ms: chat.born_at_ms(),
             last_record_at_ms: chat.last_at_ms,
             perhaps_until_ms: chat.torn_until_ms,
             transcript: chat.path.clone(),
-            pairing: if may_have_owner {
-                PairingRule::Owner
-            } else {
-                PairingRule::Never
-            },
-            possible_owners: owners,
-            doubtful_owners: fate.map(|fate| fate.doubtful.clone()).unwrap_or_default(),
-            // Where nothing tells that `/clear` made it, a process may have at its start.
-            is_first_of_a_process: fate.is_none_or(|fate| fate.is_first),
+            unclaimed: Unclaimed::Owner,
             is_headless: is_headless.then_some(true),
             is_resumable: chat.has_conversation && !chat.was_removed(),
             started_at_ms: chat.born_at_ms(),
             ..Sketch::new(self.key(&chat.id))
-        };
-        self.add_sketch(sketch);
+        }
     }
 
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
@@ -256,26 +253,38 @@ fn forget_torn_marks<'a>(
     }
 }
 
-/// `None` if it is not known when the process began.
-fn server_of(process: &AgentProcess) -> Option<Server> {
-    let program = process.program();
-    Some(Server {
-        pid: process.process.pid,
-        began_at_ms: *process.process.began_at_ms.as_ref().ok()?,
-        named: process::session_named_by(&program).map(str::to_owned),
-        resumes: process::resumes(&program),
-        is_one_shot: process::is_one_shot(&program),
-        has_first_prompt: process::has_first_prompt(&program),
-        typed_until_ms: typed_until_ms(process),
-        shown_until_ms: shown_until_ms(process),
-    })
+/// What the log shows about the process that was launched with a session.
+fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
+    sketch.prompted_at_ms = path.typed_at_ms;
+    sketch.lost_at_ms = path.lost_at_ms;
+    let Some(quit_at_ms) = path.quit_at_ms else {
+        return;
+    };
+    let before = possible.iter().filter(|its| {
+        let began = its.process.began_at_ms.as_ref();
+        began.is_ok_and(|began| *began <= quit_at_ms)
+    });
+    sketch.clues.extend(before.map(|its| {
+        let pid = its.process.pid;
+        Clue::untouched(
+            pid,
+            format!("the process that had it has quit, and {pid} runs"),
+        )
+    }));
 }
 
-/// The same, if its kernel notes how its terminal is used, though nothing shows that.
-fn if_use_is_noted(process: &AgentProcess) -> Option<Server> {
-    Some(Server {
-        typed_until_ms: hardly_typed_until_ms(process),
-        shown_until_ms: hardly_shown_until_ms(process),
-        ..server_of(process)?
+/// When the process that was launched with `first` was in the session `chat`.
+fn visits_of<'a>(
+    first: &'a Chat,
+    path: &'a lineage::Path,
+    chat: &'a Chat,
+) -> impl Iterator<Item = Visit> + 'a {
+    let its = path
+        .visits
+        .iter()
+        .filter(|(session, _)| *session == chat.id);
+    its.map(|(_, at_ms)| Visit {
+        launched_with: first.id.clone(),
+        at_ms: *at_ms,
     })
 }

@@ -80,6 +80,7 @@ fn read_one(
             dated_at_ms: parent.last_at_ms,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -68,6 +68,9 @@ static PROFILE: Profile = Profile {
     checked_against: "1.50.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,
+    launch_window_ms: Some(history::START_MS_MAX),
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
 };
 
 impl Adapter for KimiCli {

@@ -12,15 +12,14 @@ use whosup_process::Pid;
 use whosup_sidecar::file::ReadFileError;
 use whosup_sidecar::{ReadSidecarError, SessionId, SidecarPid, read_sidecar_in};
 
-use super::history::{History, Maker};
+use super::history::History;
 use super::log::Log;
 use super::logs;
 use super::untouched::BEGAN_SLACK_MS;
 use super::work_dir::{FolderKind, folder_of};
 use super::{AGENT, process, sidecar, work_dir};
-use crate::agents::{
-    AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch, told_by_sidecar,
-};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch, told_by_sidecar};
+use crate::attribution::Unclaimed;
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
@@ -180,13 +179,9 @@ impl<'a> Reading<'a> {
     fn history(&mut self, born: impl IntoIterator<Item = (SessionId, Option<i64>)>) -> History {
         let log = self.log().unwrap_or_default();
         let processes = self.look.processes_of(self.home);
-        let processes = processes
-            .filter(|process| process.role == Role::Session)
-            .map(|process| Maker {
-                pid: process.process.pid,
-                began_at_ms: process.process.began_at_ms.clone().ok(),
-            });
-        History::new(log, born, processes)
+        let sessions = processes.filter(|process| process.role == Role::Session);
+        let began = sessions.filter_map(|its| its.process.began_at_ms.clone().ok());
+        History::new(log, born, began.collect())
     }
 
     /// Sessions that work on another machine: who serves them can't be told by
@@ -206,7 +201,7 @@ impl<'a> Reading<'a> {
             .sketches
             .entry(session.id.clone())
             .or_insert_with(|| Box::new(Sketch::new(key)));
-        sketch.pairing = PairingRule::Owner;
+        sketch.unclaimed = Unclaimed::Owner;
         sketch.born_at_ms = dates.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.perhaps_until_ms = dates.perhaps_until_ms;

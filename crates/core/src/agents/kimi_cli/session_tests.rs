@@ -8,7 +8,8 @@ use whosup_process::{ProcessTable, Recorded, RecordedProcess};
 
 use super::super::KimiCli;
 use super::super::work_dir::folder_of;
-use crate::agents::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Program};
+use crate::agents::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Program};
+use crate::attribution::Unclaimed;
 use crate::command::SystemCommands;
 use crate::machine::{Environment, Machine};
 use crate::mounts::Mounts;
@@ -125,7 +126,7 @@ fn a_session_without_a_prompt_is_born_with_its_directory() {
         "{born}"
     );
     assert_eq!(sketch.last_record_at_ms, None);
-    assert_eq!(sketch.pairing, PairingRule::Owner);
+    assert_eq!(sketch.unclaimed, Unclaimed::Owner);
     assert_eq!(sketch.work_dir, Some(PathBuf::from(WORK_DIR)));
     let look = Look {
         machine: &world.machine,

@@ -22,14 +22,13 @@ pub(super) struct Source {
 pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement) -> Claim {
     Claim {
         key,
-        subject: Subject::LockFree {
-            is_everyone_asked: false,
-        },
+        subject: Subject::Unreadable,
         scope: ClaimedScope::default(),
         stamp: None,
         dated_at_ms: None,
         modified_at_ms: None,
         taken_up: TakenUp::AsDated,
+        is_inferred: false,
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Shared,
@@ -62,6 +61,7 @@ pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim 
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: source.modified_at_ms,
         taken_up: TakenUp::AsDated,
+        is_inferred: false,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Shared,

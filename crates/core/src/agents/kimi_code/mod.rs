@@ -68,6 +68,9 @@ static PROFILE: Profile = Profile {
     checked_against: "2.1.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
+    launch_window_ms: Some(15_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
 };
 
 impl Adapter for KimiCode {

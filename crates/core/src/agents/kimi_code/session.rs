@@ -7,7 +7,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
@@ -15,8 +14,8 @@ use super::state::{self, State};
 use super::wire::{self, Dates};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, list_or_tell};
-use crate::agents::terminal_use::{is_begun_by_hand, was_begun_elsewhere, was_hardly_shown_here};
-use crate::agents::{AgentProcess, AgentScan, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
+use crate::attribution::{Clue, Unclaimed};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -107,11 +106,6 @@ impl Told {
     /// The latest that it can have gone on.
     fn latest_ms(&self) -> Option<i64> {
         self.last_at_ms().max(self.dates.perhaps_until_ms())
-    }
-
-    /// Its first prompt may be missing, and with it what tells whether a run made it.
-    fn may_be_of_a_run(&self) -> bool {
-        self.dates.missing_end.is_some() && self.dates.prompted_at_ms.is_none()
     }
 
     /// `/new` made it, and nobody has said anything in it.
@@ -216,7 +210,7 @@ impl<'a> Reading<'a> {
             home: self.home.root.clone(),
         };
         let mut sketch = Sketch::new(key);
-        sketch.pairing = PairingRule::Owner;
+        sketch.unclaimed = Unclaimed::Owner;
         let beside = || seekers.first()?.work_dir().map(Path::to_owned);
         let state = told.state.as_ref();
         let named = state.and_then(|state| state.work_dir.clone());
@@ -229,9 +223,6 @@ impl<'a> Reading<'a> {
             self.sketches.insert(told.id.clone(), sketch);
             return;
         }
-        // What tells nothing at all may have been made by a prompt as well.
-        sketch.is_first_of_a_process = told.dates.is_made_by_a_prompt(told.born_at_ms())
-            || (told.has_wire && told.dates == Dates::default());
         // Whoever went over to an unprompted session still shows the title of
         // the one that was left.
         let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
@@ -241,7 +232,7 @@ impl<'a> Reading<'a> {
             sketch.terminal_title = told.terminal_title();
         }
         let now_ms = self.look.machine.now_ms();
-        tell_apart(&mut sketch, told, seekers, sessions, now_ms);
+        add_run(&mut sketch, told, seekers, now_ms);
         self.sketches.insert(told.id.clone(), sketch);
     }
 
@@ -325,39 +316,23 @@ fn fits(seeker: &AgentProcess, told: &Told) -> bool {
     is_named || is_of_its_time
 }
 
-/// Adds what tells more closely which of the processes that fit has it.
-fn tell_apart(
-    sketch: &mut Sketch,
-    told: &Told,
-    seekers: &[&AgentProcess],
-    sessions: &[Told],
-    now_ms: i64,
-) {
-    let fitting: Vec<&AgentProcess> = seekers
+/// Adds what shows that a run with `--prompt` made it, as soon as that had started.
+fn add_run(sketch: &mut Sketch, told: &Told, seekers: &[&AgentProcess], now_ms: i64) {
+    if !told.is_of_a_run() {
+        return;
+    }
+    sketch.is_headless = Some(true);
+    sketch.launched_at_ms.extend(told.born_at_ms());
+    let older = seekers
         .iter()
-        .copied()
-        .filter(|seeker| fits(seeker, told))
-        .collect();
-    let is_elsewhere = |seeker: &AgentProcess| {
-        was_begun_elsewhere(seeker, told.born_at_ms(), told.dates.last_at_ms)
-            || (told.is_of_a_run()
-                && !may_have_run(seeker, told)
-                && (is_no_run_of(seeker, told, now_ms)
-                    || fitting.iter().any(|other| may_have_run(other, told))
-                    || has_gone_on_elsewhere(seeker, told, seekers, sessions)))
-    };
-    let pids = |is_wanted: &dyn Fn(&AgentProcess) -> bool| -> BTreeSet<Pid> {
-        let wanted = fitting.iter().filter(|seeker| is_wanted(seeker));
-        wanted.map(|seeker| seeker.process.pid).collect()
-    };
-    let possible = pids(&|seeker| !is_elsewhere(seeker));
-    sketch.doubtful_owners = pids(&|seeker| is_doubtful(seeker, told));
-    if told.is_of_a_run() {
-        sketch.is_headless = Some(true);
-    }
-    if possible.len() < fitting.len() {
-        sketch.possible_owners = Some(possible);
-    }
+        .filter(|seeker| is_no_run_of(seeker, told, now_ms));
+    sketch.clues.extend(older.map(|seeker| {
+        let pid = seeker.process.pid;
+        Clue::untouched(
+            pid,
+            format!("a run made it at its launch, later than that of process {pid}"),
+        )
+    }));
 }
 
 /// A session without a title is of a run, which makes it when it starts: this
@@ -367,43 +342,11 @@ fn is_no_run_of(seeker: &AgentProcess, told: &Told, now_ms: i64) -> bool {
     let prompted = told.dates.prompted_at_ms;
     let is_settled = prompted.is_some_and(|at| now_ms.saturating_sub(at) > TITLE_MS_MAX);
     let born = told.born_at_ms();
-    is_settled && born.is_some_and(|born| is_begun_by_hand(seeker, born))
-}
-
-/// Another session that only this process can be in went on after this one.
-fn has_gone_on_elsewhere(
-    seeker: &AgentProcess,
-    told: &Told,
-    seekers: &[&AgentProcess],
-    sessions: &[Told],
-) -> bool {
-    let mut others = sessions.iter().filter(|other| {
-        other.id != told.id && !other.is_of_a_run() && other.last_at_ms() > told.latest_ms()
-    });
-    others.any(|other| {
-        fits(seeker, other) && seekers.iter().filter(|one| fits(one, other)).count() == 1
-    })
-}
-
-/// A process that has ended explains the session as well as this one does: it
-/// looks like one of a run, and this process had not just begun; or it went on
-/// when nothing was shown in this one's terminal.
-fn is_doubtful(seeker: &AgentProcess, told: &Told) -> bool {
-    if told.is_of_a_run() || told.may_be_of_a_run() {
-        return !may_have_run(seeker, told);
-    }
-    let last = told.dates.last_at_ms.max(told.dates.perhaps_until_ms());
-    last.is_some_and(|at_ms| was_hardly_shown_here(seeker, at_ms))
-}
-
-/// The process may be the run with `--prompt` that made the session: those make
-/// theirs as soon as they have started.
-fn may_have_run(seeker: &AgentProcess, told: &Told) -> bool {
-    let (Ok(began), Some(born)) = (&seeker.process.began_at_ms, told.born_at_ms()) else {
-        return true;
+    let is_of_launch = |born: i64| {
+        let began = seeker.process.began_at_ms.as_ref();
+        began.map_or(true, |began| born <= began.saturating_add(RUN_START_MS_MAX))
     };
-    let took_ms = born.saturating_sub(*began);
-    (-CLOCK_SLACK_MS..=RUN_START_MS_MAX).contains(&took_ms)
+    is_settled && born.is_some_and(|born| !is_of_launch(born))
 }
 
 #[cfg(test)]

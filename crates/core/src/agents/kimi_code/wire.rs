@@ -18,9 +18,6 @@ const CONVERSATION: &[&str] = &[
     "prompt.",
     "turn.",
 ];
-/// How soon after its birth a session has its first prompt when the prompt made
-/// it: 0.1 to 0.4 s where this was seen. After `/new` a person types first.
-const BIRTH_BY_PROMPT_MS_MAX: i64 = 1_500;
 
 /// When things happened in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,16 +36,6 @@ impl Dates {
     /// Until when it may have gone on, where its end is missing.
     pub(super) fn perhaps_until_ms(self) -> Option<i64> {
         self.missing_end.map(|end| end.until_ms)
-    }
-}
-
-impl Dates {
-    /// Its first prompt made it, and not `/new`.
-    pub(super) fn is_made_by_a_prompt(self, created_at_ms: Option<i64>) -> bool {
-        let took_ms = self.prompted_at_ms.zip(created_at_ms);
-        took_ms.is_some_and(|(prompted, created)| {
-            prompted.saturating_sub(created) <= BIRTH_BY_PROMPT_MS_MAX
-        })
     }
 }
 

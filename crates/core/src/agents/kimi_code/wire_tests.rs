@@ -58,19 +58,7 @@ fn a_session_without_a_prompt_has_no_record_of_a_conversation() {
     let (_directory, file) = file_of(&[METADATA, MODE]);
     let dates = read_dates(&file).expect("dates");
     assert_eq!((dates.prompted_at_ms, dates.last_at_ms), (None, None));
-    assert!(!dates.is_made_by_a_prompt(dates.created_at_ms));
     check_phase(&[METADATA, MODE], (Phase::Idle, None));
-}
-
-#[test]
-fn a_prompt_soon_after_the_birth_made_the_session() {
-    let dates = Dates {
-        prompted_at_ms: Some(10_400),
-        ..Dates::default()
-    };
-    assert!(dates.is_made_by_a_prompt(Some(10_000)));
-    assert!(!dates.is_made_by_a_prompt(Some(8_000)));
-    assert!(!dates.is_made_by_a_prompt(None));
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Scanning<'_> {
                 };
                 let says =
                     format!("run {name}, which can only be process {pid}, last worked on it then");
-                let evidence = (EvidenceKind::Pairing, says);
+                let evidence = (EvidenceKind::Log, says);
                 claims.push(self.claim(&runs.log, session, process, Some(*at_ms), evidence));
             }
             claims.extend(self.claim_by_arguments(&runs.log, process));
@@ -62,9 +62,7 @@ impl Scanning<'_> {
         let says = format!(
             "run {name}, which can only be process {pid}, last worked on it then, and the log lacks a part after that"
         );
-        let subject = Subject::LockFree {
-            is_everyone_asked: false,
-        };
+        let subject = Subject::Unreadable;
         Some(Claim {
             subject,
             ..self.claim(
@@ -72,7 +70,7 @@ impl Scanning<'_> {
                 session,
                 process,
                 at_ms,
-                (EvidenceKind::Pairing, says),
+                (EvidenceKind::Log, says),
             )
         })
     }
@@ -114,7 +112,7 @@ impl Scanning<'_> {
                 let says = format!("process {pid} is a server and may be serving it");
                 claims.push(Claim {
                     placement: self.look.machine.mounts().placement_of(&self.home.root),
-                    ..bare_claim(self.key(&row.id), host, (EvidenceKind::Pairing, says))
+                    ..bare_claim(self.key(&row.id), host, (EvidenceKind::Log, says))
                 });
             }
         }
@@ -158,6 +156,7 @@ fn bare_claim(
 ) -> Claim {
     Claim {
         key,
+        is_inferred: true,
         subject: Subject::Process(process.process.pid),
         scope: ClaimedScope::default(),
         stamp: None,

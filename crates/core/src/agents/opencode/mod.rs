@@ -86,6 +86,9 @@ static PROFILE: Profile = Profile {
     checked_against: "1.18.33, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
 };
 
 impl Adapter for OpenCode {

@@ -9,8 +9,8 @@ use super::fit::{is_named, is_since};
 use super::process;
 use super::scan::Scanning;
 use super::session::Row;
-use crate::agents::terminal_use::was_hardly_shown_here;
-use crate::agents::{AgentProcess, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, Role, Sketch};
+use crate::attribution::{Clue, ClueKind, Unclaimed};
 
 /// How many sessions without a title get their first prompt for one.
 const PROMPTS_MAX: usize = 10_000;
@@ -106,7 +106,11 @@ impl<'a> Scanning<'a> {
             if is_all || !claimants.is_empty() || !possible.is_empty() {
                 let mut sketch = self.sketch(row, &mut prompts_left);
                 self.put_owners(&mut sketch, owners, &claimants, &possible);
-                self.put_doubt(&mut sketch, row, &possible);
+                let strayed = self.strayed_about(&row.id);
+                let says = "the log lacks a part in which it may have gone on";
+                sketch
+                    .clues
+                    .extend(strayed.iter().map(|pid| Clue::gap(*pid, says)));
                 self.put_clients(&mut sketch, row, &claimants);
                 self.put_phase(&mut sketch, row, &claimants, &possible);
                 sketches.insert(row.id.clone(), sketch);
@@ -184,12 +188,16 @@ impl<'a> Scanning<'a> {
         claimants: &[&AgentProcess],
         possible: &[&AgentProcess],
     ) {
-        sketch.pairing = match owners {
-            Owners::Nobody => PairingRule::Never,
-            Owners::Any | Owners::These(_) => PairingRule::Owner,
+        sketch.unclaimed = match owners {
+            Owners::Nobody => Unclaimed::Nobody,
+            Owners::Any | Owners::These(_) => Unclaimed::Owner,
         };
         if let Owners::These(pids) = owners {
-            sketch.possible_owners = Some(pids);
+            let others = self.of_role(Role::Session);
+            let others = others.filter(|its| !pids.contains(&its.process.pid));
+            sketch.clues.extend(others.map(|its| {
+                Clue::untouched(its.process.pid, "by the log another process worked on it")
+            }));
         }
         let serving: Vec<_> = if claimants.is_empty() {
             possible
@@ -204,21 +212,6 @@ impl<'a> Scanning<'a> {
         if let [only] = serving.as_slice() {
             sketch.endpoint = process::endpoint(&only.program());
         }
-    }
-
-    /// Those that may have gone on to it or from it unsaid; and those in whose terminals
-    /// nothing was shown, as far as is known, when something was last said in it.
-    fn put_doubt(&self, sketch: &mut Sketch, row: &Row, possible: &[&AgentProcess]) {
-        let used_at_ms = row.created_at_ms.max(row.last_message_at_ms);
-        let is_hardly_shown = |its: &&&AgentProcess| {
-            !process::is_headless(&its.program())
-                && used_at_ms.is_some_and(|at_ms| was_hardly_shown_here(its, at_ms))
-        };
-        let silent = possible.iter().filter(is_hardly_shown);
-        sketch.doubtful_owners = self.strayed_about(&row.id);
-        sketch
-            .doubtful_owners
-            .extend(silent.map(|its| its.process.pid));
     }
 
     /// What a server works on may be shown by the clients of that server.
@@ -240,8 +233,12 @@ impl<'a> Scanning<'a> {
                 || self.real_paths.are_beside(client, row);
             is_its && (is_named(client, row) || (is_beside && is_since(client, row)))
         });
-        sketch.possible_owners = Some(may_show.map(|client| client.process.pid).collect());
-        sketch.pairing = PairingRule::Client;
+        sketch.clues.extend(may_show.map(|client| Clue {
+            pid: client.process.pid,
+            kind: ClueKind::Touched,
+            says: "it is connected to the server".to_owned(),
+        }));
+        sketch.unclaimed = Unclaimed::Client;
     }
 
     fn put_phase(

@@ -71,6 +71,10 @@ static PROFILE: Profile = Profile {
     checked_against: "0.73.1, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
+    // 0.5 s on an idle machine, 3.5 s on a loaded one.
+    launch_window_ms: Some(5_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
 };
 
 impl Adapter for Pi {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::ReadFileError;
 
@@ -12,11 +11,8 @@ use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, list_or_tell};
-use crate::agents::launch::{Newborn, match_launches};
-use crate::agents::terminal_use::{
-    is_begun_by_hand, was_begun_elsewhere, was_hardly_shown_here, was_hardly_typed_here,
-};
-use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, PairingRule, Role, Sketch};
+use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
+use crate::attribution::Unclaimed;
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
@@ -25,11 +21,6 @@ use crate::transcript::{TranscriptError, TranscriptFile};
 const FOLDERS_MAX: usize = 100_000;
 /// How many sessions of one folder are looked at.
 const SESSIONS_MAX: usize = 100_000;
-/// How long after its start a process has made its session: 0.5 s where the
-/// machine had nothing else to do, 3.5 s where it had much.
-const LAUNCH_MS_MAX: i64 = 5_000;
-/// How much older than its process a session may look, for rounding.
-const LAUNCH_SLACK_MS: i64 = 250;
 /// How a session's file ends.
 const SUFFIX: &str = ".jsonl";
 
@@ -71,14 +62,6 @@ impl Told {
     }
 }
 
-/// A process and the session that it was launched with.
-struct Launch<'a> {
-    process: &'a AgentProcess,
-    session: SessionId,
-    /// The last record of that session.
-    last_at_ms: Option<i64>,
-}
-
 impl<'a> Reading<'a> {
     pub(super) const fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
         Self {
@@ -108,22 +91,23 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn finish(mut self) -> Found<AgentScan> {
-        let launched = self.launched();
         let mut sketches = Vec::new();
         let mut problems = Vec::new();
         for (id, told) in &self.sessions {
-            let may_be_served = self.seekers().any(|seeker| fits(seeker, id, told));
+            let seekers = self.seekers().filter(|seeker| fits(seeker, id, told));
+            let seekers: Vec<&AgentProcess> = seekers.collect();
+            if seekers.is_empty() && *self.look.depth == Depth::Live {
+                continue;
+            }
             let mut sketch = self.sketch(id, told);
-            if may_be_served {
+            if !seekers.is_empty() {
                 let read = TranscriptFile::open(&told.path)
                     .and_then(|file| transcript::prompts(&file))
                     .unwrap_or_else(|error| {
                         problems.push(Problem::at(&AGENT, &told.path, error.reason()));
                         Prompts::default()
                     });
-                self.tell_apart(&mut sketch, told, read, &launched);
-            } else if *self.look.depth == Depth::Live {
-                continue;
+                add_prompts(&mut sketch, told, read, &seekers);
             }
             sketches.push(sketch);
         }
@@ -244,167 +228,38 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The processes that were launched with a session.
-    fn launched(&self) -> Vec<Launch<'a>> {
-        let newborn = |told: &Told| {
-            let launched = self.seekers().filter(|seeker| is_launch(seeker, told));
-            Newborn {
-                born_at_ms: told.born_at_ms().unwrap_or_default(),
-                just_begun: launched.map(|seeker| seeker.process.pid).collect(),
-                is_perhaps_of_others: self
-                    .seekers()
-                    .any(|seeker| !is_launch(seeker, told) && is_there_at_birth(seeker, told)),
-            }
-        };
-        let newborn: Vec<Newborn> = self.sessions.values().map(newborn).collect();
-        let launches = match_launches(&newborn);
-        let sessions = self.sessions.iter().enumerate();
-        sessions
-            .filter_map(|(at, (id, told))| {
-                let pid = *launches.get(&at)?;
-                let process = self.seekers().find(|seeker| seeker.process.pid == pid)?;
-                Some(Launch {
-                    process,
-                    session: id.clone(),
-                    last_at_ms: told.last_at_ms(),
-                })
-            })
-            .collect()
-    }
-
     fn sketch(&self, id: &SessionId, told: &Told) -> Sketch {
         let mut sketch = Sketch::new(SessionKey {
             agent: AGENT,
             session: id.clone(),
             home: self.home.root.clone(),
         });
-        sketch.pairing = PairingRule::Owner;
+        sketch.unclaimed = Unclaimed::Owner;
         sketch.work_dir.clone_from(&told.work_dir);
         sketch.born_at_ms = told.born_at_ms();
         sketch.last_record_at_ms = told.outline.last_at_ms;
         sketch.perhaps_until_ms = told.perhaps_until_ms();
         sketch.transcript = Some(told.path.clone());
+        // Its header has the time of the launch, or of `/new`.
+        sketch.launched_at_ms.extend(told.born_at_ms());
         sketch
     }
+}
 
-    /// Adds what tells more closely which of the processes that fit has it.
-    fn tell_apart(
-        &self,
-        sketch: &mut Sketch,
-        told: &Told,
-        prompts: Prompts,
-        launched: &[Launch<'_>],
-    ) {
-        let id = sketch.key.session.clone();
-        let its = launched.iter().find(|launch| launch.session == id);
-        let is_prompted_at_birth = told.outline.is_prompted_at_birth;
-        sketch.is_first_of_a_process = its.is_some() || is_prompted_at_birth;
-        let is_run = |its: &Launch<'_>| its.process.process.tty.is_none();
-        if is_prompted_at_birth && its.is_some_and(is_run) {
-            sketch.is_headless = Some(true);
-        }
-        if let Some(its) = its {
-            sketch.possible_owners = Some(BTreeSet::from([its.process.process.pid]));
-        } else {
-            sketch.possible_owners = self.without_those_elsewhere(&id, told, launched);
-            if told.header.is_lost && sketch.possible_owners.is_none() {
-                sketch.possible_owners = Some(self.pids(|seeker| fits(seeker, &id, told)));
-            }
-        }
-        sketch.doubtful_owners = self.pids(|seeker| {
-            let is_launch = its.is_some_and(|its| its.process.process.pid == seeker.process.pid);
-            fits(seeker, &id, told) && self.is_doubtful(seeker, told, &prompts, is_launch)
-        });
-        sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, told));
+/// Adds what its prompts show.
+fn add_prompts(sketch: &mut Sketch, told: &Told, prompts: Prompts, seekers: &[&AgentProcess]) {
+    let is_run = |its: &&AgentProcess| its.process.tty.is_none();
+    if told.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
+        sketch.is_headless = Some(true);
     }
-
-    /// The processes that fit a session, where some that do can't be in it: they
-    /// were in the session that they were launched with after its last record, or
-    /// it was begun in another terminal. `None` if all
-    /// that fit may be in it.
-    fn without_those_elsewhere(
-        &self,
-        id: &SessionId,
-        told: &Told,
-        launched: &[Launch<'_>],
-    ) -> Option<BTreeSet<Pid>> {
-        let is_elsewhere = |seeker: &AgentProcess| {
-            let is_in_its_first = launched.iter().any(|its| {
-                its.process.process.pid == seeker.process.pid && its.last_at_ms >= told.latest_ms()
-            });
-            is_in_its_first
-                || was_begun_elsewhere(seeker, told.born_at_ms(), told.outline.last_at_ms)
-        };
-        let fitting = self.pids(|seeker| fits(seeker, id, told));
-        let left = self.pids(|seeker| fits(seeker, id, told) && !is_elsewhere(seeker));
-        (left.len() < fitting.len()).then_some(left)
-    }
-
-    /// A process that has ended explains the session as well as this one does.
-    fn is_doubtful(
-        &self,
-        seeker: &AgentProcess,
-        told: &Told,
-        prompts: &Prompts,
-        is_launch: bool,
-    ) -> bool {
-        let is_lost = told.header.is_lost || told.outline.missing_end.is_some();
-        if is_lost && !is_launch {
-            // It may be a run's, or have been prompted elsewhere.
-            return true;
-        }
-        let is_like_a_run = told.outline.is_prompted_at_birth && prompts.may_be_one;
-        if is_like_a_run {
-            return !is_launch;
-        }
-        let is_typed_elsewhere = match prompts.last_typed_at_ms {
-            Some(at_ms) => was_hardly_typed_here(seeker, at_ms),
-            // Something was typed further back than is read, who knows where.
-            None => !prompts.are_all,
-        };
-        let is_elsewhere = is_typed_elsewhere
-            || told
-                .outline
-                .last_at_ms
-                .is_some_and(|at_ms| was_hardly_shown_here(seeker, at_ms));
-        // By `/new`; but from where?
-        let is_without_forerunner = !is_launch
-            && told.born_at_ms().is_some_and(|born| {
-                let is_before = |other: &Told| other.born_at_ms().is_some_and(|at| at < born);
-                let mut others = self.sessions.iter();
-                is_begun_by_hand(seeker, born)
-                    && !others.any(|(id, other)| is_before(other) && fits(seeker, id, other))
-            });
-        is_elsewhere || is_without_forerunner
-    }
-
-    fn pids(&self, is_wanted: impl Fn(&AgentProcess) -> bool) -> BTreeSet<Pid> {
-        let wanted = self.seekers().filter(|seeker| is_wanted(seeker));
-        wanted.map(|seeker| seeker.process.pid).collect()
-    }
+    sketch.prompted_at_ms = prompts.last_typed_at_ms;
+    sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, told));
 }
 
 /// What a terminal shows that is in a session with a name.
 fn terminal_title(name: &str, told: &Told) -> Option<String> {
     let directory = told.work_dir.as_deref()?.file_name()?.to_str()?;
     Some(format!("π - {name} - {directory}"))
-}
-
-/// The session was born when this process had just begun in its directory.
-fn is_launch(seeker: &AgentProcess, told: &Told) -> bool {
-    let (Ok(began), Some(born)) = (&seeker.process.began_at_ms, told.born_at_ms()) else {
-        return false;
-    };
-    let took_ms = born.saturating_sub(*began);
-    is_beside(seeker, told) && (-LAUNCH_SLACK_MS..=LAUNCH_MS_MAX).contains(&took_ms)
-}
-
-/// The process was there when the session was born, in its directory.
-fn is_there_at_birth(seeker: &AgentProcess, told: &Told) -> bool {
-    let began = seeker.process.began_at_ms.as_ref();
-    let is_before =
-        |born: i64| began.map_or(true, |began| *began <= born.saturating_add(LAUNCH_SLACK_MS));
-    is_beside(seeker, told) && told.born_at_ms().is_none_or(is_before)
 }
 
 /// The session may be this process's: its arguments name it, or it was born or

@@ -5,6 +5,7 @@ use whosup_sidecar::SessionId;
 
 use super::{process, transcript};
 use crate::agents::AgentProcess;
+use crate::attribution::Clue;
 use crate::claim::CLOCK_SLACK_MS;
 
 /// When a session was, by its records.
@@ -26,8 +27,6 @@ pub(super) struct Fit {
     pub(super) may_have_taken_up: bool,
     /// It runs without a person at a terminal.
     pub(super) is_headless: bool,
-    /// What would tell whether it was asked what the process was asked may be missing.
-    pub(super) is_doubtful: bool,
 }
 
 impl Fit {
@@ -40,6 +39,21 @@ impl Fit {
             .iter()
             .filter_map(|seeker| Self::of(seeker, session, dates));
         fits.collect()
+    }
+
+    /// The runs that were asked something else, or before.
+    pub(super) fn others(seekers: &[&AgentProcess], fits: &[Self]) -> Vec<Clue> {
+        let is_other = |its: &&&AgentProcess| {
+            process::is_one_shot(&its.program())
+                && fits.iter().all(|fit| fit.pid != its.process.pid)
+        };
+        let others = seekers.iter().filter(is_other);
+        others
+            .map(|its| {
+                let pid = its.process.pid;
+                Clue::excludes(pid, format!("process {pid} was asked something else"))
+            })
+            .collect()
     }
 
     /// `None` if the process can't be serving it: its arguments do not name it,
@@ -71,7 +85,6 @@ impl Fit {
             is_named,
             may_have_taken_up,
             is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
-            is_doubtful: is_missing && may_lack_it,
         })
     }
 }

@@ -70,6 +70,10 @@ static PROFILE: Profile = Profile {
     comms: &["node", "MainThread", "qwen", "bun"],
     // Whoever has one before the first prompt publishes it.
     has_session_at_launch: false,
+    // 9 to 13 s on a loaded machine.
+    launch_window_ms: Some(30_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
 };
 
 impl Adapter for QwenCode {

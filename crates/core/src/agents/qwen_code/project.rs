@@ -20,7 +20,8 @@ use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
 use crate::agents::folder::{Entry, Names, entries_in, names_in};
-use crate::agents::{AgentProcess, PairingRule, Role};
+use crate::agents::{AgentProcess, Role};
+use crate::attribution::Unclaimed;
 use crate::claim::EvidenceKind;
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -225,7 +226,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         let sketch = self.reading.sketch(session);
         sketch.born_at_ms = birth.born_at_ms;
         sketch.work_dir = sketch.work_dir.take().or(birth.work_dir);
-        sketch.pairing = PairingRule::Owner;
+        sketch.unclaimed = Unclaimed::Owner;
         self.set_transcript(session, path);
     }
 

@@ -250,7 +250,10 @@ fn add_claim(
         stamp: record.stamp.clone(),
         dated_at_ms: Some(record.registered_at_ms),
         modified_at_ms: facts.modified_ms,
-        taken_up: TakenUp::Current,
+        // The session is patched in place, and the date is that of the first one. A
+        // sidecar of the process that is newer names the session that it went on to.
+        taken_up: TakenUp::AsDated,
+        is_inferred: false,
         executable: None,
         work_dir: Some(record.work_dir.clone()),
         exclusivity: Exclusivity::Exclusive,

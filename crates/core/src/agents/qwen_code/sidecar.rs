@@ -113,6 +113,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: facts.modified_ms,
         taken_up: TakenUp::AsDated,
+        is_inferred: false,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Exclusive,

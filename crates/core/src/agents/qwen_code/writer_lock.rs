@@ -226,6 +226,7 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         dated_at_ms: Some(lock.acquired_at_ms),
         modified_at_ms: facts.modified_ms,
         taken_up: TakenUp::AsDated,
+        is_inferred: false,
         executable: None,
         work_dir: None,
         exclusivity: Exclusivity::Exclusive,

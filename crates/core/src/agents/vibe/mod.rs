@@ -54,6 +54,9 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.2, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
 };
 
 impl Adapter for Vibe {

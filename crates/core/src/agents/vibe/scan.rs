@@ -220,9 +220,7 @@ impl<'a> Scanning<'a> {
                 "process {} has it locked, and the lease names another one",
                 by.join(", ")
             );
-            let subject = Subject::LockFree {
-                is_everyone_asked: false,
-            };
+            let subject = Subject::Unreadable;
             return vec![self.claim(lease, subject, Serving::One, says)];
         }
         if held.by.is_empty() {
@@ -276,14 +274,13 @@ impl<'a> Scanning<'a> {
     fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
         Claim {
             key: self.key(id),
-            subject: Subject::LockFree {
-                is_everyone_asked: false,
-            },
+            subject: Subject::Unreadable,
             scope: ClaimedScope::default(),
             stamp: None,
             dated_at_ms: None,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            is_inferred: false,
             executable: None,
             work_dir: None,
             exclusivity: Exclusivity::Exclusive,

@@ -1,17 +1,16 @@
 //! Reads one folder: the sessions of one directory.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsString;
 
 use whosup_process::{Pid, Process};
-use whosup_sidecar::SessionId;
 
-use super::super::history::{History, Makers};
+use super::super::history::History;
 use super::super::untouched::Untouched;
 use super::directory::{Dates, SessionDir};
 use super::{Keep, Reading, fits};
-use crate::agents::terminal_use::{was_begun_elsewhere, was_hardly_begun_here};
-use crate::agents::{AgentProcess, PairingRule, Role};
+use crate::agents::{AgentProcess, Role};
+use crate::attribution::Clue;
 use crate::claim::{Placement, Trust};
 
 /// A folder, and those of its sessions whose sidecars have been read.
@@ -172,112 +171,47 @@ impl<'a> Reading<'a> {
         is_wanted: bool,
     ) {
         let dates = history.corrected(&session.id, dates);
-        let makers = history.makers_of(&session.id, dates);
         let of_its_time: Vec<&AgentProcess> = seekers
             .iter()
             .copied()
             .filter(|seeker| fits(seeker, &session.id, dates))
             .collect();
-        let can_have_made_it = |its: &&AgentProcess| {
-            let makers = makers.as_ref();
-            makers.is_none_or(|makers| makers.possible.contains(&its.process.pid))
+        let events = history.events_of(&session.id);
+        let is_doubtful =
+            history.is_torn || history.has_hole || history.is_beyond(&session.id, dates.born_at_ms);
+        let is_excluded = |its: &&&AgentProcess| {
+            !is_doubtful && events.exclude(its.process.began_at_ms.clone().ok())
         };
-        let fitting: Vec<&AgentProcess> = of_its_time
-            .iter()
-            .copied()
-            .filter(can_have_made_it)
-            .collect();
-        // Who has taken it up can't be told where the log lacks something.
-        let is_doubtful = history.is_torn
-            || history.is_beyond(&session.id, dates.born_at_ms)
-            || (history.has_hole && fitting.is_empty());
-        let perhaps = if fitting.is_empty() && is_doubtful {
-            &of_its_time
-        } else {
-            &fitting
-        };
-        if !is_wanted && perhaps.is_empty() {
+        let is_possible = of_its_time.iter().any(|its| !is_excluded(&its));
+        if !is_wanted && !is_possible {
             return;
         }
-        // Then nothing says that `/clear` made it, and no other process.
-        let is_untold = history.is_untold(&session.id, dates.born_at_ms);
-        let is_of_none = !seekers.iter().any(can_have_made_it);
         self.sketch(folder, session, dates);
-        if is_of_none {
-            self.sketch_of_none(&session.id);
-        } else {
-            self.tell_apart(&session.id, makers, &fitting);
-        }
-        if is_doubtful {
-            self.doubt(&session.id, perhaps);
-        }
-        if let Some(sketch) = self.sketches.get_mut(&session.id) {
-            sketch.is_first_of_a_process |= is_untold;
-        }
-    }
-
-    /// Adds what tells more closely which of the processes that fit has it.
-    fn tell_apart(&mut self, id: &SessionId, makers: Option<Makers>, fitting: &[&AgentProcess]) {
-        let Some(sketch) = self.sketches.get_mut(id) else {
+        let Some(sketch) = self.sketches.get_mut(&session.id) else {
             return;
         };
-        // It ends with its terminal, so one that has none is a run.
+        // It ends with its terminal, so a process that has none is a run.
         let is_run = |its: &&AgentProcess| its.process.tty.is_none();
-        if !fitting.is_empty() && fitting.iter().all(is_run) {
+        if is_possible && of_its_time.iter().all(is_run) {
             sketch.is_headless = Some(true);
         }
-        let pids: BTreeSet<Pid> = fitting.iter().map(|its| its.process.pid).collect();
-        match makers {
-            Some(makers) => {
-                if makers.are_doubtful {
-                    sketch.doubtful_owners.clone_from(&pids);
-                }
-                if !pids.is_empty() {
-                    sketch.possible_owners = Some(pids);
-                }
-            }
-            None => {
-                // Made by `/clear`, in the terminal where that was typed.
-                let dates = (sketch.born_at_ms, sketch.last_record_at_ms);
-                let is_cleared_elsewhere =
-                    |its: &&&AgentProcess| was_begun_elsewhere(its, dates.0, dates.1);
-                let left = fitting.iter().filter(|its| !is_cleared_elsewhere(its));
-                let left: BTreeSet<Pid> = left.map(|its| its.process.pid).collect();
-                let latest = dates.1.max(sketch.perhaps_until_ms);
-                let doubtful = fitting.iter().filter(|its| {
-                    left.contains(&its.process.pid) && was_hardly_begun_here(its, dates.0, latest)
-                });
-                sketch
-                    .doubtful_owners
-                    .extend(doubtful.map(|its| its.process.pid));
-                if left.len() < pids.len() {
-                    sketch.possible_owners = Some(left);
-                }
-            }
+        let excluded = seekers.iter().filter(|its| is_excluded(its));
+        sketch.clues.extend(excluded.map(|its| {
+            let pid = its.process.pid;
+            let says =
+                format!("by the log another process than {pid} made it, and none took it up");
+            Clue::excludes(pid, says)
+        }));
+        if is_doubtful {
+            let gaps = of_its_time.iter().map(|its| its.process.pid);
+            let says = "the log lacks a part that may be about it";
+            sketch.clues.extend(gaps.map(|pid| Clue::gap(pid, says)));
         }
-    }
-
-    /// None of the processes that are there made it, and nobody has taken it up.
-    fn sketch_of_none(&mut self, id: &SessionId) {
-        if let Some(sketch) = self.sketches.get_mut(id) {
-            sketch.pairing = PairingRule::Never;
+        sketch.launched_at_ms = events.launches_ms;
+        sketch.switched_at_ms = events.switched_at_ms;
+        // The log begins later than it.
+        if history.is_untold(&session.id, dates.born_at_ms) {
+            sketch.launched_at_ms.extend(dates.born_at_ms);
         }
-    }
-
-    /// Any of these may have it, or somebody who has ended.
-    fn doubt(&mut self, id: &SessionId, perhaps: &[&AgentProcess]) {
-        let sketch = self.sketches.get_mut(id);
-        let Some(sketch) = sketch.filter(|_| !perhaps.is_empty()) else {
-            return;
-        };
-        let pids: BTreeSet<Pid> = perhaps.iter().map(|its| its.process.pid).collect();
-        if sketch.pairing == PairingRule::Never {
-            sketch.pairing = PairingRule::Owner;
-            sketch.possible_owners = Some(BTreeSet::new());
-        }
-        if let Some(possible) = &mut sketch.possible_owners {
-            possible.extend(&pids);
-        }
-        sketch.doubtful_owners.extend(pids);
     }
 }

@@ -10,7 +10,8 @@ use super::name::{chats_of, encoded, transcript_path};
 use crate::agents::qwen_code::fit::{Dates, Fit};
 use crate::agents::qwen_code::home::Runtime;
 use crate::agents::qwen_code::{process, transcript};
-use crate::agents::{AgentProcess, PairingRule, Role};
+use crate::agents::{AgentProcess, Role};
+use crate::attribution::{Clue, Unclaimed};
 use crate::transcript::TranscriptFile;
 
 impl<'a> Projects<'a, '_> {
@@ -47,7 +48,8 @@ impl<'a> Projects<'a, '_> {
                     if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
                         let fits = Fit::all_of(&seekers, session, &dates);
                         if is_all || !fits.is_empty() {
-                            self.sketch_dates(runtime, session, path, dates, &fits);
+                            let others = Fit::others(&seekers, &fits);
+                            self.sketch_dates(runtime, session, path, dates, &fits, others);
                         }
                     }
                 }
@@ -82,6 +84,7 @@ impl<'a> Projects<'a, '_> {
         path: PathBuf,
         dates: Dates,
         fits: &[Fit],
+        other_runs: Vec<Clue>,
     ) {
         if !self.is_ours(runtime, session) {
             return;
@@ -92,16 +95,19 @@ impl<'a> Projects<'a, '_> {
         let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
         let is_named = fits.iter().any(|fit| fit.is_named);
         let sketch = self.reading.sketch(session);
-        sketch.pairing = if fits.is_empty() {
-            PairingRule::Never
+        sketch.unclaimed = if fits.is_empty() {
+            Unclaimed::Nobody
         } else {
-            PairingRule::Owner
+            Unclaimed::Owner
         };
         sketch.born_at_ms = dates.birth.born_at_ms;
         sketch.last_record_at_ms = dates.last_record_at_ms;
         sketch.perhaps_until_ms = dates.perhaps_until_ms;
-        let doubtful = fits.iter().filter(|fit| fit.is_doubtful);
-        sketch.doubtful_owners.extend(doubtful.map(|fit| fit.pid));
+        // A run makes its session at its launch.
+        if is_headless {
+            sketch.launched_at_ms.extend(dates.birth.born_at_ms);
+        }
+        sketch.clues.extend(other_runs);
         sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
         if is_headless && (sketch.is_headless.is_none() || is_named) {
             sketch.is_headless = Some(true);

@@ -1,0 +1,79 @@
+//! Who serves what: one solver for all agents.
+//!
+//! Comes in: sessions with their judged claims, clues and dates, and the agents'
+//! processes. Goes out: for each session the process that serves it, or those that may,
+//! or the proof that none does; for each process without a session its candidates.
+//!
+//! The solver goes from what is certain to what is not:
+//!
+//! 1. [`current`]: of several sessions that one process claims, the last that it took up
+//!    is current, and it has left the others.
+//! 2. [`seek`]: processes without a claim are matched with sessions by their arguments,
+//!    their launch, the logs of their agent and the use of their terminals.
+//! 3. [`dead`]: a session without a process has exited only if no process is left that
+//!    could serve it.
+//!
+//! Adapters contribute [clues](Clue) and never match anything themselves.
+
+mod clue;
+mod current;
+mod dead;
+mod launch;
+mod seek;
+mod solve;
+mod terminal;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_process::{Pid, Process, StartStamp};
+
+use crate::agents::{AgentProcess, Role};
+use crate::claim::SessionKey;
+use crate::composed::composed;
+use crate::merge::{Draft, Parts};
+use crate::session::Unattributed;
+
+pub use clue::{Clue, ClueKind, Unclaimed, Visit};
+
+/// The sessions in the making.
+pub(crate) type Drafts = BTreeMap<SessionKey, Draft>;
+
+/// Names a process within one look.
+pub(crate) type ProcessKey = (Pid, StartStamp);
+
+pub(crate) fn process_key(process: &Process) -> ProcessKey {
+    (process.pid, process.stamp.clone())
+}
+
+/// Decides who serves each session, and returns the processes that stay without one.
+pub(crate) fn attribute(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
+    current::supersede(drafts);
+    for draft in drafts.values_mut() {
+        draft.take_known_client();
+    }
+    let unattributed = seek::seek(drafts, parts);
+    dead::question_the_dead(drafts, parts, &unattributed);
+    unattributed
+}
+
+/// Processes of which a session is known.
+fn attributed(drafts: &Drafts) -> HashSet<ProcessKey> {
+    let owners = drafts
+        .values()
+        .filter(|draft| !draft.sketch.is_provisional)
+        .flat_map(Draft::live_claims)
+        .filter_map(|claim| claim.process.as_deref());
+    let clients = drafts.values().filter_map(|draft| draft.client.as_deref());
+    owners.chain(clients).map(process_key).collect()
+}
+
+/// May come to run a session, or show one.
+pub(crate) fn may_have_session(process: &AgentProcess) -> bool {
+    matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
+}
+
+fn real_path(path: &Path, parts: &Parts) -> PathBuf {
+    let known = parts.real_paths.of(path).map(Path::to_owned);
+    known.unwrap_or_else(|| composed(path.to_owned()))
+}

@@ -1,0 +1,383 @@
+//! Decides which of its possible sessions each process serves. Pure.
+//!
+//! The input are processes that make no claim, and for each the sessions that it may
+//! serve, with what is known of the pair. A process that has gone is an explanation too:
+//! a session that was touched since a process was launched may be somebody else's, so
+//! that touching alone decides nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of one process and one session, both by their places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) process: usize,
+    pub(super) session: usize,
+    /// The arguments name the session, since this time.
+    pub(super) named_at_ms: Option<i64>,
+    /// The process was launched with the session, which was born or taken up then.
+    pub(super) launched_at_ms: Option<i64>,
+    /// The agent's log shows that the process was in the session then.
+    pub(super) visited_at_ms: Option<i64>,
+    /// Something happened in the session since the process was launched, in the directory
+    /// of the process. (Of a session that a host serves: it is there.)
+    pub(super) is_touched: bool,
+    /// It was begun in a running process, after this one was launched.
+    pub(super) is_begun_later: bool,
+    /// The title of the terminal names the session.
+    pub(super) is_shown: bool,
+    /// The terminal was last used when something was last recorded in the session.
+    pub(super) is_last_used: bool,
+    /// Somebody has typed in the terminal since shortly before the session was born, or
+    /// prompted last.
+    pub(super) is_typed_since: bool,
+}
+
+impl Pair {
+    fn strongest(&self) -> Option<(i64, Because)> {
+        let named = self.named_at_ms.map(|at| (at, Because::Arguments));
+        let launched = self.launched_at_ms.map(|at| (at, Because::Launch));
+        let visited = self.visited_at_ms.map(|at| (at, Because::Run));
+        [named, launched, visited].into_iter().flatten().max()
+    }
+}
+
+/// Why a process is taken to serve a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Because {
+    /// Its arguments name the session, and nothing newer contradicts that.
+    Arguments,
+    /// It was launched with the session.
+    Launch,
+    /// The agent's log shows it.
+    Run,
+    /// The use or the title of its terminal chooses among the possible sessions.
+    Terminal,
+    /// Every process has a session, and this is the only one here.
+    Sole,
+}
+
+/// A session, as far as the solver needs it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct SessionDates {
+    /// When something was last recorded in it, as far as is known.
+    pub(super) last_ms: Option<i64>,
+    /// The latest that something can have happened in it.
+    pub(super) latest_ms: Option<i64>,
+}
+
+/// A process, as far as the solver needs it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ProcessFacts {
+    /// The log of its run may lack something: it may have gone on.
+    pub(super) is_run_incomplete: bool,
+    /// It went on to a session that is not known.
+    pub(super) is_lost: bool,
+    /// It always has one of the sessions that a host serves.
+    pub(super) must_have_one: bool,
+}
+
+/// What the solver found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Solution {
+    /// The session that each process serves.
+    pub(super) serves: BTreeMap<usize, (usize, Because)>,
+    /// Sessions that a process has left, and the session for which it left them.
+    pub(super) left: BTreeMap<usize, usize>,
+    /// The sessions that each other process may serve.
+    pub(super) open: BTreeMap<usize, Vec<usize>>,
+}
+
+/// Decides for all processes.
+pub(super) fn solve(
+    processes: &[ProcessFacts],
+    sessions: &[SessionDates],
+    pairs: &[Pair],
+) -> Solution {
+    let mut solver = Solver {
+        processes,
+        sessions,
+        pairs_of: (0..processes.len())
+            .map(|process| {
+                pairs
+                    .iter()
+                    .filter(|pair| pair.process == process)
+                    .collect()
+            })
+            .collect(),
+        solution: Solution::default(),
+    };
+    // Each round decides about a process or is the last.
+    while solver.decide_some() {}
+    solver.finish()
+}
+
+struct Solver<'a> {
+    processes: &'a [ProcessFacts],
+    sessions: &'a [SessionDates],
+    pairs_of: Vec<Vec<&'a Pair>>,
+    solution: Solution,
+}
+
+struct Choice {
+    session: usize,
+    because: Because,
+    left: Vec<usize>,
+}
+
+impl Solver<'_> {
+    /// Decides about every process whose session is clear from what was decided before.
+    /// So the order of the processes does not matter.
+    fn decide_some(&mut self) -> bool {
+        let undecided: Vec<usize> = self.undecided().collect();
+        // What is known directly explains sessions, before anything is chosen among the
+        // rest.
+        for rule in [Self::by_evidence, Self::by_choice] {
+            let choices: Vec<(usize, Choice)> = undecided
+                .iter()
+                .filter_map(|process| Some((*process, rule(self, *process)?)))
+                .collect();
+            let chosen_by = |session: usize| {
+                choices
+                    .iter()
+                    .filter(move |(_, choice)| choice.session == session)
+            };
+            let is_contested = |choice: &Choice| {
+                choice.because >= Because::Terminal && chosen_by(choice.session).count() > 1
+            };
+            let clear: Vec<usize> = choices
+                .iter()
+                .filter(|(_, choice)| !is_contested(choice))
+                .map(|(process, _)| *process)
+                .collect();
+            let mut is_any = false;
+            for (process, choice) in choices {
+                if clear.contains(&process) {
+                    self.take(process, choice);
+                    is_any = true;
+                }
+            }
+            if is_any {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn undecided(&self) -> impl Iterator<Item = usize> {
+        let all = 0..self.processes.len();
+        all.filter(|process| !self.solution.serves.contains_key(process))
+    }
+
+    fn take(&mut self, process: usize, choice: Choice) {
+        for left in choice.left {
+            self.solution.left.insert(left, choice.session);
+        }
+        self.solution
+            .serves
+            .insert(process, (choice.session, choice.because));
+    }
+
+    /// A session that another process was found to serve, or has left.
+    fn is_explained(&self, session: usize) -> bool {
+        let mut served = self.solution.serves.values();
+        served.any(|(served, _)| *served == session) || self.solution.left.contains_key(&session)
+    }
+
+    fn is_lost(&self, process: usize) -> bool {
+        self.processes.get(process).is_some_and(|its| its.is_lost)
+    }
+
+    fn pairs(&self, process: usize) -> impl Iterator<Item = &Pair> {
+        self.pairs_of.get(process).into_iter().flatten().copied()
+    }
+
+    fn pair(&self, process: usize, session: usize) -> Option<&Pair> {
+        self.pairs(process).find(|pair| pair.session == session)
+    }
+
+    fn dates(&self, session: usize) -> SessionDates {
+        self.sessions.get(session).copied().unwrap_or_default()
+    }
+
+    /// The sessions that arguments, launch and log connect with a process, oldest first.
+    fn evidence_of(&self, process: usize) -> Vec<(i64, Because, usize)> {
+        let mut named = self
+            .pairs(process)
+            .filter(|pair| pair.named_at_ms.is_some());
+        // A prefix that several sessions have names none of them.
+        let is_named_once = named.next().is_some() && named.next().is_none();
+        let mut evidence: Vec<_> = self
+            .pairs(process)
+            .filter_map(|pair| {
+                let mut pair = pair.clone();
+                pair.named_at_ms = pair.named_at_ms.filter(|_| is_named_once);
+                let (at, because) = pair.strongest()?;
+                Some((at, because, pair.session))
+            })
+            .collect();
+        evidence.sort_unstable();
+        evidence
+    }
+
+    /// The sessions to which a process may have gone on from `session`, where it was at
+    /// `at_ms`.
+    fn doubts(&self, process: usize, session: usize, at_ms: i64, because: Because) -> Vec<usize> {
+        let is_run_incomplete = self
+            .processes
+            .get(process)
+            .is_some_and(|its| its.is_run_incomplete);
+        if because == Because::Run && !is_run_incomplete {
+            return Vec::new();
+        }
+        let since = self.dates(session).last_ms.max(Some(at_ms));
+        let later = self.pairs(process).filter(|pair| {
+            pair.session != session
+                && pair.is_touched
+                && !self.is_explained(pair.session)
+                && self.dates(pair.session).latest_ms >= since
+        });
+        later.map(|pair| pair.session).collect()
+    }
+
+    /// The last session that arguments, launch or log connect with a process, where
+    /// nothing shows that it may have gone on to another one.
+    fn by_evidence(&self, process: usize) -> Option<Choice> {
+        if self.is_lost(process) {
+            return None;
+        }
+        let evidence = self.evidence_of(process);
+        let (at_ms, because, session) = *evidence.last()?;
+        let is_tie = evidence
+            .iter()
+            .any(|(at, _, other)| *at == at_ms && *other != session);
+        let is_clear = !is_tie && self.doubts(process, session, at_ms, because).is_empty();
+        is_clear.then(|| Choice {
+            session,
+            because,
+            left: others(&evidence, session),
+        })
+    }
+
+    /// The session that the terminal chooses among all possible ones.
+    fn by_choice(&self, process: usize) -> Option<Choice> {
+        if self.is_lost(process) {
+            return None;
+        }
+        let evidence = self.evidence_of(process);
+        let possible = self.possible(process);
+        let chosen = self.chosen_by_terminal(process, &possible, evidence.is_empty());
+        let (session, because) = match chosen {
+            Some(session) => (session, Because::Terminal),
+            None => (self.sole(process, &possible)?, Because::Sole),
+        };
+        let left = others(&evidence, session);
+        // Somebody else's evidence is not this process's to leave.
+        let left = left.into_iter().filter(|left| !self.is_explained(*left));
+        Some(Choice {
+            session,
+            because,
+            left: left.collect(),
+        })
+    }
+
+    /// The sessions that a process may serve: the last that is known of it, and those
+    /// that were touched since.
+    fn possible(&self, process: usize) -> Vec<usize> {
+        let evidence = self.evidence_of(process);
+        let mut possible: BTreeSet<usize> = match evidence.last() {
+            Some((at_ms, because, session)) => {
+                let later = self.doubts(process, *session, *at_ms, *because);
+                later.into_iter().chain([*session]).collect()
+            }
+            None => {
+                let touched = self.pairs(process).filter(|pair| pair.is_touched);
+                let free = touched.filter(|pair| !self.is_explained(pair.session));
+                free.map(|pair| pair.session).collect()
+            }
+        };
+        let tied = evidence.iter().filter(|(at_ms, ..)| {
+            evidence
+                .last()
+                .is_some_and(|(latest_ms, ..)| at_ms == latest_ms)
+        });
+        possible.extend(tied.map(|(_, _, session)| *session));
+        possible.into_iter().collect()
+    }
+
+    fn chosen_by_terminal(
+        &self,
+        process: usize,
+        possible: &[usize],
+        is_without_evidence: bool,
+    ) -> Option<usize> {
+        let pairs = || {
+            possible
+                .iter()
+                .filter_map(|session| self.pair(process, *session))
+        };
+        let is_shown_elsewhere = |session: usize| {
+            let mut others = self.undecided().filter(|other| *other != process);
+            others.any(|other| self.pair(other, session).is_some_and(|pair| pair.is_shown))
+        };
+        if let Some(shown) = sole_of(pairs().filter(|pair| pair.is_shown)) {
+            return (!is_shown_elsewhere(shown.session)).then_some(shown.session);
+        }
+        if let [only] = possible
+            && is_without_evidence
+        {
+            let pair = self.pair(process, *only)?;
+            // From where did the process go on to it?
+            let is_first = !pair.is_begun_later;
+            let is_its = is_first && pair.is_typed_since && self.is_only_candidate(process, *only);
+            return is_its.then_some(*only);
+        }
+        let used = sole_of(pairs().filter(|pair| pair.is_last_used))?;
+        let latest = |session: usize| self.dates(session).latest_ms;
+        let is_latest = possible
+            .iter()
+            .all(|session| latest(*session) <= latest(used.session));
+        (is_latest && self.is_only_candidate(process, used.session)).then_some(used.session)
+    }
+
+    /// A process that always has a session, where a host serves but one that it may show.
+    fn sole(&self, process: usize, possible: &[usize]) -> Option<usize> {
+        let must_have_one = self.processes.get(process)?.must_have_one;
+        match possible {
+            [only] if must_have_one && self.is_only_candidate(process, *only) => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// No other undecided process may explain the session.
+    fn is_only_candidate(&self, process: usize, session: usize) -> bool {
+        let mut others = self.undecided().filter(|other| *other != process);
+        !others.any(|other| {
+            self.pair(other, session)
+                .is_some_and(|pair| pair.is_touched || pair.strongest().is_some())
+        })
+    }
+
+    fn finish(mut self) -> Solution {
+        for process in self.undecided().collect::<Vec<_>>() {
+            let possible = self.possible(process);
+            self.solution.open.insert(process, possible);
+        }
+        self.solution
+    }
+}
+
+fn others(evidence: &[(i64, Because, usize)], session: usize) -> Vec<usize> {
+    let others = evidence.iter().map(|(_, _, other)| *other);
+    others.filter(|other| *other != session).collect()
+}
+
+fn sole_of<'a>(mut pairs: impl Iterator<Item = &'a Pair>) -> Option<&'a Pair> {
+    match (pairs.next(), pairs.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "solve_tests.rs"]
+mod tests;
