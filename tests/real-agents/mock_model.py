@@ -20,6 +20,7 @@ import json
 import re
 import select
 import socket
+import sys
 import threading
 import time
 import uuid
@@ -78,7 +79,7 @@ class MockModel:
         self._held = set()
         self._dropped = set()
         self._answered = collections.deque(maxlen=REQUESTS_KEPT)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.mock_model = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -372,6 +373,13 @@ DIALECTS = (
     (":generateContent", read_gemini, events_of_gemini, whole_gemini),
     (":streamGenerateContent", read_gemini, events_of_gemini, whole_gemini),
 )
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        # An agent that is killed, or gives a turn up, resets its connections.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
