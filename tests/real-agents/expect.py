@@ -138,6 +138,48 @@ def live_or_undecided(stage, truth):
         raise Failed("; ".join(wrong + without) + " | " + shown(look))
 
 
+def undecided(stage, truth):
+    """Fails unless a session is live as it is, or unknown with its process among its candidates.
+
+    For what nothing on disk decides: never exited, never another process's.
+    """
+    seen = {}
+
+    def is_right():
+        look = seen["look"] = stage.look("--all")
+        seen["wrong"] = differences(look, truth, stage.agent)
+        if not seen["wrong"]:
+            return True
+        not_exited(look, truth.session, truth.owner)
+        seen["wrong"] += _not_a_candidate(look, truth)
+        return not seen["wrong"][-1]
+    try:
+        wait.until("live or undecided", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+    except wait.NotSeen:
+        raise Failed("; ".join(filter(None, seen["wrong"])) + " | " + shown(seen["look"])) from None
+
+
+def _not_a_candidate(look, truth):
+    """Returns what is wrong about an undecided session, as a list with one text; an empty one if nothing is."""
+    rows = look.rows(truth.session)
+    if not rows or rows[0].get("liveness") != "unknown":
+        return [f"session {truth.session} is not listed as unknown"]
+    entry = next((one for one in look.unattributed if one.get("pid") == truth.owner.pid), None)
+    if entry is None:
+        return [f"process {truth.owner.pid} is not listed as one without a known session"]
+    if truth.session not in (entry.get("candidates") or ()):
+        return [f"session {truth.session} is not among the candidates of process {truth.owner.pid}"]
+    return [""]
+
+
+def not_exited(look, session, process):
+    """Fails if a look calls a session exited that this process serves."""
+    for row in look.rows(session):
+        if row.get("liveness") == "exited":
+            raise Failed(f"session {session} is exited ({row.get('reason')}), but lives in process {process.pid}"
+                         f" | {shown(look, session)}")
+
+
 def no_problems(stage):
     """Fails if whosup calls a file of the agent's a problem: these are whole and in order."""
     look = stage.look("--all")

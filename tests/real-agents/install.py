@@ -1,4 +1,4 @@
-"""Installs pinned agents from npm into a cache folder, each version in a folder of its own.
+"""Installs agents from npm into a cache folder, each version in a folder of its own.
 
 Nothing is installed twice and nothing into the machine: a folder appears under
 its final name only when it is whole.
@@ -41,13 +41,18 @@ def cache_folder():
     return os.path.join(base, "whosup", "real-agents")
 
 
-def node_package():
-    """Returns the npm package that holds a Node binary for this machine, without install scripts."""
+def platform_name():
+    """Returns what npm packages of this platform's programs end with, as `linux-x64`."""
     system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system())
     machine = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
     if system is None or machine is None:
-        raise CannotInstall(f"no Node package for {platform.system()} on {platform.machine()}")
-    return Package(f"node-{system}-{machine}", NODE_VERSION)
+        raise CannotInstall(f"no packages for {platform.system()} on {platform.machine()}")
+    return f"{system}-{machine}"
+
+
+def node_package():
+    """Returns the npm package that holds a Node binary for this machine, without install scripts."""
+    return Package(f"node-{platform_name()}", NODE_VERSION)
 
 
 def install(package, script=None):

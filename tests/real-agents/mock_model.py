@@ -5,6 +5,7 @@ with and without streaming. A prompt that holds one of these words steers the tu
 
     run-tool{COMMAND}   call the agent's shell tool with COMMAND, so that the agent asks for
                         permission; say "tool done" when its result is there
+    run-agent{NAME}     call the agent's tool for sub-agents with the prompt `hold-turn{NAME}`
     hold-turn{NAME}     send nothing until the suite calls `release(NAME)`
 
 Any other prompt is answered with one short sentence. Requests without tools
@@ -17,18 +18,24 @@ import gzip
 import itertools
 import json
 import re
+import select
+import socket
+import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 BODY_BYTES_MAX = 64 * 1024 * 1024
 REQUESTS_KEPT = 2000
 HOLD_SECONDS_MAX = 180
-DIRECTIVE = re.compile(r"(run-tool|hold-turn)\{([^}\n]*)\}")
+HOLD_STEP_SECONDS = 0.05
+DIRECTIVE = re.compile(r"(run-tool|run-agent|hold-turn)\{([^}\n]*)\}")
 SHELL_TOOLS = ("Bash", "Shell", "exec_command", "shell_command", "shell", "local_shell", "run_shell_command",
                "bash", "exec", "run_commands")
+AGENT_TOOLS = ("Agent", "Task")
 MODELS = ("claude-opus-4-8", "gpt-5-codex", "mock-model")
 # What Gemini's side questions, which want JSON, may ask for.
 GEMINI_SIDE_ANSWER = {"reasoning": "mock", "model_choice": "flash", "next_speaker": "user",
@@ -49,6 +56,8 @@ class Ask:
     model: str
     headers: dict = field(default_factory=dict)
     at: float = 0.0
+    # Tells whether who asked has closed the connection.
+    is_given_up: Callable = lambda: False
 
 
 @dataclass
@@ -68,8 +77,9 @@ class MockModel:
         self.requests = collections.deque(maxlen=REQUESTS_KEPT)
         self._released = collections.defaultdict(threading.Event)
         self._held = set()
+        self._dropped = set()
         self._answered = collections.deque(maxlen=REQUESTS_KEPT)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.mock_model = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -91,6 +101,10 @@ class MockModel:
     def is_held(self, name):
         """Tells whether a turn waits for `release(name)`."""
         return name in self._held
+
+    def is_dropped(self, name):
+        """Tells whether the agent has given up a turn that was held under this name."""
+        return name in self._dropped
 
     def release(self, name):
         """Lets the turn that was held under this name go on."""
@@ -119,10 +133,29 @@ class MockModel:
         kind, value = directives[-1]
         if kind == "hold-turn":
             self._held.add(value)
-            self._released[value].wait(HOLD_SECONDS_MAX)
+            self._hold(value, ask.is_given_up)
             self._held.discard(value)
             return Reply(text="the turn was let go")
+        if kind == "run-agent":
+            return agent_call(ask.tools, value)
         return shell_call(ask.tools, value)
+
+
+    def _hold(self, name, is_given_up):
+        deadline = time.monotonic() + HOLD_SECONDS_MAX
+        while not self._released[name].wait(HOLD_STEP_SECONDS) and time.monotonic() < deadline:
+            if is_given_up():
+                self._dropped.add(name)
+                return
+
+
+def agent_call(tools, name):
+    """Returns the reply that starts a sub-agent whose own turn is held under `name`."""
+    tool = next((one for one in AGENT_TOOLS if one in tools), None)
+    if tool is None:
+        return Reply(text="no tool for sub-agents among " + ", ".join(sorted(tools)))
+    return Reply(tool=tool, arguments={"description": "a sub-agent of the mock model", "prompt": f"hold-turn{{{name}}}",
+                                       "subagent_type": "general-purpose"})
 
 
 def shell_call(tools, command):
@@ -342,6 +375,13 @@ DIALECTS = (
 )
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        # An agent that is killed, or gives a turn up, resets its connections.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -396,6 +436,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, ask, events, whole):
         ask.at = time.time()
+        ask.is_given_up = self._is_closed
         ask.headers = {name.lower(): value for name, value in self.headers.items()
                        if name.lower() not in ("authorization", "x-api-key")}
         try:
@@ -408,6 +449,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.mock_model.has_answered(ask)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    def _is_closed(self):
+        """Tells whether the other side has closed the connection, without reading from it."""
+        try:
+            if not select.select([self.connection], [], [], 0)[0]:
+                return False
+            return self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
 
     def _json(self, value, status=200):
         data = json.dumps(value).encode()

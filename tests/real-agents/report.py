@@ -20,6 +20,19 @@ class Result:
     fault_of: str = ""
 
 
+@dataclass
+class Run:
+    """What one run of the suite found."""
+
+    is_newest: bool
+    versions: dict
+    # What is to be said of the versions.
+    notes: list
+    # The checks that expect `undecided`, with the reason: agent -> pairs.
+    undecided: dict
+    results: list
+
+
 def table(results, agents, checks):
     """Returns the table as text: a row for each check, a column for each agent."""
     cells = {(one.check, one.agent): one.outcome for one in results}
@@ -51,24 +64,8 @@ def closing_line(results):
     return ", ".join(f"{number} {outcome}" for outcome, number in count.items())
 
 
-def write_page(path, results, versions, agents, checks):
-    """Writes the table as a page of Markdown, with versions, date and reasons."""
-    cells = {(one.check, one.agent): one.outcome for one in results}
-    lines = ["# Tested agents", "",
-             f"What `tests/real-agents/run` found on {time.strftime('%Y-%m-%d', time.gmtime())}; "
-             "`tests/real-agents/README.md` tells what each check proves.", "",
-             "| Check | " + " | ".join(f"{name} {versions.get(name, '')}".strip() for name in agents) + " |",
-             "|---" * (len(agents) + 1) + "|"]
-    lines += [f"| `{check}` | " + " | ".join(cells.get((check, name), "-") for name in agents) + " |"
-              for check in checks]
-    lines += ["", *(f"- {reason.split(' | ')[0]}" for reason in reasons(results).splitlines())]
+def write(path, run):
+    """Writes the results of a run as JSON."""
     with open(path, "w") as file:
-        file.write("\n".join(lines).rstrip() + "\n")
-
-
-def write(path, results, versions):
-    """Writes the results as JSON."""
-    with open(path, "w") as file:
-        json.dump({"taken_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "versions": versions,
-                   "results": [asdict(one) for one in results]}, file, indent=1)
+        json.dump({"taken_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **asdict(run)}, file, indent=1)
         file.write("\n")

@@ -32,6 +32,10 @@ class Look:
         """Returns the live row of one session id, or None."""
         return next((row for row in self.rows(session) if row.get("liveness") == "live"), None)
 
+    def unattributed_pids(self):
+        """Returns the processes that are listed without a session."""
+        return {entry.get("pid") for entry in self.unattributed}
+
     def live_of(self, pid):
         """Returns the live rows that name this process as owner or client."""
         return [row for row in self.sessions if row.get("liveness") == "live"

@@ -204,8 +204,9 @@ impl Session {
     /// It is live and no terminal shows it.
     #[must_use]
     pub fn is_detached(&self) -> bool {
-        let has_own_terminal =
-            !self.is_owner_shared && self.owner.as_ref().is_some_and(|owner| owner.tty.is_some());
+        let has_own_terminal = !self.is_owner_shared
+            && !self.sketch.is_terminal_hosted
+            && self.owner.as_ref().is_some_and(|owner| owner.tty.is_some());
         self.liveness() == Liveness::Live
             && self.sketch.parent.is_none()
             && self.owner.is_some()

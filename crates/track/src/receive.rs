@@ -88,7 +88,7 @@ pub fn receive(
         environment: &world.environment,
     };
     let owner = find_owner(world.backend.as_ref(), &of, world.hook);
-    set_session(&mut event, &agent_files, &owner);
+    set_session(&mut event, &agent_files, &owner, world.backend.as_ref());
     let store = Store::of(&world.environment)?;
     let files = store.files_of(&agent, &event.session);
     let mut logged = logged(event, owner, home.clone(), world, &mounts);

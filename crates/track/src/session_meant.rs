@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use whosup_core::agents::{Adapter, Hooks};
+use whosup_core::agents::{Adapter, Hooks, Program};
 use whosup_core::hook_event::{EventKind, HookEvent, StartSource};
 use whosup_core::mounts::Mounts;
+use whosup_core::process::Backend;
 use whosup_core::sidecar::SessionId;
 
 use crate::owner::FoundOwner;
@@ -19,8 +20,14 @@ pub(crate) struct AgentFiles<'a> {
 }
 
 /// Corrects the session of an event.
-pub(crate) fn set_session(event: &mut HookEvent, files: &AgentFiles<'_>, owner: &FoundOwner) {
-    if let Some(forked) = session_that_was_forked(event, files.adapter, files.home, owner) {
+pub(crate) fn set_session(
+    event: &mut HookEvent,
+    files: &AgentFiles<'_>,
+    owner: &FoundOwner,
+    backend: &dyn Backend,
+) {
+    let forked = session_that_was_forked(event, files.adapter, files.home, owner, backend);
+    if let Some(forked) = forked {
         event.session = forked;
         // It is the other one's.
         event.transcript = None;
@@ -29,14 +36,19 @@ pub(crate) fn set_session(event: &mut HookEvent, files: &AgentFiles<'_>, owner: 
     }
 }
 
-/// A fork tells of the session that it was made of, when it starts; what its agent
+/// A fork reports the session that it was made of when it starts; what its agent
 /// publishes of its process names its own already. (Seen in Claude Code 2.1.197,
 /// 2026-11, `--fork-session`.)
+///
+/// Only a process that was told to fork does so. When a person changes the session
+/// within a process (`/resume`), it is the hook that is right: the agent publishes
+/// the session that was left for a moment longer (seen in 2.1.332, 2026-11).
 fn session_that_was_forked(
     event: &HookEvent,
     adapter: &dyn Adapter,
     home: &Path,
     owner: &FoundOwner,
+    backend: &dyn Backend,
 ) -> Option<SessionId> {
     let FoundOwner::Owner { owner, .. } = owner else {
         return None;
@@ -44,8 +56,18 @@ fn session_that_was_forked(
     if event.kind != EventKind::SessionStarted(StartSource::Resume) || owner.is_shared {
         return None;
     }
-    let published = adapter.published_session(home, owner.pid, owner.stamp.as_ref()?)?;
-    (published != event.session).then_some(published)
+    let process = backend.probe(owner.pid).ok().flatten()?;
+    let details = backend.details(&process);
+    let program = Program {
+        process: &process,
+        details: &details,
+    };
+    let is_owner = Some(&process.stamp) == owner.stamp.as_ref();
+    let forked = adapter
+        .session_forked_by(home, &program)
+        .filter(|_| is_owner)?;
+    let is_about_parent = forked.parent.is_none_or(|parent| parent == event.session);
+    (is_about_parent && forked.session != event.session).then_some(forked.session)
 }
 
 /// The session whose transcript is written, where the payload names another one

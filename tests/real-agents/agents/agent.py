@@ -7,6 +7,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Optional
 
+import install
+import newest
 import processes
 import wait
 
@@ -17,6 +19,9 @@ TURN_SECONDS = 45
 ENTER_SECONDS = 4
 STILL_SECONDS = 0.3
 SCREEN_LINES_SHOWN = 12
+# A key that is pressed as a question is drawn is not taken: it is pressed again after
+# so long, for so long.
+ANSWER_SECONDS, ANSWER_STEP_SECONDS = 30, 1.5
 
 
 class SuiteFault(Exception):
@@ -62,6 +67,10 @@ class Agent:
     not_run = ""
     # npm packages at the versions they are pinned to; the first is the agent.
     packages = ()
+    # The package that its newer versions are published as, where that is another one.
+    newest_name = ""
+    # Why no other version than the pinned one is ever run; empty if any may be.
+    stays_pinned = ""
     quit_command = "/exit"
     clear_command = "/clear"
     # How whosup may call the phase in which the model works or a human is asked.
@@ -83,6 +92,17 @@ class Agent:
     tells_resumed = True
     # Whether something tells which of two that were launched at one moment has which session.
     tells_launched_together = True
+    # Why nothing need tell which session a process serves after `clear_command`: then the
+    # new session is live or unknown, with the process among its candidates. Empty where
+    # something tells.
+    clear_is_undecided = ""
+    # The same for the session of the one that lives on, of two in one directory.
+    survivor_is_undecided = ""
+    # Why nothing tells that a turn was interrupted: then it may be shown as working.
+    interruption_is_untold = ""
+    # What is pressed to interrupt a turn, and to refuse what it asks.
+    interrupt_key = "Escape"
+    refuse_key = "Escape"
     # Whether one process may serve further sessions that its terminal does not show.
     holds_several = False
     # Whether what is typed just after it has drawn its screen may be lost.
@@ -98,6 +118,18 @@ class Agent:
     moves = ()
     # Whether its process goes with its pane.
     ends_with_pane = True
+
+    def take_newest(self):
+        """Turns to the newest installable versions; returns what is to be said of that."""
+        if self.stays_pinned:
+            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
+        first = self.packages[0]
+        found, said = newest.npm(install.Package(self.newest_name or first.name, first.version))
+        if found.name != first.name:
+            said = "; ".join(filter(None, (f"newer versions are {found.name}", said)))
+        # Further packages are parts of the first one, and have its version.
+        self.packages = (found, *(install.Package(one.name, found.version) for one in self.packages[1:]))
+        return said
 
     def install(self):
         """Installs what the agent needs, or raises `install.CannotInstall`."""
@@ -139,9 +171,22 @@ class Agent:
         """Tells whether the agent asks whether it may run a command."""
         raise NotImplementedError
 
+    # The keys that allow a command this once.
+    allow_keys = ("Enter",)
+
     def allow(self, pane):
         """Answers the question whether a command may be run: this once."""
-        pane.key("Enter")
+        self.press_until("the question answered", pane, self.allow_keys,
+                         lambda: not self.asks_permission(pane))
+
+    def press_until(self, what, pane, keys, is_done):
+        """Presses keys in turn, again and again, until `is_done`; none once it is."""
+        def is_taken():
+            for key in keys:
+                if not is_done():
+                    pane.key(key)
+            return is_done()
+        wait.until(what, is_taken, ANSWER_SECONDS, ANSWER_STEP_SECONDS)
 
     def process_below(self, pid):
         """Returns the agent's own program at or below `pid`, by the process tree, or None."""
@@ -205,6 +250,12 @@ class Agent:
 
     def trust_hooks(self, pane):
         """Lets the agent run the hooks that were just set, where it asks."""
+
+    def undecided_checks(self):
+        """Returns the checks that expect `undecided` of this agent, with the reason."""
+        reasons = (("cleared", self.clear_is_undecided), ("two-one-ends", self.survivor_is_undecided),
+                   ("esc-in-turn", self.interruption_is_untold))
+        return [(name, reason) for name, reason in reasons if reason]
 
     def own_checks(self):
         """Returns checks that only this agent has, as (name, what it proves, function)."""

@@ -1,4 +1,4 @@
-"""Claude Code: one native process, a registry file per PID. Seen in 2.1.197, 2026-11."""
+"""Claude Code: one native process, a registry file per PID. Seen in 2.1.197 and 2.1.332, 2026-11."""
 
 import glob
 import json
@@ -20,6 +20,10 @@ class ClaudeCode(Agent):
     packages = (install.Package("@anthropic-ai/claude-code", "2.1.197"),)
     moves = (Move("CLAUDE_CONFIG_DIR", {".claude": "", ".claude.json": ".claude.json"}),)
     confidences = ("proven",)
+    # Names of its executable that a check has given it.
+    other_names = ()
+    command = "claude"
+    switches = ()
 
     def install(self):
         # Its install script puts the binary of this machine in place of a stub; it loads nothing.
@@ -28,6 +32,15 @@ class ClaudeCode(Agent):
 
     def argv(self, *arguments):
         return [self.binary, *arguments]
+
+    def program(self):
+        """Returns the file that holds the program itself."""
+        return os.path.realpath(self.binary)
+
+    def is_at_least(self, version):
+        """Tells whether the installed version is this one or a later one."""
+        numbers = lambda text: tuple(int(part) for part in text.split("."))  # noqa: E731
+        return numbers(self.packages[0].version) >= numbers(version)
 
     def headless_argv(self, prompt):
         return [self.binary, "-p", prompt]
@@ -45,6 +58,9 @@ class ClaudeCode(Agent):
         }
         with open(world.in_home(".claude.json"), "w") as file:
             json.dump(settings, file)
+        # In auto mode, the default since a version before 2.1.332, it asks about hardly any command.
+        with open(world.in_home(".claude", "settings.json"), "w") as file:
+            json.dump({"disableAutoMode": "disable"}, file)
 
     def variables(self, world):
         return {
@@ -59,14 +75,20 @@ class ClaudeCode(Agent):
         }
 
     def is_ready(self, pane):
-        return pane.shows("? for shortcuts")
+        # The second one is the footer of auto mode, which is there in a turn too.
+        return pane.shows("? for shortcuts", "⏵⏵ auto mode on") and not pane.shows("esc to interrupt")
 
     def asks_permission(self, pane):
         return pane.shows("Do you want to proceed?")
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]
-        return next((one for one in candidates if one and os.path.basename(one.exe).startswith("claude")), None)
+        return next((one for one in candidates if one and self.is_named(one)), None)
+
+    def is_named(self, process):
+        """Tells whether a process is Claude Code by its executable."""
+        name = os.path.basename(process.exe)
+        return name.startswith("claude") or any(other in process.argv[:2] for other in self.other_names)
 
     def session_of(self, run, before):
         record = self.record_of(run.world, run.process)
@@ -80,6 +102,18 @@ class ClaudeCode(Agent):
                 return json.load(file)
         except (OSError, ValueError):
             return None
+
+    def background_record(self, world):
+        """Returns the record of the one background session of this world, or None."""
+        for path in glob.glob(world.in_home(".claude", "sessions", "*.json")):
+            try:
+                with open(path) as file:
+                    record = json.load(file)
+            except (OSError, ValueError):
+                continue
+            if record.get("kind") == "bg" and record.get("jobId"):
+                return record
+        return None
 
     def session_that_heard(self, world, model, text):
         asked = model.asked(text)

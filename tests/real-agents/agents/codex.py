@@ -4,12 +4,13 @@ A thread's lock file is locked by the process that serves it, from its start:
 the daemon, or the TUI itself where no daemon may be started.
 """
 
+import glob
 import os
 
 import install
 import processes
 import wait
-from agents.agent import Agent, Move
+from agents.agent import Agent, Move, SuiteFault
 
 CONFIGURATION = """\
 model = "gpt-5-codex"
@@ -61,12 +62,23 @@ class Codex(Agent):
     lingers_seconds = LINGERS_SECONDS
     tells_directory_at_launch = False
     switches = ()
+    command = "codex"
+    # Names of its program that a check has given it.
+    other_names = ()
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "codex")
 
     def argv(self, *arguments):
         return [self.binary, *self.switches, *arguments]
+
+    def program(self):
+        """Returns the file that holds the native program, which its command starts."""
+        package = os.path.dirname(os.path.dirname(os.path.realpath(self.binary)))
+        found = glob.glob(os.path.join(os.path.dirname(package), "codex-*", "vendor", "*", "bin", "codex"))
+        if len(found) != 1:
+            raise SuiteFault(f"not one native program of Codex beside {package}: {found}")
+        return found[0]
 
     def headless_argv(self, prompt):
         return [self.binary, "exec", "--skip-git-repo-check", prompt]
@@ -104,8 +116,13 @@ class Codex(Agent):
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]
-        return next((one for one in candidates if one and os.path.basename(one.exe) == "codex"
+        return next((one for one in candidates if one and self.is_named(one)
                      and one.argv[1:2] != ("app-server",)), None)
+
+    def is_named(self, process):
+        """Tells whether a process is Codex's native program."""
+        return os.path.basename(process.exe) == "codex" or any(
+            other in process.argv[:2] for other in self.other_names)
 
     def daemon(self, world):
         """Returns the shared daemon of this world, or None."""
@@ -163,7 +180,7 @@ class CodexAlone(Codex):
     switches = ("--disable", "daemon_auto_start")
 
     def sessions_before(self, world):
-        held = [self.held_by(world, one) for one in world.started() if os.path.basename(one.exe) == "codex"]
+        held = [self.held_by(world, one) for one in world.started() if self.is_named(one)]
         return frozenset().union(*held)
 
     def owner_of(self, run):

@@ -2,6 +2,7 @@
 
 import expect
 import wait
+import wrapper_checks
 from agents.agent import new_mark
 from checks import headless
 
@@ -109,6 +110,8 @@ def three_in_one_directory(stage):
         raise expect.Failed(f"session {second.session} has no terminal any more | {expect.shown(look, second.session)}")
 
 
-ALONE_CHECKS = (("forked", forked), ("exec-beside-tui", exec_beside_tui), ("new", new_conversation))
-DAEMON_CHECKS = (*ALONE_CHECKS, ("detached", held_turn_survives), ("launched-at-once", launched_at_once),
+SHARED_CHECKS = (("forked", forked), ("exec-beside-tui", exec_beside_tui), ("new", new_conversation))
+# The daemon is never the program that was started, but a copy of the package's own.
+ALONE_CHECKS = (*SHARED_CHECKS, *wrapper_checks.CHECKS)
+DAEMON_CHECKS = (*SHARED_CHECKS, ("detached", held_turn_survives), ("launched-at-once", launched_at_once),
                  ("three-never-swapped", three_in_one_directory))

@@ -9,6 +9,7 @@ import os
 
 import install
 import install_python
+import newest
 import processes
 from agents.agent import Agent, Move
 
@@ -47,6 +48,15 @@ class KimiCli(Agent):
     tells_resumed = False
     # It reads its keyboard anew for each prompt.
     loses_early_typing = True
+    survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
+    stays_pinned = "release 1.52 downloads and runs the installer of its successor when it is started"
+
+    def take_newest(self):
+        if self.stays_pinned:
+            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
+        found, said = newest.pypi(self.packages[0])
+        self.packages = (found,)
+        return said
 
     def install(self):
         self.binary = install_python.binary(self.packages[0], "kimi")

@@ -31,6 +31,8 @@ class KimiCode(Agent):
     has_session_at_launch = False
     tells_continued = False
     tells_resumed = False
+    clear_is_undecided = "its files name no process: after `/new` only the use of its terminal may tell which session it is in"
+    survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
 
     def install(self):
         self.node = install.node_binary()

@@ -37,6 +37,7 @@ class OpenCode(Agent):
     confidences = ("inferred",)
     has_session_at_launch = False
     tells_continued = False
+    survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
 
     def install(self):
         # Its install script puts the binary of this machine in place of a stub.

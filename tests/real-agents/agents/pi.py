@@ -1,6 +1,6 @@
-"""pi: one Node process that blanks its arguments. Seen in 0.73.1, 2026-11.
+"""pi: one Node process that blanks its arguments. Seen in 0.73.1 and 1.6.0, 2026-11.
 
-It writes no PID anywhere, and no session before the first answer.
+It writes no PID anywhere, and (0.73.1) no session before the first answer.
 """
 
 import glob
@@ -23,6 +23,8 @@ class Pi(Agent):
     id = "pi"
     has_hooks = False
     packages = (install.Package("@mariozechner/pi-coding-agent", "0.73.1"),)
+    # pi's documents name this package; npm does not call the older one deprecated.
+    newest_name = "@earendil-works/pi-coding-agent"
     moves = (Move("PI_CODING_AGENT_DIR", {".pi/agent": ""}),)
     quit_command = "/quit"
     clear_command = "/new"
@@ -36,6 +38,14 @@ class Pi(Agent):
     # Births a second or so apart fit both, where a busy machine was slow to launch them.
     tells_launched_together = False
     reads_seconds = 1.5
+    clear_is_undecided = "its files name no process: after `/new` only the use of its terminal may tell which session it is in"
+    survivor_is_undecided = "its files name no process: what the one that has ended leaves behind fits the other as well"
+
+    def take_newest(self):
+        said = super().take_newest()
+        # 1.6.0 writes a session down when it is prompted, 0.73.1 with the first answer.
+        self.has_session_before_answer = True
+        return said
 
     def own_checks(self):
         from agents import pi_checks

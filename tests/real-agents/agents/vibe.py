@@ -8,13 +8,12 @@ import os
 
 import install
 import install_python
+import newest
 import processes
-import wait
 from agents.agent import Agent, Move
 
 INTERFACE, SERVER = "vibe-rs", "vibe-app-server"
 ID_LENGTH = 36
-ANSWER_SECONDS, ANSWER_STEP_SECONDS = 30, 2
 FILE_BYTES_MAX = 4 * 1024 * 1024
 CONFIGURATION = """\
 active_model = "mock"
@@ -48,6 +47,15 @@ class Vibe(Agent):
     # It publishes no state: the transcript shows the prompt without its answer.
     phases_working = ("working", None)
     phases_waiting = ("waiting", "working", None)
+    # Enter alone chooses nothing.
+    allow_keys = ("1", "Enter")
+
+    def take_newest(self):
+        if self.stays_pinned:
+            raise install.CannotInstall(f"it stays pinned: {self.stays_pinned}")
+        found, said = newest.pypi(self.packages[0])
+        self.packages = (found,)
+        return said
 
     def install(self):
         self.binary = install_python.binary(self.packages[0], "vibe")
@@ -80,15 +88,6 @@ class Vibe(Agent):
 
     def asks_permission(self, pane):
         return pane.shows("Permission for the")
-
-    def allow(self, pane):
-        # Keys that come as the question is drawn are lost, and Enter alone chooses nothing.
-        def is_answered():
-            for key in ("1", "Enter"):
-                if self.asks_permission(pane):
-                    pane.key(key)
-            return not self.asks_permission(pane)
-        wait.until("the question answered", is_answered, ANSWER_SECONDS, ANSWER_STEP_SECONDS)
 
     def process_below(self, pid):
         candidates = [one for one in (processes.read(pid), *processes.descendants(pid)) if one]

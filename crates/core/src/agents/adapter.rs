@@ -37,9 +37,15 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// The session that the agent itself publishes for one of its processes, by
-    /// PID; `None` where it does not, or where that can't be read.
+    /// The session that the agent itself publishes for one of its processes, by PID;
+    /// `None` where it does not, or where that can't be read.
     fn published_session(&self, _home: &Path, _pid: Pid, _stamp: &StartStamp) -> Option<SessionId> {
+        None
+    }
+
+    /// The session that this process made of another one, if its hooks report the
+    /// other one when it starts; `None` if they don't, or if it forked nothing.
+    fn session_forked_by(&self, _home: &Path, _program: &Program<'_>) -> Option<Forked> {
         None
     }
 
@@ -194,6 +200,15 @@ pub struct Profile {
     pub announces_within_ms: Option<i64>,
     /// Nothing is drawn in its terminal while nothing happens.
     pub is_quiet_when_idle: bool,
+}
+
+/// A session that a process made of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// The new session, as the agent publishes it.
+    pub session: SessionId,
+    /// The session it was made of; `None` if the arguments do not name it.
+    pub parent: Option<SessionId>,
 }
 
 /// A command that somebody may run: shown by us, never run unasked.

@@ -31,8 +31,8 @@ pub mod vibe;
 use whosup_sidecar::AgentId;
 
 pub use adapter::{
-    Adapter, AgentProcess, AgentScan, Depth, Description, Home, Invocation, KnownClient, Look,
-    Message, MessageRole, Profile, Program, Role, Sketch, WatchPath,
+    Adapter, AgentProcess, AgentScan, Depth, Description, Forked, Home, Invocation, KnownClient,
+    Look, Message, MessageRole, Profile, Program, Role, Sketch, WatchPath,
 };
 pub(crate) use folder::names_in;
 pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};

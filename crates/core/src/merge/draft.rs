@@ -257,10 +257,12 @@ impl Draft {
         })
     }
 
-    /// Its owner serves many, or has no terminal: somebody else may show it.
+    /// Its owner serves many, or has no terminal that a person sits at: another process
+    /// may show it.
     pub(crate) fn may_have_client(&self) -> bool {
         let may_be_shown = self.live_claims().next().is_some_and(|claim| {
             claim.claim.serving == Serving::Many
+                || self.sketch.is_terminal_hosted
                 || claim
                     .process
                     .as_ref()

@@ -44,7 +44,8 @@ fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
     let mut scene = scene();
     scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     scene.publish(P1, 1_000, "s1");
-    scene.start(P2, 2_000);
+    let fork = scene.claude(P2, 2_000, 1);
+    scene.add(fork.argv(&["claude", "--resume", "s1", "--fork-session"]));
     scene.publish(P2, 2_000, "forked");
     scene.tell(P2, "s1", "SessionStart", json!({"source": "resume"}));
     check(&scene, "s1", Phase::Working, P1);
@@ -67,6 +68,25 @@ fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
         .map(|swept| swept.session.as_str())
         .collect();
     assert_eq!(ended, ["forked"]);
+}
+
+/// Claude Code 2.1.332, `/resume` within a session: the hook names the new session while
+/// the registry still names the one that was left.
+#[test]
+fn a_session_resumed_within_another_is_not_the_one_that_was_left() {
+    let mut scene = scene();
+    scene.tell(P1, "earlier", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.tell(P1, "earlier", "SessionEnd", json!({"reason": "clear"}));
+    scene.tell(P1, "left", "SessionStart", json!({"source": "clear"}));
+    scene.tell(P1, "left", "UserPromptSubmit", json!({"prompt": "q"}));
+    scene.publish(P1, 1_000, "left");
+    scene.tell(P1, "left", "SessionEnd", json!({"reason": "resume"}));
+    scene.tell(P1, "earlier", "SessionStart", json!({"source": "resume"}));
+    scene.publish(P1, 1_000, "earlier");
+    check(&scene, "earlier", Phase::Idle, P1);
+    assert_eq!(scene.record("left").unwrap().phase, Phase::Ended);
+    let left = scene.listed("left");
+    assert!(left.is_none_or(|left| left.liveness() == Liveness::Exited));
 }
 
 #[test]

@@ -58,6 +58,9 @@ pub struct Sketch {
     /// The process that shows it, where that is known for certain (it started
     /// the one that serves it).
     pub client: Option<Box<KnownClient>>,
+    /// The terminal of its process is one that the agent itself made: no person sits
+    /// at it, and a client may show the session in another.
+    pub is_terminal_hosted: bool,
     /// The agent removes what is left here on a clean exit, so a stale claim
     /// without an ended phase is an orphan.
     pub is_orphan_when_stale: bool,
@@ -120,6 +123,7 @@ impl Sketch {
             lost_at_ms: None,
             terminal_title: None,
             client: None,
+            is_terminal_hosted: false,
             is_orphan_when_stale: false,
             is_resumable: true,
             is_headless: None,

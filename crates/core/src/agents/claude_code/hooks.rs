@@ -1,12 +1,18 @@
 //! Claude Code's hooks.
 //!
-//! Seen in Claude Code 2.1.197, 2026-11: `SessionStart` comes twice on
-//! `--continue`, with a throw-away id first; with the old id on `--fork-session`.
-//! `/clear` ends one session and starts another. `SessionEnd` comes on SIGTERM and
-//! when the terminal goes, never on SIGKILL. A reminder that it has been idle for
-//! a minute is a `Notification`, as a request for leave is. In 2.1.332 the turn ends
-//! while sub-agents work on, `Stop` lists them in `background_tasks`, and
-//! `UserPromptSubmit` follows once they are done.
+//! Seen in Claude Code 2.1.197 and 2.1.332, 2026-11:
+//!
+//! - `SessionStart` comes twice on `--continue`, with a throw-away id first.
+//!   `--fork-session` starts with source `resume` and the parent's id in 2.1.197,
+//!   with source `fork` and the new id in 2.1.332.
+//! - `/clear` ends one session and starts another; so does `/resume` within a
+//!   session (`SessionEnd` with reason `resume` in 2.1.332). `SessionEnd` comes on
+//!   SIGTERM and when the terminal goes, never on SIGKILL.
+//! - A reminder that it has been idle for a minute is a `Notification`, as a
+//!   request for leave is.
+//! - In 2.1.332 sub-agents run in the background: `Stop` comes while they work,
+//!   and names them in `background_tasks`. When they are done a prompt follows
+//!   that no person wrote (`<task-notification>`), and a second `Stop`.
 
 use crate::agents::event_names::usual_meaning;
 use crate::agents::hooks::{
@@ -14,6 +20,15 @@ use crate::agents::hooks::{
 };
 use crate::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 use crate::phase::WaitingFor;
+
+/// How many background tasks of one payload are looked at.
+const TASKS_MAX: usize = 1_000;
+
+/// The background tasks in which the agent itself goes on working. The other types
+/// (`shell`, `monitor`, `MCP task`, `dream`, `memory save`, `cloud session` …) run
+/// beside an agent that waits for a prompt. Read in the program of 2.1.332;
+/// `subagent` was seen.
+const WORKING_TASKS: &[&str] = &["subagent", "workflow"];
 
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
@@ -64,8 +79,13 @@ fn is_question(payload: &HookPayload<'_>) -> Result<bool, HookError> {
 /// a prompt meanwhile: that is no work of it.
 fn works_on(payload: &HookPayload<'_>) -> bool {
     let tasks = payload.list("background_tasks");
-    tasks.iter().any(|task| {
+    tasks.iter().take(TASKS_MAX).any(|task| {
         let is = |key: &str, text: &str| task.get(key).and_then(|it| it.as_str()) == Some(text);
-        is("type", "subagent") && is("status", "running")
+        WORKING_TASKS.iter().any(|kind| is("type", kind))
+            && (is("status", "running") || is("status", "pending"))
     })
 }
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;

@@ -1,15 +1,16 @@
 //! Claude Code.
 //!
 //! What it leaves below its home (`CLAUDE_CONFIG_DIR`, `~/.claude`). Seen in
-//! Claude Code 2.1.197, 2026-11; what is marked *read* was read in that
-//! version's program and not exercised.
+//! Claude Code 2.1.197 and 2.1.332, 2026-11; what is marked *read* was read in the
+//! program and not exercised.
 //!
 //! | File | Written | Says | After the end |
 //! |---|---|---|---|
 //! | `sessions/PID.json` | half a second to three after launch, before any prompt | PID, start, session, directory, kind; what it is doing | removed; **stays after SIGKILL**, until the next start |
+//! | `sessions/PID.HASH.key`, `….key.tmp.HEX` | just before the record (2.1.332) | a token: never read here | as the record |
 //! | `projects/ENCODED/SESSION.jsonl` | at the first prompt; by `/clear` at once | the conversation | stays |
 //! | `projects/ENCODED/SESSION/subagents/agent-ID.jsonl`, `.meta.json` | when a sub-agent starts | its conversation | stays |
-//! | `daemon/roster.json` | by `--bg` | workers, and tokens: never read here | stays |
+//! | `daemon/roster.json` | by `--bg` | workers (`pid` is the terminal host, `replPid` in 2.1.332 the session), and tokens: never read here | stays |
 //!
 //! - The record is written without a rename, so that a reader may see it cut off.
 //!   `/clear`, `/resume` and `--continue` change its `sessionId` in place and leave
@@ -17,14 +18,21 @@
 //! - `--continue` begins with a throw-away session id, for a third of a second.
 //!   Nothing ever happens under it. The same is true of `--resume` without an
 //!   id, while it lets a person choose (*read*).
-//! - `-p` has a record without `status` for its whole life; tell it by
-//!   `entrypoint`, not by `kind`.
+//! - `-p` has a record without `status` for its whole life in 2.1.197, and with one in
+//!   2.1.332; tell it by `entrypoint`, not by `kind` or `status`.
+//! - `pidDomain` names the PID namespace of `pid` (2.1.332).
+//! - An interrupted turn or question makes `status` idle within a tenth of a second;
+//!   no hook reports it. Where nothing was answered yet, the transcript does not
+//!   either: its last line is the prompt (2.1.332).
 //! - `ENCODED` is the directory with everything but ASCII letters and digits as
 //!   `-`, cut at 200 with a hash behind it (*read*). It can't be turned back.
 //! - `claude --bg` starts a daemon, per session a terminal host and a worker. The
 //!   worker has the record; `claude attach SHORT` shows it, SHORT being the
-//!   beginning of the session's id, and has none. A spare that is given a
-//!   session keeps its arguments (*read*).
+//!   beginning of the session's id, and has none. In 2.1.332 the worker is a spare
+//!   that was started before; it keeps its arguments when it is given a session, and
+//!   gets a terminal then that no pane has.
+//! - Lines of a transcript have `session_id` beside `sessionId` in 2.1.332. In those
+//!   that a fork has copied the former names another session: only `sessionId` counts.
 //! - Versions before 2.1 or so have no `sessions` folder: there a session is
 //!   found by its transcript and a process in its directory.
 
@@ -45,8 +53,8 @@ use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, Description, Forked, Home, Hooks, Invocation, Look, Message, Profile,
+    Program, Role, Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::phase::{FactSource, Phase, PhaseFact};
@@ -73,7 +81,7 @@ static PROFILE: Profile = Profile {
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
     detection: "registry file per process, with the process's start stamp",
-    checked_against: "2.1.197, 2026-11",
+    checked_against: "2.1.332, 2026-11",
     comms: &["claude", "claude.exe"],
     // A process that has one before its first prompt has a record of it; one
     // without a record has none that a folder could show.
@@ -99,6 +107,14 @@ impl Adapter for ClaudeCode {
 
     fn published_session(&self, home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
         registry::session_of(home, pid, stamp)
+    }
+
+    fn session_forked_by(&self, home: &Path, program: &Program<'_>) -> Option<Forked> {
+        let is_fork = program.has_argument("--fork-session");
+        let process = is_fork.then_some(program.process)?;
+        let session = registry::session_of(home, process.pid, &process.stamp)?;
+        let parent = processes::resumed_by(program).and_then(|id| SessionId::parse(id).ok());
+        Some(Forked { session, parent })
     }
 
     /// Seen in Claude Code 2.1.332, 2026-11.

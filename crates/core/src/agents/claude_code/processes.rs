@@ -1,8 +1,9 @@
 //! How Claude Code's processes look.
 //!
-//! Seen in Claude Code 2.1.197, 2026-11: one native process, also when npm
-//! installed it, with its arguments in place. Versions before 2 ran on Node
-//! and put `claude` over their arguments.
+//! Seen in Claude Code 2.1.197 and 2.1.332, 2026-11: one native process, also when
+//! npm installed it, with its arguments in place. Versions before 2 ran on Node
+//! and put `claude` over their arguments. In 2.1.332 argument 0 of the parts of
+//! `--bg` is `claude bg-pty-host` or `claude bg-spare`, one word with a space.
 //!
 //! ```text
 //! claude                                                            a session
@@ -219,12 +220,17 @@ pub(super) fn session_named_by<'a>(program: &Program<'a>) -> Option<&'a str> {
             is_short.then_some(short)
         }
         Role::Session if program.has_argument("--fork-session") => None,
-        Role::Session => ["--resume", "-r", "--session-id"]
-            .into_iter()
-            .find_map(|name| program.option(name))
-            .filter(|id| is_session_id(id)),
+        Role::Session => resumed_by(program),
         Role::Host | Role::Launcher | Role::Auxiliary => None,
     }
+}
+
+/// The session that a process's options name by its whole id; a fork's parent.
+pub(super) fn resumed_by<'a>(program: &Program<'a>) -> Option<&'a str> {
+    ["--resume", "-r", "--session-id"]
+        .into_iter()
+        .find_map(|name| program.option(name))
+        .filter(|id| is_session_id(id))
 }
 
 /// It continues a session and does not say which: until it has found or been

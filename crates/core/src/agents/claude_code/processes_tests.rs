@@ -134,6 +134,21 @@ fn background_parts_and_commands_are_no_sessions() {
         auxiliary,
     );
     check_role(NPM, &["claude.exe", "--bg-spare", "/run/spare"], auxiliary);
+    // As 2.1.332 calls them.
+    let spare = ["claude bg-spare", "--bg-spare", "/tmp/1.claim.sock"];
+    check_role(NPM, &spare, auxiliary);
+    let host = [
+        "claude bg-pty-host",
+        "--bg-pty-host",
+        "/tmp/1.pty.sock",
+        "200",
+        "50",
+        "--",
+        NPM,
+        "--bg-spare",
+        "/tmp/1.claim.sock",
+    ];
+    check_role(NPM, &host, auxiliary);
     check_role(NPM, &["claude", "mcp", "list"], auxiliary);
     check_role(NPM, &["claude", "agents"], auxiliary);
     check_role(NPM, &["claude", "--version"], auxiliary);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use whosup_process::{Pid, StampKind, StartStamp};
+use whosup_process::{Pid, PidNamespace, StampKind, StartStamp};
 use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
 
 use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
@@ -19,6 +19,8 @@ pub(super) struct Record {
     pub(super) session: SessionId,
     pub(super) work_dir: Option<PathBuf>,
     pub(super) stamp: Option<StartStamp>,
+    /// The PID namespace that `pid` and `procStart` are of, where it says that.
+    pub(super) pid_namespace: Option<PidNamespace>,
     pub(super) started_at_ms: Option<i64>,
     /// The newest of the record's dates: when the claim was last made. (What
     /// changes the session in place leaves the dates as they are.)
@@ -30,6 +32,8 @@ pub(super) struct Record {
     pub(super) published: Option<PhaseFact>,
     pub(super) version: Option<String>,
     pub(super) endpoint: Option<String>,
+    /// A pre-started process that has been given no session yet.
+    pub(super) is_spare: bool,
     /// Fields beside the claim that could not be understood.
     pub(super) odd_fields: Vec<FieldError>,
 }
@@ -93,12 +97,15 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         Some(_) => Kind::Other,
     };
     let entrypoint = text("entrypoint");
-    let is_name_derived = text("nameSource").as_deref() == Some("derived");
-    let name = text("name").filter(|name| !name.trim().is_empty() && !is_name_derived);
+    let pid_namespace = text("pidDomain").as_deref().and_then(parse_pid_domain);
+    // `user` and `collision` (a fork of a named session) are a person's.
+    let is_name_made = matches!(text("nameSource").as_deref(), Some("derived" | "auto"));
+    let name = text("name").filter(|name| !name.trim().is_empty() && !is_name_made);
     let status = text("status");
     let waiting_for = text("waitingFor");
     let version = text("version");
     let endpoint = text("messagingSocketPath").filter(|path| !path.is_empty());
+    let is_spare = kept(object.opt_bool("spare"), &mut odd_fields) == Some(true);
     let mut date = |key| kept(object.opt_integer(key), &mut odd_fields);
     let started_at_ms = date("startedAt");
     let status_at_ms = date("statusUpdatedAt");
@@ -112,6 +119,7 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         session: SessionId::parse(object.string("sessionId")?)?,
         work_dir,
         stamp,
+        pid_namespace,
         started_at_ms,
         dated_at_ms,
         kind,
@@ -125,6 +133,7 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         }),
         version,
         endpoint,
+        is_spare,
         odd_fields,
     })
 }
@@ -154,6 +163,16 @@ fn parse_stamp(text: &str) -> Option<StartStamp> {
         .flatten()
 }
 
+/// Reads the PID namespace out of `pidDomain`, `linux:MACHINE-ID:pid:[INODE]` (since
+/// 2.1.332 or a little before). The id of the machine says nothing more: it is neither
+/// a host name nor a boot, and containers of one image may share it. A value of
+/// another form names no namespace.
+fn parse_pid_domain(text: &str) -> Option<PidNamespace> {
+    let (_, inode) = text.strip_prefix("linux:")?.rsplit_once(":pid:[")?;
+    let inode = inode.strip_suffix(']')?.parse().ok()?;
+    (inode > 0).then_some(PidNamespace(inode))
+}
+
 /// Letters for a day and a month, a time with two colons, and a year of four digits.
 fn is_date(text: &str) -> bool {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -169,12 +188,13 @@ fn is_date(text: &str) -> bool {
         && has_year
 }
 
-/// What the record tells of the conversation. Its words are those of 2.1.197:
+/// What the record tells of the conversation. Its words are those of 2.1.197 and
+/// 2.1.332:
 ///
 /// | `status` | Phase |
 /// |---|---|
 /// | `idle` | idle |
-/// | `busy` | working |
+/// | `busy` | working; in 2.1.332 also after the turn, while a sub-agent works in the background |
 /// | `shell` | idle: it waits for a prompt while a command runs on in the background |
 /// | `waiting` | waiting, for what `waitingFor` says |
 fn publish(status: &str, waiting_for: Option<&str>, at_ms: Option<i64>) -> PhaseFact {
@@ -193,10 +213,13 @@ fn publish(status: &str, waiting_for: Option<&str>, at_ms: Option<i64>) -> Phase
 }
 
 /// Reads `waitingFor`. A dialog that the person opened (`dialog open`) is
-/// nothing that the agent asks for.
+/// nothing that the agent asks for. (2.1.332 itself sorts a `goal proposal` with the
+/// permissions.)
 fn parse_waiting_for(text: &str) -> Option<WaitingFor> {
     match text {
-        "permission prompt" | "sandbox request" | "worker request" => Some(WaitingFor::Permission),
+        "permission prompt" | "sandbox request" | "worker request" | "goal proposal" => {
+            Some(WaitingFor::Permission)
+        }
         "input needed" => Some(WaitingFor::Question),
         _ => None,
     }
@@ -204,7 +227,7 @@ fn parse_waiting_for(text: &str) -> Option<WaitingFor> {
 
 impl Record {
     /// Nothing is published yet, or this version never does; `-p` and the SDKs
-    /// never do.
+    /// never did in 2.1.197.
     pub(super) fn is_silent_terminal(&self) -> bool {
         self.published.is_none()
             && self.kind == Kind::Interactive

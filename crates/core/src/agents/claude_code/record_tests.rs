@@ -48,6 +48,38 @@ fn a_start_of_another_form_is_no_start() {
     assert_eq!(number.odd_fields.len(), 1);
 }
 
+#[test]
+fn the_domain_of_its_pid_names_a_namespace_or_nothing() {
+    let namespace = |domain: &str| record(&format!(r#","pidDomain":"{domain}""#)).pid_namespace;
+    let machine = "0123456789abcdef0123456789abcdef";
+    let inode = Some(PidNamespace(4_026_531_836));
+    assert_eq!(
+        namespace(&format!("linux:{machine}:pid:[4026531836]")),
+        inode
+    );
+    assert_eq!(namespace("linux::pid:[4026531836]"), inode);
+    for other in [
+        "",
+        "darwin:0123",
+        "linux:x",
+        "linux:x:pid:[]",
+        "linux:x:pid:[0]",
+        "linux:x:pid:[-1]",
+        "linux:x:pid:[4026531836",
+        "win32:x:pid:[4026531836]",
+    ] {
+        assert_eq!(namespace(other), None, "{other}");
+    }
+    assert_eq!(record("").pid_namespace, None);
+}
+
+#[test]
+fn only_a_record_that_says_so_is_a_spare_s() {
+    assert!(record(r#","kind":"bg","spare":true"#).is_spare);
+    assert!(!record(r#","kind":"bg","spare":false"#).is_spare);
+    assert!(!record(r#","kind":"bg""#).is_spare);
+}
+
 #[track_caller]
 fn check_published(
     fields: &str,
@@ -94,6 +126,12 @@ fn what_it_publishes_maps_to_a_phase_or_stays_a_word() {
         Some(WaitingFor::Question),
         "waiting: input needed",
     );
+    check_published(
+        &waiting("goal proposal"),
+        is,
+        permission,
+        "waiting: goal proposal",
+    );
     check_published(&waiting("dialog open"), is, None, "waiting: dialog open");
     check_published(&waiting("full moon"), is, None, "waiting: full moon");
     check_published(r#","status":"waiting""#, is, None, "waiting");
@@ -131,6 +169,10 @@ fn a_name_made_of_the_directory_or_the_prompt_is_no_title() {
         None
     );
     assert_eq!(record(r#","name":"fix it all","kind":"bg""#).name, None);
+    let source = |source: &str| record(&format!(r#","name":"x","nameSource":"{source}""#)).name;
+    assert_eq!(source("user").as_deref(), Some("x"));
+    assert_eq!(source("collision").as_deref(), Some("x"));
+    assert_eq!(source("auto"), None);
     assert_eq!(record(r#","name":" ""#).name, None);
 }
 

@@ -95,7 +95,8 @@ impl<'a> Sessions<'a> {
             std::cmp::Reverse((is_there, at))
         });
         for entry in &entries {
-            if entry.record.kind != Kind::Daemon {
+            // A spare that waits for a session serves none.
+            if entry.record.kind != Kind::Daemon && !entry.record.is_spare {
                 self.add_entry(entry);
             }
         }
@@ -136,6 +137,8 @@ impl<'a> Sessions<'a> {
             sketch.unclaimed = Unclaimed::Client;
         }
         sketch.is_headless = record.is_headless();
+        // In 2.1.332 its terminal is one that the agent made for it, in 2.1.197 it had none.
+        sketch.is_terminal_hosted = record.kind == Kind::Background;
         sketch.is_provisional = is_unsettled;
         sketch.title.clone_from(&record.name);
         sketch.agent_version.clone_from(&record.version);
@@ -152,8 +155,11 @@ impl<'a> Sessions<'a> {
         Claim {
             key: self.key(&record.session),
             subject: Subject::Process(record.pid),
-            // It names neither host nor boot nor PID namespace.
-            scope: ClaimedScope::default(),
+            // It names neither host nor boot.
+            scope: ClaimedScope {
+                pid_namespace: record.pid_namespace,
+                ..ClaimedScope::default()
+            },
             stamp: record.stamp.clone(),
             dated_at_ms: record.dated_at_ms,
             modified_at_ms: entry.facts.modified_ms,
