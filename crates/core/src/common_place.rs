@@ -70,24 +70,6 @@ pub fn other_agents(environment: &Environment) -> Vec<AgentId> {
 }
 
 impl CommonPlace {
-    /// Tells whether one of the processes that it names has a terminal.
-    #[must_use]
-    pub fn names_a_terminal(&self, machine: &Machine) -> bool {
-        let owners = self
-            .scan
-            .claims
-            .iter()
-            .filter_map(|claim| claim.subject.pid());
-        let mut owners = owners.filter_map(|pid| machine.table().seen(pid));
-        let mut clients = self
-            .scan
-            .sketches
-            .iter()
-            .filter_map(|sketch| sketch.client.as_ref());
-        owners.any(|process| process.tty.is_some())
-            || clients.any(|client| client.process.tty.is_some())
-    }
-
     /// Puts each session into the home that the agents' own files have told of
     /// it, so that it is not found a second time.
     pub fn move_to_homes_of(&mut self, known: &AgentScan) {

@@ -181,11 +181,13 @@ fn behind_link(machine: &Machine, raw: &Details, seen: &Details) -> Option<Detai
     }
     let real = |path: &Path| {
         let is_here = machine.mounts().placement_of(path) != Placement::SharedByMachines;
-        let real = path
-            .is_absolute()
-            .then(|| path.canonicalize().ok())
-            .flatten();
-        real.filter(|real| is_here && real != path)
+        let is_there = machine
+            .mounts()
+            .touchable(path)
+            .is_ok_and(|path| path.exists());
+        let real =
+            (path.is_absolute() && is_here && is_there).then(|| machine.mounts().real_path(path));
+        real.filter(|real| real != path)
     };
     if let Some(at) = look_through::script_at(seen) {
         let cwd = seen.cwd.as_deref().ok()?;

@@ -139,9 +139,8 @@ fn look<'a>(
     mut settled: Option<&mut Take<'_>>,
 ) -> Scanned<'a> {
     let mut problems = Vec::new();
-    let adapters: Vec<&'static dyn Adapter> = AGENTS
-        .iter()
-        .copied()
+    let adapters = AGENTS.iter().copied();
+    let adapters: Vec<&'static dyn Adapter> = adapters
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
     let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
@@ -149,22 +148,14 @@ fn look<'a>(
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
     question(&mut published.scan, machine, &mut problems);
-    let needs_panes = processes.iter().any(may_be_in_a_pane) || published.names_a_terminal(machine);
-    let mut asked: Vec<(&'static dyn Adapter, Home)> = Vec::new();
-    for adapter in &adapters {
-        let found = homes(
-            machine,
-            *adapter,
-            &scope.extra_homes,
-            &mut processes,
-            &mut problems,
-        );
-        asked.extend(found.into_iter().map(|home| (*adapter, home)));
-    }
+    let asked = find_homes(machine, scope, &adapters, &mut processes, &mut problems);
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
     name_homes_alike(&mut found, &asked, machine);
     question(&mut found, machine, &mut problems);
+    let needs_panes = processes.iter().any(may_be_in_a_pane)
+        || names_a_terminal(machine, &published.scan)
+        || names_a_terminal(machine, &found);
     let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
     let dismissals = dismissals.take(&mut problems);
     let around = surroundings(
@@ -217,6 +208,32 @@ fn look<'a>(
         possible,
         snapshot,
     }
+}
+
+/// The homes to look at, agent by agent.
+fn find_homes(
+    machine: &Machine,
+    scope: &Scope,
+    adapters: &[&'static dyn Adapter],
+    processes: &mut [AgentProcess],
+    problems: &mut Vec<Problem>,
+) -> Vec<(&'static dyn Adapter, Home)> {
+    let mut found = Vec::new();
+    for adapter in adapters {
+        let homes = homes(machine, *adapter, &scope.extra_homes, processes, problems);
+        found.extend(homes.into_iter().map(|home| (*adapter, home)));
+    }
+    found
+}
+
+/// Whether one of the processes that a source names has a terminal.
+fn names_a_terminal(machine: &Machine, found: &AgentScan) -> bool {
+    let owners = found.claims.iter().filter_map(|claim| claim.subject.pid());
+    let mut owners = owners.filter_map(|pid| machine.table().seen(pid));
+    let sketches = found.sketches.iter();
+    let mut clients = sketches.filter_map(|sketch| sketch.client.as_ref());
+    owners.any(|process| process.tty.is_some())
+        || clients.any(|client| client.process.tty.is_some())
 }
 
 /// Asks the pane hosts, where that is wanted, while something else is done.

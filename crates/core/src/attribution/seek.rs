@@ -435,64 +435,27 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
 /// What is known of one process and one session. `None` if the process cannot have
 /// anything to do with it.
 fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed) -> Option<Pair> {
-    if !seeker.process.may_use(&key.home) {
-        return None;
-    }
     let sketch = &draft.sketch;
     let clues = || sketch.clues.iter().filter(|clue| clue.pid == seeker.pid());
-    if clues().any(|clue| clue.kind == ClueKind::Excludes) {
+    let has_clue = |kind: ClueKind| clues().any(|clue| clue.kind == kind);
+    if !seeker.process.may_use(&key.home) || has_clue(ClueKind::Excludes) {
         return None;
     }
-    let is_silent_for_it = !seeker.is_provisional;
-    let is_silent = is_silent_for_it
-        && sketch.unclaimed == part
-        && (part == Unclaimed::Client || !draft.is_live());
-    let is_dead_for_good = draft.is_dead_for_good();
     let is_beside = seeker.is_beside(sketch.work_dir.as_deref(), draft.is_live());
-    let dates = dates(draft);
-    let is_named = seeker
-        .named
-        .is_some_and(|named| key.session.as_str().starts_with(named))
-        && (seeker.names_any_directory || is_beside)
-        && seeker.may_still_be_named(draft)
-        && !seeker
-            .began_at_ms
-            .is_some_and(|began| draft.has_ended_since(began));
-    let is_named = is_named || clues().any(|clue| clue.kind == ClueKind::Names);
+    let is_named = has_clue(ClueKind::Names) || seeker.names(key, draft, is_beside);
     let visits = clues().filter_map(|clue| match clue.kind {
         ClueKind::Run { at_ms } => Some(at_ms),
         _ => None,
     });
     let visited_at_ms = visits.max();
-    let is_of_its_time = seeker.began_before(dates.latest_ms);
-    let is_ruled_out = part == Unclaimed::Owner
-        && sketch
-            .born_at_ms
-            .is_some_and(|born| terminal::rules_out_birth(seeker.process, born));
-    // Somebody typed a prompt in it, and not in this terminal.
-    let is_ruled_out = is_ruled_out
-        || sketch.prompted_at_ms.is_some_and(|at| {
-            seeker.began_before(Some(at)) && terminal::was_silent_since(seeker.process, at)
-        });
-    let has_clue = |kind: ClueKind| clues().any(|clue| clue.kind == kind);
+    let is_silent = is_silent(draft, part) && !seeker.is_provisional;
+    let is_held = part == Unclaimed::Client && draft.is_live();
     let is_touched = is_silent
-        && !is_dead_for_good
-        && !is_ruled_out
+        && !seeker.is_ruled_out(draft, part)
         && !has_clue(ClueKind::Untouched)
         && (has_clue(ClueKind::Touched)
-            || (is_beside && (is_of_its_time || (part == Unclaimed::Client && draft.is_live()))));
-    let prompted_at_ms = sketch.prompted_at_ms.or_else(|| {
-        // Of a session that is older than the process its birth says nothing.
-        let is_born_since = seeker.began_before(sketch.born_at_ms);
-        if is_born_since {
-            sketch.born_at_ms
-        } else {
-            sketch.last_record_at_ms
-        }
-    });
-    let is_typed_since = prompted_at_ms
-        .max(sketch.born_at_ms)
-        .is_some_and(|since| terminal::was_typed_since(seeker.process, since));
+            || (is_beside && (is_held || seeker.began_before(dates(draft).latest_ms))));
+    let is_typed_since = seeker.was_typed_since(draft);
     let pair = Pair {
         named_at_ms: seeker.began_at_ms.filter(|_| is_named),
         visited_at_ms,
@@ -500,9 +463,7 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         is_begun_later: seeker.began_before(sketch.born_at_ms)
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),
-        is_shown: (is_silent && !is_dead_for_good)
-            && seeker.shows(draft)
-            && (is_touched || is_named),
+        is_shown: is_silent && (is_touched || is_named) && seeker.shows(draft),
         is_last_used: is_touched
             && is_typed_since
             && sketch
@@ -512,6 +473,56 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         ..Pair::default()
     };
     (is_touched || is_named || visited_at_ms.is_some()).then_some(pair)
+}
+
+/// A process may serve or show the session without a claim.
+fn is_silent(draft: &Draft, part: Unclaimed) -> bool {
+    draft.sketch.unclaimed == part
+        && (part == Unclaimed::Client || !draft.is_live())
+        && !draft.is_dead_for_good()
+}
+
+impl Seeker<'_> {
+    /// The arguments of the process name the session, and nothing shows that it has been
+    /// left.
+    fn names(&self, key: &SessionKey, draft: &Draft, is_beside: bool) -> bool {
+        let is_named = self
+            .named
+            .is_some_and(|named| key.session.as_str().starts_with(named));
+        let has_ended = || {
+            self.began_at_ms
+                .is_some_and(|began| draft.has_ended_since(began))
+        };
+        is_named
+            && (self.names_any_directory || is_beside)
+            && self.may_still_be_named(draft)
+            && !has_ended()
+    }
+
+    /// The session was begun or prompted by hand, and not in this terminal.
+    fn is_ruled_out(&self, draft: &Draft, part: Unclaimed) -> bool {
+        let sketch = &draft.sketch;
+        let is_begun_elsewhere = sketch
+            .born_at_ms
+            .is_some_and(|born| terminal::rules_out_birth(self.process, born));
+        let is_prompted_elsewhere = sketch
+            .prompted_at_ms
+            .is_some_and(|at| self.began_before(Some(at)) && self.is_silent_since(at));
+        part == Unclaimed::Owner && (is_begun_elsewhere || is_prompted_elsewhere)
+    }
+
+    /// Somebody has typed in the terminal since shortly before the session was born, or
+    /// was prompted last.
+    fn was_typed_since(&self, draft: &Draft) -> bool {
+        let sketch = &draft.sketch;
+        let prompted_at_ms = sketch.prompted_at_ms.or_else(|| {
+            // The birth of a session that is older than the process says nothing.
+            let is_born_since = self.began_before(sketch.born_at_ms);
+            sketch.last_record_at_ms.filter(|_| !is_born_since)
+        });
+        let since = prompted_at_ms.max(sketch.born_at_ms);
+        since.is_some_and(|since| terminal::was_typed_since(self.process, since))
+    }
 }
 
 impl Seeker<'_> {

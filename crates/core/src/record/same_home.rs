@@ -8,7 +8,6 @@ use std::sync::Arc;
 use whosup_sidecar::AgentId;
 
 use crate::agents::{self, Adapter, AgentScan, Home};
-use crate::claim::Placement;
 use crate::machine::Machine;
 
 /// Which directory a path leads to, on this machine: device and inode.
@@ -23,13 +22,13 @@ struct Place(std::path::PathBuf);
 #[cfg(unix)]
 fn place_of(path: &Path) -> Option<Place> {
     use std::os::unix::fs::MetadataExt as _;
-    let metadata = path.metadata().ok()?;
+    let metadata = crate::agents::metadata(path).ok()?;
     Some(Place(metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
 fn place_of(path: &Path) -> Option<Place> {
-    path.canonicalize().ok().map(Place)
+    Some(Place(path.to_owned()))
 }
 
 /// Gives what records tell of the homes that are looked at, by the names that these have
@@ -93,8 +92,8 @@ impl Places<'_> {
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }
-        let may_hang = self.machine.mounts().placement_of(path) == Placement::SharedByMachines;
-        let place = if may_hang { None } else { place_of(path) };
+        let is_touchable = self.machine.mounts().touchable(path).is_ok();
+        let place = is_touchable.then(|| place_of(path)).flatten();
         self.known.insert(Arc::clone(path), place.clone());
         place
     }

@@ -11,7 +11,7 @@ use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
-use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
+use crate::agents::folder::{Names, is_directory, list_folders_or_tell, list_or_tell};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed, Visit};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
@@ -110,7 +110,7 @@ impl<'a> Scanning<'a> {
             .collect();
         let hashed_of_seekers = seekers.keys().filter_map(|root| project::hashed_slug(root));
         let folders = project::folders_in(&self.home.root);
-        slugs_to_read.extend(hashed_of_seekers.filter(|slug| folders.join(slug).is_dir()));
+        slugs_to_read.extend(hashed_of_seekers.filter(|slug| is_directory(&folders.join(slug))));
         let listed = slugs
             .iter()
             .map(|(root, slug)| (slug.as_str(), root.as_path()));
