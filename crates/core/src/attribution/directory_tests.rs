@@ -113,6 +113,7 @@ struct World {
 
 impl World {
     /// `None` if the file system does not remember births.
+    #[allow(clippy::print_stderr, reason = "what is skipped is said")]
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
