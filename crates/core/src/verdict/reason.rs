@@ -51,7 +51,7 @@ impl Liveness {
 /// How a Live is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Confidence {
-    /// By elimination or by arguments: the likeliest reading of the facts.
+    /// By clues (arguments, launch, log, terminal): the likeliest reading of the facts.
     Inferred,
     /// Nothing contradicts it, and it would take a rare coincidence to be false.
     Consistent,

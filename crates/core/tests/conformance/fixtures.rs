@@ -111,7 +111,7 @@ fn lacks_of_scan(scan: &AgentScan, adapter: &dyn Adapter, root: &Path) -> Vec<St
         (evidence, "a claim says nothing"),
         (
             are_children_left_alone,
-            "a sub-agent is paired with processes",
+            "a sub-agent may be served without a claim",
         ),
     ])
 }

@@ -89,7 +89,7 @@ static PROFILE: Profile = Profile {
     launch_window_ms: None,
     announces_within_ms: None,
     is_quiet_when_idle: false,
-    // Since 2.1; older versions are paired by their transcripts.
+    // Since 2.1; what older versions serve only their transcripts suggest.
 };
 
 /// The adapter for Claude Code.

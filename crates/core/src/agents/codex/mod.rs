@@ -14,7 +14,7 @@
 //! By default one daemon (`codex app-server … --managed-daemon`) runs the
 //! threads of all terminals, and keeps each for 60 s after its terminal left
 //! it. No file says which terminal shows which thread: that is left to
-//! pairing, and to what arguments, terminal titles and the log tell. The
+//! arguments, terminal titles and the log. The
 //! daemon's parent and environment are those of the terminal that happened to
 //! start it.
 //!
@@ -70,7 +70,7 @@ const PROFILE: Profile = Profile {
     name: "Codex",
     default_home: ".codex",
     home_variables: &["CODEX_HOME"],
-    detection: "held thread locks, open rollouts; terminals of the daemon by arguments, titles and elimination",
+    detection: "held thread locks, open rollouts; terminals of the daemon by arguments, titles and Codex's log",
     checked_against: "0.171.0, 2026-11",
     comms: COMMS,
     has_session_at_launch: true,

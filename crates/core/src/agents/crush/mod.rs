@@ -56,7 +56,7 @@ static PROFILE: Profile = Profile {
     name: "Crush",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE, DATA_HOME_VARIABLE],
-    detection: "lock per project and arguments; the session by elimination among those written since",
+    detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
     comms: process::COMMS,
     has_session_at_launch: false,

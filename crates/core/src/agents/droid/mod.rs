@@ -9,8 +9,8 @@
 //! | `sessions/FOLDER/SESSION.jsonl` | the conversation; the folder is the directory with hyphens for slashes |
 //! | `sessions/FOLDER/SESSION.settings.json` | the model |
 //!
-//! Nothing names a process, so a session is paired with one by its directory
-//! and the dates of its messages, or by the arguments.
+//! Nothing names a process but its own arguments. The directory and the dates of
+//! messages make candidates, among which the use of the terminal chooses.
 
 mod hooks;
 mod process;
@@ -49,7 +49,7 @@ static PROFILE: Profile = Profile {
     name: "Droid",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
-    detection: "arguments, and elimination by directory and dates",
+    detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
     comms: process::COMMS,
     has_session_at_launch: false,

@@ -14,9 +14,10 @@
 //!
 //! None of this is removed at the end, and apart from the sidecar nothing names
 //! a process; the arguments and the environment of the process are blanked. So
-//! a session is paired with a process by its directory and its dates. `/clear`
-//! and `/new` make a new session directory in the same process. A process that
-//! was started for another directory (`--work-dir`) can't be paired.
+//! a session goes with a process by what the log dates: launches, and what was made or
+//! taken up since. `/clear`
+//! and `/new` make a new session directory in the same process. Of a process
+//! that was started for another directory (`--work-dir`), its own shows nothing.
 
 mod history;
 mod hooks;
@@ -64,7 +65,7 @@ static PROFILE: Profile = Profile {
     name: "Kimi CLI",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
-    detection: "elimination by directory and dates; a sidecar where there is one",
+    detection: "its log, which dates the sessions that a process made or resumed; a sidecar where there is one",
     checked_against: "1.50.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,

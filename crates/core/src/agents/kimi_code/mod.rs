@@ -11,9 +11,9 @@
 //! Nothing of this names a process, and nothing is removed at the end; the
 //! arguments of the process are blanked, its environment stays. A process that
 //! nobody has prompted yet has no session, and one that has taken up an old
-//! session leaves no sign of it before the next prompt. So a session is paired
-//! with a process by its directory and dates, and by the title that the
-//! terminal shows: the session's, cut. Two traps are in that:
+//! session leaves no sign of it before the next prompt. So directory and
+//! dates make candidates, and the terminal chooses among them, by its use and by
+//! the title that it shows: the session's, cut. Two traps are in that:
 //!
 //! - `/new` makes the new session at once, and the terminal shows the title of
 //!   the left one until the next prompt. While a younger session of that
@@ -64,7 +64,7 @@ static PROFILE: Profile = Profile {
     name: "Kimi Code",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE],
-    detection: "elimination by directory and dates; the terminal's title",
+    detection: "the terminal's title and use; birth just after the process began, of runs with a prompt",
     checked_against: "2.1.0, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,

@@ -7,7 +7,7 @@ use crate::composed::composed;
 use crate::mounts::Mounts;
 
 /// How much older than its process a session may look and still be its own, in
-/// milliseconds, as in pairing.
+/// milliseconds, as in the solver.
 const ROUNDING_MS: i64 = 250;
 /// How long ago a session may have been used last to be taken up by `--continue`,
 /// in milliseconds: thirty days, less a day for whoever looks at its edge.

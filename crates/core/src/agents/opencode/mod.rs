@@ -15,7 +15,7 @@
 //! began, and names the directory. So a process whose first line can only be one
 //! run's, and that run only its, claims what that run prompted last, as an
 //! *inferred* owner (`run.rs`). Where the log is silent (`OPENCODE_LOG_LEVEL`),
-//! sessions are paired by arguments, directories and dates.
+//! arguments decide, or the terminal: directories and dates only make candidates.
 //!
 //! A log whose end is missing is like one to which nothing was added since, but for
 //! what the database has: who may have gone on to a session that was used after the
@@ -83,7 +83,7 @@ static PROFILE: Profile = Profile {
     name: "opencode",
     default_home: ".local/share/opencode",
     home_variables: &[DATA_VARIABLE, DATABASE_VARIABLE],
-    detection: "its log's runs, matched with processes; arguments; elimination by directory and dates",
+    detection: "its log's runs, matched with processes; arguments; the terminal's title and use",
     checked_against: "1.18.33, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,

@@ -142,7 +142,7 @@ impl<'a> Scanning<'a> {
         sketches.into_values().chain(unread).collect()
     }
 
-    /// The terminals that a session may be paired with.
+    /// The terminals that may serve a session.
     fn possible(&mut self, row: &Row, owners: &Owners) -> Vec<&'a AgentProcess> {
         let terminals: Vec<&AgentProcess> = self
             .of_role(Role::Session)

@@ -13,8 +13,8 @@
 //! first reply there is no file, and a process that has taken up an old session
 //! leaves no sign of it before the next prompt. But the birth in the first line
 //! is when the process was launched, or told `/new`. So a session that was born
-//! just after a process began is that process's; others are paired by directory
-//! and dates.
+//! just after a process began is that process's; of others the use and the
+//! title of the terminal decide, or nothing does.
 //!
 //! A younger session may be of `/new`, or of a process that has gone: the file
 //! looks the same. What tells them apart is the terminal of the process that is
@@ -67,7 +67,7 @@ static PROFILE: Profile = Profile {
     name: "pi",
     default_home: DEFAULT_HOME,
     home_variables: &[HOME_VARIABLE, session_dir::VARIABLE],
-    detection: "birth just after the process began; elimination by directory and dates",
+    detection: "birth just after the process began; the terminal's title and use",
     checked_against: "0.73.1, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: false,
