@@ -81,6 +81,7 @@ fn only_the_judge_the_solver_and_the_merge_make_verdicts() {
             "core/src/reader/filter.rs",
             "core/src/session.rs",
             "track/src/sweep/conditions.rs",
+            "track/src/sweep/finish.rs",
             "cli/src/",
         ],
     );

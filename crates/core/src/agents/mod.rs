@@ -34,7 +34,7 @@ pub use adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Description, Forked, Home, Invocation, KnownClient,
     Look, Message, MessageRole, Profile, Program, Role, Sketch, WatchPath,
 };
-pub(crate) use folder::{metadata, names_in};
+pub(crate) use folder::names_in;
 pub use hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 
 /// Every agent that has an adapter, in the order of `whosup agents`.

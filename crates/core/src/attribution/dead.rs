@@ -80,7 +80,10 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
 /// A process without a session excludes itself by another directory, or by a clue.
 fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Parts) -> bool {
     let work_dir = draft.sketch.work_dir.as_deref();
-    let is_beside = parts.places.beside(&process.process, work_dir) != Beside::Excluded;
+    let is_beside = parts
+        .places
+        .beside(&process.process, &process.details, work_dir)
+        != Beside::Excluded;
     let pid = process.process.pid;
     let is_excluded = || {
         let mut clues = draft.sketch.clues.iter();
@@ -95,7 +98,8 @@ fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
     let work_dir = draft.sketch.work_dir.as_deref();
     let mut possible = parts.possible.iter();
     let found = possible.find(|its| {
-        its.may_be(&key.agent) && parts.places.beside(&its.process, work_dir) == Beside::Same
+        its.may_be(&key.agent)
+            && parts.places.beside(&its.process, &its.details, work_dir) == Beside::Same
     });
     found.map(|its| its.process.pid)
 }

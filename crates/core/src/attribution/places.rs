@@ -53,9 +53,23 @@ impl Places {
     }
 
     /// What the directory of a session is to a process, as far as that was looked at.
-    pub(crate) fn beside(&self, process: &Process, directory: Option<&Path>) -> Beside {
-        let (Some(directory), Some(own)) = (directory, self.of_processes.get(&process.pid)) else {
+    pub(crate) fn beside(
+        &self,
+        process: &Process,
+        details: &Details,
+        directory: Option<&Path>,
+    ) -> Beside {
+        let Some(directory) = directory else {
             return Beside::Unknown;
+        };
+        let unseen_own;
+        let own: &[Directory] = match (self.of_processes.get(&process.pid), &details.cwd) {
+            (Some(own), _) => own,
+            (None, Ok(own)) => {
+                unseen_own = [Directory::unseen(own)];
+                &unseen_own
+            }
+            (None, Err(_)) => return Beside::Unknown,
         };
         let began_ms = process.began_at_ms.as_ref().ok().copied();
         let unseen;

@@ -26,6 +26,8 @@ const CANDIDATES_MAX: usize = 64;
 /// How much older than its process a session may look that the process made, in
 /// milliseconds: one clock dates both, so this is for rounding.
 const BIRTH_SLACK_MS: i64 = 250;
+/// The same where that connects the two.
+const LAUNCH_SLACK_MS: i64 = 50;
 
 /// Finds what processes without a claim serve or show, agent by agent, and returns the
 /// processes that stay without a session.
@@ -189,10 +191,15 @@ impl<'a> Seeker<'a> {
     /// It works where the session does.
     fn is_beside(&self, work_dir: Option<&Path>, is_held: bool) -> bool {
         match work_dir {
-            Some(_) => self.places.beside(&self.process.process, work_dir) == Beside::Same,
+            Some(_) => self.beside(work_dir) == Beside::Same,
             // Nothing on disk shows yet where it works.
             None => is_held && self.process.work_dir().is_some(),
         }
+    }
+
+    fn beside(&self, work_dir: Option<&Path>) -> Beside {
+        let (process, details) = (&self.process.process, &self.process.details);
+        self.places.beside(process, details, work_dir)
     }
 
     fn began_before(&self, at_ms: Option<i64>) -> bool {
@@ -218,7 +225,7 @@ impl<'a> Seeker<'a> {
         window_ms
             .zip(self.began_at_ms)
             .is_some_and(|(window, began)| {
-                (-BIRTH_SLACK_MS..=window).contains(&at_ms.saturating_sub(began))
+                (-LAUNCH_SLACK_MS..=window).contains(&at_ms.saturating_sub(began))
             })
     }
 
@@ -460,6 +467,9 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         named_at_ms: seeker.began_at_ms.filter(|_| is_named),
         visited_at_ms,
         is_touched,
+        is_displaced: part == Unclaimed::Owner
+            && sketch.work_dir.is_some()
+            && seeker.beside(sketch.work_dir.as_deref()) == Beside::Unknown,
         is_begun_later: seeker.began_before(sketch.born_at_ms)
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),

@@ -23,6 +23,9 @@ pub(super) struct Pair {
     pub(super) is_touched: bool,
     /// It was begun in a running process, after this one was launched.
     pub(super) is_begun_later: bool,
+    /// Neither in the directory of the session nor, for certain, in another one: it was
+    /// renamed, so that later sessions may be recorded where nothing leads to.
+    pub(super) is_displaced: bool,
     /// The title of the terminal names the session.
     pub(super) is_shown: bool,
     /// The terminal was last used when something was last recorded in the session.
@@ -250,7 +253,12 @@ impl Solver<'_> {
         let is_tie = evidence
             .iter()
             .any(|(at, _, other)| *at == at_ms && *other != session);
-        let is_clear = !is_tie && self.doubts(process, session, at_ms, because).is_empty();
+        let is_displaced = because != Because::Run
+            && self
+                .pair(process, session)
+                .is_some_and(|pair| pair.is_displaced);
+        let is_clear =
+            !is_tie && !is_displaced && self.doubts(process, session, at_ms, because).is_empty();
         is_clear.then(|| Choice {
             session,
             because,
@@ -270,6 +278,9 @@ impl Solver<'_> {
             Some(session) => (session, Because::Terminal),
             None => (self.sole(process, &possible)?, Because::Sole),
         };
+        if self.is_explained(session) {
+            return None;
+        }
         let left = others(&evidence, session);
         // Somebody else's evidence is not this process's to leave.
         let left = left.into_iter().filter(|left| !self.is_explained(*left));

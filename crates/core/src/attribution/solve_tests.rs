@@ -167,7 +167,7 @@ fn a_process_that_went_on_to_an_unknown_session_serves_none() {
 
 fn any_pair() -> impl Strategy<Value = Pair> {
     let date = || prop::option::weighted(0.2, 0..100_i64);
-    let flags = prop::collection::vec(any::<bool>(), 5);
+    let flags = prop::collection::vec(any::<bool>(), 6);
     (0..4_usize, 0..4_usize, date(), date(), date(), flags).prop_map(
         |(process, session, named, launched, visited, flags)| Pair {
             process,
@@ -180,6 +180,7 @@ fn any_pair() -> impl Strategy<Value = Pair> {
             is_shown: flags[2],
             is_last_used: flags[3],
             is_typed_since: flags[4],
+            is_displaced: flags[5],
         },
     )
 }

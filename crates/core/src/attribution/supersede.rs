@@ -1,10 +1,11 @@
 //! Marks the sessions that a process has left for another one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::current::{Event, Taking, current_of};
 use super::{Drafts, ProcessKey, process_key};
-use crate::claim::{EvidenceKind, Serving, SessionKey, TakenUp};
+use crate::claim::{EvidenceKind, Serving, SessionKey, Subject, TakenUp};
+use crate::merge::Draft;
 
 /// Of several sessions that one process claims, the one that it took up last is current;
 /// the process has left the others (`/clear`, `/new`, `/fork`, `/resume`).
@@ -12,8 +13,20 @@ use crate::claim::{EvidenceKind, Serving, SessionKey, TakenUp};
 /// A process that serves many at once keeps them all, and sub-agents run beside their
 /// parent. What was left stays left when the process exits.
 pub(super) fn supersede(drafts: &mut Drafts) {
-    for (process, takings) in takings(drafts) {
-        let sessions = current_of(&takings);
+    for (process, mut takings) in takings(drafts) {
+        // What a process holds now says more than what was heard of it before.
+        let held: BTreeSet<SessionKey> = takings
+            .iter()
+            .filter(|taking| is_held(drafts, &taking.key, &process))
+            .map(|taking| taking.key.clone())
+            .collect();
+        let is_left = |key: &SessionKey| !held.is_empty() && !held.contains(key);
+        let left: BTreeSet<SessionKey> = takings
+            .extract_if(.., |taking| is_left(&taking.key))
+            .map(|taking| taking.key)
+            .collect();
+        let mut sessions = current_of(&takings);
+        sessions.superseded.extend(left);
         let current = sessions.current.as_ref().map(|key| &key.session);
         for key in &sessions.superseded {
             if let Some(draft) = drafts.get_mut(key) {
@@ -24,6 +37,14 @@ pub(super) fn supersede(drafts: &mut Drafts) {
     for draft in drafts.values_mut() {
         draft.supersede_dead();
     }
+}
+
+/// The kernel shows that the process holds the session.
+fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
+    let claims = drafts.get(key).into_iter().flat_map(Draft::live_claims);
+    let mut its = claims
+        .filter(|judged| judged.process.as_deref().map(process_key).as_ref() == Some(process));
+    its.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
 }
 
 /// When each process took up its sessions, by every live claim.

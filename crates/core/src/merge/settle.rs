@@ -94,7 +94,8 @@ impl<'a> Surroundings<'a> {
         }
         let work_dir = sketch.work_dir.as_deref();
         let is_possible = |its: &PossibleProcess| {
-            its.may_be(&key.agent) && places.beside(&its.process, work_dir) == Beside::Same
+            its.may_be(&key.agent)
+                && places.beside(&its.process, &its.details, work_dir) == Beside::Same
         };
         let mut neighbours = self.neighbours.iter();
         neighbours.any(|its| its.is_beside(key, work_dir, places) || its.names(key))
@@ -128,7 +129,8 @@ impl<'a> Neighbour<'a> {
     fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>, places: &Places) -> bool {
         // Very many sessions are asked about: what excludes most is asked first.
         self.process.agent == key.agent
-            && places.beside(&self.process.process, work_dir) != Beside::Excluded
+            && places.beside(&self.process.process, &self.process.details, work_dir)
+                != Beside::Excluded
             && self.may_use(key)
     }
 

@@ -188,7 +188,10 @@ fn a_process_that_serves_many_keeps_them_all() {
 #[test]
 fn a_sub_agent_lives_as_its_parent_does() {
     for (parent, child) in [
-        (LIVE, Verdict::Live(LiveBecause::Parent, Confidence::Proven)),
+        (
+            LIVE,
+            Verdict::Live(LiveBecause::Parent, Confidence::Consistent),
+        ),
         (GONE, Verdict::Exited(ExitedBecause::Parent)),
         (OTHER, Verdict::Unknown(UnknownBecause::Parent)),
     ] {

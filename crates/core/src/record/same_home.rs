@@ -6,29 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use whosup_sidecar::AgentId;
+use whosup_sidecar::file::{Links, facts_of_any};
 
 use crate::agents::{self, Adapter, AgentScan, Home};
 use crate::machine::Machine;
 
 /// Which directory a path leads to, on this machine: device and inode.
-#[cfg(unix)]
 #[derive(Clone, PartialEq, Eq)]
 struct Place(u64, u64);
-/// Which directory a path leads to, on this machine: its name without links.
-#[cfg(not(unix))]
-#[derive(Clone, PartialEq, Eq)]
-struct Place(std::path::PathBuf);
 
-#[cfg(unix)]
 fn place_of(path: &Path) -> Option<Place> {
-    use std::os::unix::fs::MetadataExt as _;
-    let metadata = crate::agents::metadata(path).ok()?;
-    Some(Place(metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn place_of(path: &Path) -> Option<Place> {
-    Some(Place(path.to_owned()))
+    let facts = facts_of_any(path, Links::Follow).ok()?;
+    Some(Place(facts.device, facts.inode))
 }
 
 /// Gives what records tell of the homes that are looked at, by the names that these have

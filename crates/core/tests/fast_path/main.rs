@@ -110,6 +110,6 @@ fn generated_worlds_have_live_sessions() {
             let spec = worlds(agent).new_tree(&mut runner).unwrap().current();
             live += World::new(&spec).live_rows(Depth::All).len();
         }
-        assert!(live >= 20, "{agent:?}: {live} live sessions in 50 worlds");
+        assert!(live >= 10, "{agent:?}: {live} live sessions in 50 worlds");
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
-use super::log::Log;
+use super::log::{Log, Said};
 use super::row::Row;
 use super::scan::Scanning;
 use crate::agents::{AgentProcess, Role};
@@ -71,8 +71,18 @@ impl Scanning<'_> {
     }
 
     /// The terminals that may have gone on to a session after the end of the log, or from
-    /// it.
-    pub(super) fn gaps_about(&self, session: &SessionId) -> Vec<Clue> {
+    /// it, and the one that has left it.
+    pub(super) fn clues_about(&self, row: &Row) -> Vec<Clue> {
+        let said = self.log.iter().flat_map(|log| &log.said);
+        let left =
+            said.filter(|((pid, session), said)| *session == row.id && has_left(row, *pid, said));
+        let left = left.map(|((pid, _), _)| {
+            Clue::excludes(*pid, format!("its row says that process {pid} has left it"))
+        });
+        left.chain(self.gaps_about(&row.id)).collect()
+    }
+
+    fn gaps_about(&self, session: &SessionId) -> Vec<Clue> {
         let said = |pid: Pid| {
             let log = self.log.as_ref();
             log.is_some_and(|log| log.said.contains_key(&(pid, session.clone())))
@@ -82,4 +92,10 @@ impl Scanning<'_> {
             .map(|(pid, _)| Clue::gap(*pid, "the log lacks a part in which it may have gone on"))
             .collect()
     }
+}
+
+/// The row was ended by the process that had the session open, after it had opened it:
+/// it has gone on to another one by `/clear`.
+pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
+    row.is_ended() && row.pid == Some(pid) && row.ended_at_ms >= Some(said.at_ms)
 }

@@ -7,6 +7,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::FileFacts;
 
+use super::beyond::has_left;
 use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
@@ -144,7 +145,11 @@ impl<'a> Scanning<'a> {
                 its.role == Role::Session
                     && began.is_ok_and(|began| said.at_ms >= began.saturating_sub(ROUNDING_MS))
             });
-            if !is_of_now || !said.is_open || self.is_sub_agent(session) {
+            let is_left = self
+                .rows
+                .get(session)
+                .is_some_and(|row| has_left(row, *pid, said));
+            if !is_of_now || !said.is_open || is_left || self.is_sub_agent(session) {
                 continue;
             }
             let mut claim = self.claim(session, *pid, &log.path, &log.facts);
@@ -355,7 +360,7 @@ impl<'a> Scanning<'a> {
                 .then(|| row.fact())
                 .into_iter()
                 .collect(),
-            clues: self.gaps_about(&row.id),
+            clues: self.clues_about(row),
             unclaimed: match row.parent {
                 Some(_) => Unclaimed::Nobody,
                 None => Unclaimed::Owner,

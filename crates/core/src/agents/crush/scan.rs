@@ -14,7 +14,7 @@ use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
-use crate::attribution::{Clue, Unclaimed};
+use crate::attribution::{Clue, ClueKind, Unclaimed};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
@@ -158,12 +158,18 @@ impl<'a> Scanning<'a> {
         let claim = match opener {
             Opener::One(process) if is_open => {
                 sketch.unclaimed = Unclaimed::Owner;
-                let pid = process.process.pid;
                 let at_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
-                let says = format!("process {pid} alone has the project open since");
                 sketch
                     .clues
-                    .extend(at_ms.map(|at_ms| Clue::run(pid, at_ms, says)));
+                    .extend(at_ms.map(|at_ms| used_since(process, at_ms)));
+                if named(&process.program()).is_some_and(|named| is_meant(named, &row.id)) {
+                    let pid = process.process.pid;
+                    sketch.clues.push(Clue {
+                        pid,
+                        kind: ClueKind::Names,
+                        says: format!("the arguments of process {pid} name it"),
+                    });
+                }
                 sketch.is_headless = Some(is_headless(&process.program()));
                 let own = process.work_dir().map(PathBuf::from);
                 sketch.work_dir = own.or(sketch.work_dir);
@@ -310,6 +316,23 @@ fn unheld(lock: &Lock) -> Option<(String, bool)> {
         )),
         Lock::Unreadable => Some(("it can't be looked at".to_owned(), false)),
         Lock::Missing | Lock::Held(..) | Lock::NotHeldByOwn(_) => None,
+    }
+}
+
+/// Dates are whole seconds: in the second in which a process began, another one may have
+/// used the session before.
+fn used_since(process: &AgentProcess, at_ms: i64) -> Clue {
+    let pid = process.process.pid;
+    let began = process.process.began_at_ms.as_ref();
+    if began.is_ok_and(|began| at_ms >= *began) {
+        let says = format!("process {pid} alone has had the project open since");
+        Clue::run(pid, at_ms, says)
+    } else {
+        Clue {
+            pid,
+            kind: ClueKind::Touched,
+            says: format!("it was used in the second in which process {pid} began"),
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         placement: look.machine.mounts().placement_of(&home.root),
         folders: processes
             .iter()
-            .filter_map(|its| folder_of(its, look.machine.mounts()))
+            .flat_map(|its| folders_of(its, look.machine.mounts()))
             .collect(),
         named: processes
             .iter()
@@ -106,7 +106,7 @@ pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mount
     let is_in_folder = || {
         let folder = transcript.parent().and_then(Path::file_name);
         let folder = folder.and_then(|name| name.to_str());
-        folder.is_some() && folder_of(process, mounts).as_deref() == folder
+        folder.is_some_and(|folder| folders_of(process, mounts).iter().any(|its| its == folder))
     };
     is_named() || is_in_folder()
 }
@@ -117,14 +117,24 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
     named.or_else(|| process.work_dir().map(Path::to_owned))
 }
 
-/// The name of the folder that a process's sessions are in: its directory,
-/// with hyphens for slashes.
-fn folder_of(process: &AgentProcess, mounts: &Mounts) -> Option<String> {
-    let real = mounts.real_path(&work_dir_of(process)?);
-    let path = real.to_str()?;
+/// The names that the folder of a process's sessions may have: the directory, with
+/// hyphens for slashes, or for everything else that is no letter or digit. Read in the
+/// program; which of them a release makes was not seen.
+fn folders_of(process: &AgentProcess, mounts: &Mounts) -> Vec<String> {
+    let real = work_dir_of(process).map(|dir| mounts.real_path(&dir));
+    let Some(path) = real.as_deref().and_then(Path::to_str) else {
+        return Vec::new();
+    };
     let path = path.trim_matches('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    Some(format!("-{}", parts.join("-")))
+    let folder = format!("-{}", parts.join("-"));
+    let is_kept = |character: char| character.is_ascii_alphanumeric();
+    let plain = folder.replace(|character| !is_kept(character), "-");
+    if plain == folder {
+        vec![folder]
+    } else {
+        vec![folder, plain]
+    }
 }
 
 impl Scanning<'_> {
@@ -268,7 +278,7 @@ impl Scanning<'_> {
             return;
         }
         if sketch.parent.is_some() {
-            let is_anywhere = |its: &&AgentProcess| folder_of(its, self.mounts).is_none();
+            let is_anywhere = |its: &&AgentProcess| folders_of(its, self.mounts).is_empty();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
             sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
