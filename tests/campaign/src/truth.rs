@@ -5,6 +5,10 @@ use crate::world::{Elsewhere, Process, Session, State, World};
 
 /// How far dates may be apart and still be the same, with some room.
 const TOLERANCE_MS: i64 = 3000;
+/// How long after its launch a pi dates the session that it was launched with.
+const START_WINDOW_MS: i64 = 5_000;
+/// The step in which the kernel notes the use of a terminal.
+const TERMINAL_STEP_MS: i64 = 8_000;
 
 /// Whether and where a session is served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +32,10 @@ pub(crate) struct Truth {
 
 /// The truth about a session.
 pub(crate) fn truth(world: &World, at: usize, session: &Session) -> Truth {
-    let arguable = silent(world, at).or_else(|| reused_at_once(world, at, session));
+    let arguable = silent(world, at)
+        .or_else(|| reused_at_once(world, at, session))
+        .or_else(|| launched_together(world, at, session))
+        .or_else(|| hook_is_late(world, at));
     let told = |life, is_knowable| Truth {
         life,
         is_knowable,
@@ -104,6 +111,45 @@ fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'stati
     processes
         .any(is_taken)
         .then_some("its PID was taken again within the tolerance of dates")
+}
+
+/// pi dates a session by the launch of its process, and the kernel notes the use of a
+/// terminal in steps. So within one step, a process that has not been prompted looks like
+/// the one that was launched a moment later, prompted and ended.
+fn launched_together(world: &World, at: usize, session: &Session) -> Option<&'static str> {
+    let is_on_disk = |other: usize| {
+        let other = world.sessions.get(other);
+        other.is_some_and(|other| other.is_on_disk)
+    };
+    let looks_like_it = |process: &Process| {
+        process.is_alive()
+            && process.agent.id() == session.agent.id()
+            && process.directory == session.directory
+            && process.current != Some(at)
+            && !process.current.is_some_and(is_on_disk)
+            && (0..=START_WINDOW_MS).contains(&(session.born_ms - process.began_ms))
+            && session.last_ms - process.began_ms <= TERMINAL_STEP_MS
+    };
+    let mut processes = world.processes.iter();
+    (session.agent.id() == "pi" && processes.any(looks_like_it))
+        .then_some("an unprompted process was launched in the same seconds")
+}
+
+/// Claude Code runs the hook of a switch before it rewrites its record. A record that
+/// names a session which hooks saw left is behind, as some versions leave it; where the
+/// hook has not run, the same files mean the opposite.
+fn hook_is_late(world: &World, at: usize) -> Option<&'static str> {
+    let mut processes = world.processes.iter();
+    let is_late = |process: &Process| {
+        process.is_alive()
+            && process.agent.id() == "claude-code"
+            && process.heard.is_some()
+            && process.heard != process.current
+            && (process.current == Some(at) || process.heard == Some(at))
+    };
+    processes
+        .any(is_late)
+        .then_some("the hook of its last switch has not run")
 }
 
 /// It has the same PID, or the same one in a PID namespace and the same directory.

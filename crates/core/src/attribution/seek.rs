@@ -518,7 +518,11 @@ impl Seeker<'_> {
         let is_prompted_elsewhere = sketch
             .prompted_at_ms
             .is_some_and(|at| self.began_before(Some(at)) && self.is_silent_since(at));
-        part == Unclaimed::Owner && (is_begun_elsewhere || is_prompted_elsewhere)
+        let is_shown_elsewhere = sketch.last_record_at_ms.is_some_and(|at| {
+            self.began_before(Some(at)) && terminal::showed_nothing_at(self.process, at)
+        });
+        part == Unclaimed::Owner
+            && (is_begun_elsewhere || is_prompted_elsewhere || is_shown_elsewhere)
     }
 
     /// Somebody has typed in the terminal since shortly before the session was born, or

@@ -14,6 +14,8 @@ use crate::agents::{AgentProcess, adapter};
 /// before something is shown it was recorded, in milliseconds. This includes a loaded
 /// machine.
 const ACTED_ON_MS_MAX: i64 = 10_000;
+/// How long before it is shown a reply is recorded, in milliseconds.
+const SHOWN_MS_MAX: i64 = 1_000;
 /// How much earlier than noted a terminal may have been used, in milliseconds: the step
 /// in which the kernel notes it.
 const STEP_MS: i64 = 8_000;
@@ -44,6 +46,15 @@ pub(super) fn was_typed_since(process: &AgentProcess, at_ms: i64) -> bool {
 /// not known.
 pub(super) fn was_silent_since(process: &AgentProcess, at_ms: i64) -> bool {
     typed_until_ms(process).is_some_and(|until| until < at_ms)
+}
+
+/// Whether nothing was shown there when something was recorded at `at_ms`, although a
+/// reply is shown where a person sits before it. `false` where the use is not known, or
+/// the agent draws while it is idle, which says nothing.
+pub(super) fn showed_nothing_at(process: &AgentProcess, at_ms: i64) -> bool {
+    is_quiet_when_idle(process)
+        && noted_use(process)
+            .is_some_and(|last| last.no_output_since_ms.saturating_add(SHOWN_MS_MAX) < at_ms)
 }
 
 /// Whether the last use of the terminal and what was recorded at `at_ms` fit each other.

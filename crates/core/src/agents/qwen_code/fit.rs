@@ -51,7 +51,7 @@ impl Fit {
         others
             .map(|its| {
                 let pid = its.process.pid;
-                Clue::excludes(pid, format!("process {pid} was asked something else"))
+                Clue::untouched(pid, format!("process {pid} was asked something else"))
             })
             .collect()
     }
