@@ -98,7 +98,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
     }
     // Which of several processes is meant is settled later.
-    let fact = told_by_sidecar::phase(&sidecar).filter(|_| is_only_one);
+    let fact = told_by_sidecar::phase(&sidecar, facts).filter(|_| is_only_one);
     sketch.facts.extend(fact);
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
