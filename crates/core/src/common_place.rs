@@ -282,7 +282,9 @@ impl<'a> Place<'a> {
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.started_at_ms = Some(sidecar.started_at_ms);
         sketch.endpoint = told_by_sidecar::endpoint(sidecar);
-        sketch.facts.extend(told_by_sidecar::phase(sidecar, facts));
+        sketch
+            .facts
+            .extend(told_by_sidecar::phase(sidecar, facts, self.machine));
         sketch.client = self.client(sidecar, path).map(Box::new);
         // An adapter knows these better, and reads no file that others name.
         if !self.has_adapter {

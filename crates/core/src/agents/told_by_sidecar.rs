@@ -6,7 +6,8 @@ use whosup_sidecar::file::FileFacts;
 use whosup_sidecar::{Sidecar, SidecarPid};
 
 use crate::claim::Subject;
-use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
+use crate::machine::Machine;
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor, is_ahead};
 
 /// How far behind the clock the time of a file may be when it is written, in
 /// milliseconds: Linux dates files by a clock that advances a hundred times a second at
@@ -32,13 +33,16 @@ pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
 ///
 /// No field dates the phase. The owner writes the file anew with each phase, so that the
 /// time of the file is the date: without a date, the phase would lose to every record of
-/// the conversation, however old.
-pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts) -> Option<PhaseFact> {
+/// the conversation, however old. (A file from the future has no date; the agent says
+/// nothing wrong by that.)
+pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> Option<PhaseFact> {
     let word = sidecar.phase.as_ref()?;
     let waiting_for = sidecar.waiting_for.as_deref();
     let fact = PhaseFact::new(FactSource::Registry, Phase::from_name(word));
     let fact = fact.waiting_for(waiting_for.and_then(WaitingFor::from_name));
-    let written_ms = facts.modified_ms;
+    let written_ms = facts
+        .modified_ms
+        .filter(|at| !is_ahead(*at, machine.now_ms()));
     let at_ms = written_ms.map(|at| at.saturating_add(FILE_CLOCK_STEP_MS));
     Some(PhaseFact {
         since_ms: written_ms,
