@@ -72,10 +72,7 @@ impl State {
 
     /// In words, with a mark where it is inferred.
     pub(crate) fn words(self, wording: Wording) -> String {
-        // Where there is little room, that it is an orphan is enough.
-        let has_room = wording == Wording::Full || self.condition != Condition::Orphaned;
-        let beside = self.beside.filter(|_| has_room);
-        let beside = beside.map(|text| format!(" ({text})"));
+        let beside = self.beside.map(|text| format!(" ({text})"));
         let mark = if self.is_inferred { " ?" } else { "" };
         let words = self.condition.words(wording);
         format!("{words}{}{mark}", beside.unwrap_or_default())

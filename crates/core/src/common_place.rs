@@ -222,7 +222,7 @@ impl<'a> Place<'a> {
                 sidecar.session_id
             )),
             Ok((sidecar, facts)) => {
-                let sketch = self.sketch(&sidecar, &path);
+                let sketch = self.sketch(&sidecar, &path, &facts);
                 let claim = self.claim(&sketch.key, &sidecar, &path, &facts);
                 scan.claim(claim);
                 scan.sketch(sketch);
@@ -276,13 +276,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn sketch(&self, sidecar: &Sidecar, path: &Path) -> Sketch {
+    fn sketch(&self, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Sketch {
         let mut sketch = Sketch::new(self.key(&sidecar.session_id));
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.started_at_ms = Some(sidecar.started_at_ms);
         sketch.endpoint = told_by_sidecar::endpoint(sidecar);
-        sketch.facts.extend(told_by_sidecar::phase(sidecar));
+        sketch
+            .facts
+            .extend(told_by_sidecar::phase(sidecar, facts, self.machine));
         sketch.client = self.client(sidecar, path).map(Box::new);
         // An adapter knows these better, and reads no file that others name.
         if !self.has_adapter {

@@ -221,8 +221,8 @@ fn what_agents_wrote_cannot_steer_the_terminal() {
 #[test]
 fn an_inferred_life_is_marked() {
     let mut world = World::new();
-    // A version without a registry: paired by its transcript alone.
-    world.add_claude_process(4711, "src/shop", &[]);
+    // A version without a registry: its arguments alone name the session.
+    world.add_claude_process(4711, "src/shop", &["--resume", S1]);
     world.write_claude_transcript(S1, "src/shop", "Fix the flaky login test", 3);
     insta::assert_snapshot!(world.run("list").text());
 }

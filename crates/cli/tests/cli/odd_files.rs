@@ -59,22 +59,23 @@ fn odd_files_are_problems_and_the_rest_is_shown() {
 
 /// Agents' registries fill with temporary files, and whoever cleared them up took
 /// files that were in use (claude-code#87677, claude-code#89565, claude-code#60146,
-/// qwen-code#8969): each is told once, and no command touches any.
+/// qwen-code#8969): what has the name of a record and is none is reported once, a file of
+/// another name is no problem, and no command touches any.
 #[test]
-fn left_overs_of_agents_are_told_once_and_left_where_they_are() {
+fn left_overs_of_agents_are_reported_once_and_left_where_they_are() {
     let world = World::new();
     let posing = world.pose_as_claude();
     let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
     let sessions = record.parent().unwrap();
-    let names = [
+    let names_of_others = [
         "x.json.tmp.2000000001.ab12",
         ".2000000001.json.swp",
         ".sidecar-0123456789abcdef.tmp",
-        "2000000002.json",
         "2026-planning-notes.json",
     ];
+    let name_of_a_record = "2000000002.json";
     let old = std::time::SystemTime::now() - Duration::from_secs(40 * 24 * 60 * 60);
-    for name in names {
+    for name in names_of_others.into_iter().chain([name_of_a_record]) {
         let file = File::create(sessions.join(name)).unwrap();
         file.set_modified(old).unwrap();
     }
@@ -99,12 +100,18 @@ fn left_overs_of_agents_are_told_once_and_left_where_they_are() {
     assert_eq!(said.sessions()[0]["session_id"], world.s1);
     let answer = said.json();
     let problems = answer["problems"].as_array().unwrap();
-    for name in names.into_iter().chain(["7.json"]) {
+    let count_of = |name: &str| {
         let path = sessions.join(name);
         let of_it = problems
             .iter()
             .filter(|one| one["path"] == path.to_str().unwrap());
-        assert_eq!(of_it.count(), 1, "{name}: {problems:?}");
+        of_it.count()
+    };
+    for name in [name_of_a_record, "7.json"] {
+        assert_eq!(count_of(name), 1, "{name}: {problems:?}");
+    }
+    for name in names_of_others {
+        assert_eq!(count_of(name), 0, "{name}: {problems:?}");
     }
     for command in ["sweep", "status", "doctor", "orphans", "list"] {
         world.run([command]);

@@ -229,7 +229,7 @@ fn an_ended_session_is_put_away_and_comes_back_with_all_that_was_known() {
         "pid_namespace": host["pid_namespace"],
     });
     let fields = json!({
-        "phase": "ended", "last_event_at": ago(2), "ended_at": ago(2), "owner": owner,
+        "phase": "ended", "last_event_at": ago(26), "ended_at": ago(26), "owner": owner,
         "end_cause": "exit-hook", "end_passed_on": true, "end_event": "e1", "turns": 7,
     });
     let open = write_record(&world, &world.s1, &fields);

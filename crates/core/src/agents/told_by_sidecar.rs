@@ -2,10 +2,17 @@
 
 use std::fmt::Write as _;
 
+use whosup_sidecar::file::FileFacts;
 use whosup_sidecar::{Sidecar, SidecarPid};
 
 use crate::claim::Subject;
-use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor};
+use crate::machine::Machine;
+use crate::phase::{FactSource, Phase, PhaseFact, WaitingFor, is_ahead};
+
+/// How far behind the clock the time of a file may be when it is written, in
+/// milliseconds: Linux dates files by a clock that advances a hundred times a second at
+/// the least.
+const FILE_CLOCK_STEP_MS: i64 = 10;
 
 /// Who serves it, and that in words.
 pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
@@ -23,12 +30,25 @@ pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
 }
 
 /// What the conversation is doing, if that is said.
-pub(crate) fn phase(sidecar: &Sidecar) -> Option<PhaseFact> {
+///
+/// No field dates the phase. The owner writes the file anew with each phase, so that the
+/// time of the file is the date: without a date, the phase would lose to every record of
+/// the conversation, however old. (A file from the future has no date; the agent says
+/// nothing wrong by that.)
+pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> Option<PhaseFact> {
     let word = sidecar.phase.as_ref()?;
     let waiting_for = sidecar.waiting_for.as_deref();
     let fact = PhaseFact::new(FactSource::Registry, Phase::from_name(word));
     let fact = fact.waiting_for(waiting_for.and_then(WaitingFor::from_name));
-    Some(fact.in_word(word))
+    let written_ms = facts
+        .modified_ms
+        .filter(|at| !is_ahead(*at, machine.now_ms()));
+    let at_ms = written_ms.map(|at| at.saturating_add(FILE_CLOCK_STEP_MS));
+    Some(PhaseFact {
+        since_ms: written_ms,
+        process: subject(sidecar).0.pid().zip(sidecar.process_start.clone()),
+        ..fact.in_word(word).dated(at_ms)
+    })
 }
 
 /// Where the process listens, if that is said.

@@ -241,7 +241,11 @@ fn write_hook_record(props: &Props<'_>) -> anyhow::Result<()> {
         git_branch: Some("main".to_owned()),
         transcript: None,
         parent: None,
-        heard: Heard::default(),
+        heard: Heard {
+            phase_since_ms: Some(began_at_ms),
+            phase_at_ms: Some(began_at_ms),
+            ..Heard::default()
+        },
     };
     let file = format!(".local/state/whosup/sessions/claude-code/{STARTING}.json");
     props.file(&file, &record.to_json().to_string())

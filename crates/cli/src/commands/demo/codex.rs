@@ -37,7 +37,8 @@ const SHOWN: Thread = Thread {
     work_dir: "src/mobile",
     name: "Dark mode for the settings screen",
     born_minutes_ago: 26,
-    last_minutes_ago: 8,
+    // A question from before the process began would be nobody's any more.
+    last_minutes_ago: 0,
     now: Now::Asks,
 };
 const DETACHED: Thread = Thread {

@@ -9,7 +9,9 @@ use crate::world::now_ms;
 fn factory_home_override_of_the_process_alone_is_found() {
     let moved = Moved::new();
     let session = &moved.world.s1;
-    let posing = moved.world.pose("bin/droid", |command| {
+    // To a shell, the first argument is the script that it runs.
+    let arguments = ["--resume", session.as_str()];
+    let posing = moved.pose_on_script("bin/droid", "prompt", &arguments, |command| {
         command.env("FACTORY_HOME_OVERRIDE", &moved.root);
     });
     let start = json!({

@@ -114,8 +114,11 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         .into_iter()
         .flatten()
         .max();
+    let pid = object.pid("pid")?;
+    // Only the process itself publishes in its record.
+    let publisher = stamp.clone().map(|stamp| (pid, stamp));
     Ok(Record {
-        pid: object.pid("pid")?,
+        pid,
         session: SessionId::parse(object.string("sessionId")?)?,
         work_dir,
         stamp,
@@ -129,7 +132,10 @@ pub(super) fn parse_record(bytes: &[u8]) -> Result<Record, RecordError> {
         published: status.map(|status| {
             // A heartbeat dates a status only where nothing else does.
             let at_ms = status_at_ms.or(updated_at_ms);
-            publish(&status, waiting_for.as_deref(), at_ms)
+            PhaseFact {
+                process: publisher,
+                ..publish(&status, waiting_for.as_deref(), at_ms)
+            }
         }),
         version,
         endpoint,

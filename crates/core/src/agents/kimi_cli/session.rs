@@ -284,7 +284,9 @@ impl<'a> Reading<'a> {
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version = sidecar.agent_version.take();
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
-        sketch.facts = told_by_sidecar::phase(&sidecar).into_iter().collect();
+        sketch.facts = told_by_sidecar::phase(&sidecar, &facts, self.look.machine)
+            .into_iter()
+            .collect();
         let path = path();
         let source = sidecar::Source {
             trust: trust_of(&facts, self.home, self.look.machine),

@@ -85,6 +85,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
     let session = &sidecar.session_id;
     let (subject, says) = told_by_sidecar::subject(&sidecar);
     let key = reading.key(session);
+    let fact = told_by_sidecar::phase(&sidecar, facts, reading.look().machine);
     let (sketch, is_only_one) =
         reading.note_left_on_exit(session, subject.pid(), sidecar.started_at_ms);
     // The registry, which is read first, follows `/cd` as well and knows more.
@@ -98,8 +99,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
     }
     // Which of several processes is meant is settled later.
-    let fact = told_by_sidecar::phase(&sidecar).filter(|_| is_only_one);
-    sketch.facts.extend(fact);
+    sketch.facts.extend(fact.filter(|_| is_only_one));
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
     let claim = Claim {
