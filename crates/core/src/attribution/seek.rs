@@ -54,8 +54,10 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
         }
         free.retain(|process| !provisional.contains(&process_key(&process.process)));
         for process in free {
-            let candidates = open.remove(&process.process.pid).unwrap_or_default();
-            let rivals = open.values().filter(|its| !its.is_disjoint(&candidates));
+            let pid = process.process.pid;
+            let candidates = open.get(&pid).cloned().unwrap_or_default();
+            let others = open.iter().filter(|(other, _)| **other != pid);
+            let rivals = others.filter(|(_, its)| !its.is_disjoint(&candidates));
             unattributed.push(Unattributed {
                 process: process.clone(),
                 pane: None,
@@ -534,7 +536,9 @@ impl Seeker<'_> {
             let is_born_since = self.began_before(sketch.born_at_ms);
             sketch.last_record_at_ms.filter(|_| !is_born_since)
         });
-        let since = prompted_at_ms.max(sketch.born_at_ms);
+        // What is missing at the end may have been prompted elsewhere.
+        let is_whole = sketch.perhaps_until_ms <= sketch.last_record_at_ms;
+        let since = prompted_at_ms.max(sketch.born_at_ms).filter(|_| is_whole);
         since.is_some_and(|since| terminal::was_typed_since(self.process, since))
     }
 }
@@ -638,7 +642,7 @@ fn serve(draft: &mut Draft, process: &AgentProcess, part: Unclaimed, because: Be
         }
         (None, Because::Run) => format!("the agent's log shows that process {pid} went on to it"),
         (None, Because::Terminal) => {
-            format!("the terminal of process {pid} was used when this session was, and no other")
+            format!("the use or the title of the terminal of process {pid} fits it, and no other")
         }
         (None, Because::Sole) => {
             format!("process {pid} shows a session of this directory, and there is no other")
