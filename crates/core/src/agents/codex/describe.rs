@@ -91,7 +91,7 @@ fn add_tail(description: &mut Description, tail: Tail) {
     description.work_dir = tail.work_dir.or(description.work_dir.take());
     description.last_activity_at_ms = tail.last_record_at_ms.or(description.last_activity_at_ms);
     // Nothing but bookkeeping: it waits for its first prompt.
-    let is_unprompted = tail.last_record_at_ms.is_none();
+    let is_unprompted = !tail.has_records;
     description.phase = tail.phase.or(is_unprompted.then_some(Phase::Idle));
     description.waiting_for = tail.waiting_for;
     description.phase_at_ms = tail.phase_at_ms;

@@ -99,6 +99,36 @@ fn a_rollout_tells_of_its_session() {
 }
 
 #[test]
+fn a_rollout_of_2025_without_types_tells_of_its_session_and_what_was_said() {
+    let said = |role: &str, text: &str| {
+        let content = json!([{"type": "input_text", "text": text}]);
+        json!({"type": "message", "role": role, "content": content}).to_string() + "\n"
+    };
+    let (_dir, sketch) = rollout(&[
+        json!({"id": ID, "timestamp": "2025-08-18T01:16:13.522Z", "instructions": null})
+            .to_string()
+            + "\n",
+        "{\"record_type\":\"state\"}\n".to_owned(),
+        said(
+            "user",
+            "<environment_context>\n  <cwd>/home/dev/app</cwd>\n</environment_context>",
+        ),
+        said("user", "fix it"),
+        json!({"type": "function_call", "name": "shell", "call_id": "c"}).to_string() + "\n",
+        said("assistant", "done"),
+    ]);
+    let Found { found, problems } = describe(&agent(), &sketch);
+    assert_eq!(problems, []);
+    assert_eq!(found.title.as_deref(), Some("fix it"));
+    assert_eq!(found.work_dir, Some(PathBuf::from("/home/dev/app")));
+    assert_eq!(found.phase, None);
+    let Found { found, problems } = messages(&agent(), &sketch, 10);
+    assert_eq!(problems, []);
+    let texts: Vec<&str> = found.iter().map(|message| message.text.as_str()).collect();
+    assert_eq!(texts, ["fix it", "shell", "done"]);
+}
+
+#[test]
 fn the_first_prompt_is_found_after_300_kb_of_instructions() {
     let (_dir, sketch) = rollout(&[
         header(),

@@ -8,6 +8,11 @@
 //! line's own time is that of the first prompt, the payload's that of the
 //! thread's birth. The instructions make the line long; what matters most
 //! comes before them, so a line that is cut off is read as far as it goes.
+//!
+//! Until September 2025 the line was the header itself: `{"id", "timestamp",
+//! "instructions", "git"}`. The directory stands in a message near it then, and
+//! in the earliest rollouts nowhere. Taken from public descriptions and examples
+//! of such rollouts, 2026-11.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,13 +21,20 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 
-use super::record::time_ms;
+use super::record::{Kind, Record, time_ms};
+use crate::transcript::{HeadBounds, TranscriptFile};
 
 /// How long a header may be, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
 /// How much of a rollout is read in one go after another, in bytes, until its
 /// header has told enough. What comes before the instructions is in the first.
 const STEPS: &[usize] = &[8 << 10, 64 << 10, HEADER_BYTES_MAX];
+/// How much of a rollout is read for the directory that a header of 2025 lacks:
+/// instructions come before it.
+const WORK_DIR_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1 << 20,
+    lines_max: 8,
+};
 
 /// What the header of a rollout tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +59,8 @@ pub(super) struct Header {
     pub(super) origin: Option<Origin>,
     /// The thread that started it, by a field of its own.
     parent_thread: Option<String>,
+    /// It is of 2025: the line itself, without a type and a payload.
+    is_bare: bool,
     /// It is cut off, by us or by whoever writes it: what is not told may be so.
     pub(super) is_cut: bool,
 }
@@ -112,6 +126,9 @@ impl Header {
             if is_all || (part == Part::Beginning && header.has_beginning()) {
                 break;
             }
+        }
+        if header.is_bare {
+            header.work_dir = first_work_dir(path);
         }
         Ok(header)
     }
@@ -216,6 +233,21 @@ impl Origin {
     }
 }
 
+/// The directory that the first messages name. A file that can't be read any
+/// more is a problem of whoever reads the rest of it.
+fn first_work_dir(path: &Path) -> Option<PathBuf> {
+    let head = TranscriptFile::open(path)
+        .ok()?
+        .head(WORK_DIR_BOUNDS)
+        .ok()?;
+    let values = head.lines.iter().flat_map(|line| line.json().values);
+    let mut records = values.filter_map(|value| Record::of(&value));
+    records.find_map(|record| match record.kind {
+        Kind::TurnContext { work_dir, .. } => work_dir,
+        _ => None,
+    })
+}
+
 /// Fills a header from a line, and keeps what was read when the line ends early.
 struct LineSeed<'h>(&'h mut Header);
 
@@ -235,16 +267,27 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut is_typed = false;
         while let Some(key) = fields.next_key::<String>()? {
             match key.as_str() {
                 "type" => {
+                    is_typed = true;
                     let kind: Value = fields.next_value()?;
                     if kind != "session_meta" {
                         let other = format!("its type is `{kind}`");
                         return Err(serde::de::Error::custom(other));
                     }
                 }
-                "payload" => fields.next_value_seed(PayloadSeed(self.0))?,
+                "payload" => {
+                    // The line's own time is not that of the birth.
+                    self.0.born_at_ms = None;
+                    fields.next_value_seed(PayloadSeed(self.0))?;
+                }
+                "id" | "timestamp" | "git" if !is_typed => {
+                    self.0.is_bare |= key == "id";
+                    let value: Value = fields.next_value()?;
+                    self.0.set(&key, &value);
+                }
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
                 }
@@ -367,6 +410,32 @@ mod tests {
         assert_eq!(parse(&of_itself).parent(), None);
         let no_sub_agent = format!(r#""id":"{CHILD}","session_id":"{ROOT}","source":"cli""#);
         assert_eq!(parse(&no_sub_agent).parent(), None);
+    }
+
+    #[test]
+    fn a_header_of_2025_is_the_line_itself_and_the_first_messages_name_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let read = |context: &str| {
+            let header = format!(
+                r#"{{"id":"{ROOT}","timestamp":"2025-08-18T01:16:13.522Z","instructions":"x","git":{{"branch":"main"}}}}"#
+            );
+            let state = r#"{"record_type":"state"}"#;
+            let part = serde_json::json!([{"type": "input_text", "text": context}]);
+            let message =
+                serde_json::json!({"type": "message", "id": null, "role": "user", "content": part});
+            std::fs::write(&path, format!("{header}\n{state}\n{message}\n")).unwrap();
+            Header::read(&path, Part::Beginning).unwrap()
+        };
+        let element = "<environment_context>\n  <cwd>/home/dev/app</cwd>\n</environment_context>";
+        let header = read(element);
+        assert_eq!(header.id.as_deref(), Some(ROOT));
+        assert_eq!(header.born_at_ms, Some(1_755_479_773_522));
+        assert_eq!(header.git_branch.as_deref(), Some("main"));
+        assert_eq!(header.work_dir.as_deref(), Some(Path::new("/home/dev/app")));
+        let line = "<environment_context>\nCurrent working directory: /home/dev/app\nApproval policy: never\n</environment_context>";
+        assert_eq!(read(line).work_dir, header.work_dir);
+        assert_eq!(read("fix it in <cwd>/w</cwd>").work_dir, None);
     }
 
     #[test]

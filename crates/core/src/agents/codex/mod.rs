@@ -23,6 +23,9 @@
 //! for the threads that it names: it has some that are no sessions. Not read: the
 //! daemon's PID file (it names no session), and compressed rollouts, of which
 //! their names and the database tell enough for a list.
+//!
+//! Rollouts of 2025 without typed records are read as well (`header.rs`,
+//! `record.rs`; 2026-11).
 
 mod claims;
 mod describe;

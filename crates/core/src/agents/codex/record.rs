@@ -4,6 +4,11 @@
 //! "type", "payload"}`; a turn goes from `event_msg`/`task_started` to
 //! `task_complete` or `turn_aborted`. What asks a person for leave is not
 //! recorded: a call of a tool without its output is all there is of it.
+//!
+//! Until September 2025 a line was the item of the conversation itself, without
+//! a date, and turns were not recorded: `{"type": "message", "role", "content"}`.
+//! Between them stand `{"record_type": "state"}`, which tell nothing. Taken from
+//! public descriptions and examples of such rollouts, 2026-11.
 
 use std::path::PathBuf;
 
@@ -101,7 +106,9 @@ impl Record {
     /// Reads a line's value. `None`: it is no record.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let kind = value.get("type")?.as_str()?;
-        let payload = value.get("payload")?;
+        let Some(payload) = value.get("payload") else {
+            return Self::of_bare(value);
+        };
         let kind = match kind {
             "session_meta" => Kind::Bookkeeping,
             "turn_context" => Kind::TurnContext {
@@ -120,6 +127,34 @@ impl Record {
             kind,
         })
     }
+
+    /// Reads an item without a payload around it, as of 2025.
+    fn of_bare(item: &Value) -> Option<Self> {
+        let kind = match environment_in(item) {
+            Some(work_dir) => Kind::TurnContext {
+                model: None,
+                work_dir: Some(work_dir),
+            },
+            None => response_item(item),
+        };
+        let at_ms = None;
+        (kind != Kind::Other).then_some(Self { at_ms, kind })
+    }
+}
+
+/// The directory that a message of Codex itself names, in both forms of 2025.
+fn environment_in(item: &Value) -> Option<PathBuf> {
+    let text = item.pointer("/content/0/text")?.as_str()?;
+    let text = text.trim_start().strip_prefix("<environment_context>")?;
+    let path = match text.split_once("<cwd>") {
+        Some((_, rest)) => rest.split_once("</cwd>")?.0,
+        None => {
+            let (_, rest) = text.split_once("Current working directory: ")?;
+            rest.lines().next()?
+        }
+    };
+    let path = PathBuf::from(path);
+    path.is_absolute().then_some(path)
 }
 
 /// Reads a time as it is written in rollouts.
@@ -373,6 +408,38 @@ mod tests {
             json!({"type": "item_completed", "item": item}),
             &prompt,
         );
+    }
+
+    #[test]
+    fn items_of_2025_have_no_payload_and_no_date() {
+        let check = |value: Value, right: Option<Kind>| {
+            let record = Record::of(&value);
+            let right = right.map(|kind| Record { at_ms: None, kind });
+            assert_eq!(record, right, "{value}");
+        };
+        let said = |role: &str, text: &str| json!({"type": "message", "id": null, "role": role, "content": [{"type": "input_text", "text": text}]});
+        check(
+            said("user", "hello"),
+            Some(message(MessageRole::User, "hello")),
+        );
+        check(
+            said("assistant", "hi"),
+            Some(message(MessageRole::Assistant, "hi")),
+        );
+        check(
+            said("user", "<user_instructions>x</user_instructions>"),
+            None,
+        );
+        let call =
+            json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c"});
+        let shell = Kind::Call {
+            id: Some("c".to_owned()),
+            name: "shell".to_owned(),
+            asks_for: None,
+        };
+        check(call, Some(shell));
+        check(json!({"record_type": "state"}), None);
+        check(json!({"type": "reasoning", "summary": []}), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Tail {
     /// The time of the last record that is no bookkeeping, in milliseconds
     /// since 1970.
     pub(super) last_record_at_ms: Option<i64>,
+    /// There is a record that is no bookkeeping, with a date or without one.
+    pub(super) has_records: bool,
     /// Until when something may have been recorded that is missing at its end.
     pub(super) perhaps_until_ms: Option<i64>,
     /// The model of the last turn.
@@ -90,6 +92,7 @@ struct Fold {
 impl Fold {
     fn add(&mut self, record: Record) {
         if record.kind != Kind::Bookkeeping {
+            self.tail.has_records = true;
             self.tail.last_record_at_ms = self.tail.last_record_at_ms.or(record.at_ms);
         }
         match record.kind {

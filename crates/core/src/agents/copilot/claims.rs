@@ -77,13 +77,13 @@ impl Scanning<'_> {
             .flat_map(|(_, log)| log.foreground.iter().map(|(id, _)| id))
             .collect();
         let is_of_interest = |session: &&SessionDir| {
-            session.has_events
+            session.has_events()
                 && (!session.locks.is_empty()
                     || self.open.contains_key(&session.id)
                     || named.contains(&session.id))
         };
         let read = |session: &SessionDir| {
-            let file = TranscriptFile::open(&session.events()).ok()?;
+            let file = TranscriptFile::open(session.events.as_deref()?).ok()?;
             let last = Last::read(&file, &mut BadLines::default()).ok()?;
             Some((session.id.clone(), last))
         };
@@ -112,7 +112,7 @@ impl Scanning<'_> {
             let dated = loaded.iter().map(|session| {
                 let last = lasts.get(&session.id).and_then(|last| last.at_ms);
                 (
-                    session.has_events,
+                    session.has_events(),
                     last.max(session.workspace.created_at_ms),
                     &session.id,
                 )
@@ -126,7 +126,7 @@ impl Scanning<'_> {
             .cloned();
         let unused = loaded
             .iter()
-            .filter(|session| !session.has_events && Some(&session.id) != current.as_ref())
+            .filter(|session| !session.has_events() && Some(&session.id) != current.as_ref())
             .map(|session| session.id.clone())
             .collect();
         Shown { current, unused }

@@ -16,7 +16,8 @@
 //! One process may have several sessions open, one of them in front; each has
 //! its lock. `/clear` makes a new one and closes the one before, whose lock is
 //! held a second longer. The package cache (`~/.cache/copilot/pkg`) has `inuse`
-//! files as well, which are of no session.
+//! files as well, which are of no session. Early versions (0.0.3xx) had the events
+//! in `session-state/ID.jsonl` and no directory; these are read too (2026-11).
 
 mod claims;
 mod events;

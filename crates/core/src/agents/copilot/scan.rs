@@ -10,7 +10,7 @@ use whosup_sidecar::file::{Links, facts};
 
 use super::open_sessions::{self, OpenSession, OpenSessions};
 use super::process_log::{self, ProcessLog};
-use super::session::SessionDir;
+use super::session::{self, SessionDir};
 use super::{AGENT, Copilot, process};
 use crate::agents::folder::{Names, list_or_tell};
 use crate::agents::held::{Held, which_write, who_holds};
@@ -170,7 +170,8 @@ impl<'a> Scanning<'a> {
         if is_walk || !prefixes.is_empty() {
             let directory = self.sessions_directory();
             let names = self.names(&directory, SESSIONS_MAX);
-            for name in names.texts().filter(|name| !name.starts_with('.')) {
+            let names = names.texts().map(session::id_in);
+            for name in names.filter(|name| !name.starts_with('.')) {
                 let is_named = prefixes.iter().any(|prefix| name.starts_with(prefix));
                 match SessionId::parse(name) {
                     Ok(id) if is_named || self.look.depth.reaches(&id) => {

@@ -1,4 +1,8 @@
 //! One session's directory: `session-state/ID/`.
+//!
+//! Before it had one (Copilot CLI 0.0.3xx, the end of 2025), a session was a file:
+//! `session-state/ID.jsonl` with the events that are in `events.jsonl` now. Taken
+//! from public examples of 0.0.348 to 0.0.372, 2026-11.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,6 +11,7 @@ use whosup_process::{FileId, Pid};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
+use super::process;
 use super::scan::Scanning;
 use super::workspace::Workspace;
 use crate::agents::folder::names_in;
@@ -23,10 +28,9 @@ pub(super) const WORKSPACE: &str = "workspace.yaml";
 #[derive(Debug)]
 pub(super) struct SessionDir {
     pub(super) id: SessionId,
-    pub(super) path: PathBuf,
     pub(super) workspace: Workspace,
-    /// There is a transcript: somebody has said something.
-    pub(super) has_events: bool,
+    /// The transcript: there is one once somebody has said something.
+    pub(super) events: Option<PathBuf>,
     /// By PID.
     pub(super) locks: Vec<InUse>,
 }
@@ -55,11 +59,12 @@ impl InUse {
 }
 
 impl SessionDir {
-    pub(super) fn events(&self) -> PathBuf {
-        self.path.join(EVENTS)
+    pub(super) const fn has_events(&self) -> bool {
+        self.events.is_some()
     }
 
-    /// Reads the directory at `path`; `None` if it is not there (any more).
+    /// Reads the directory at `path`, or the file that an early version had in
+    /// its place; `None` if neither is there (any more).
     pub(super) fn read(scanning: &mut Scanning<'_>, id: SessionId, path: PathBuf) -> Option<Self> {
         let names = match names_in(&path, FILES_MAX) {
             Ok(names) => names,
@@ -70,7 +75,12 @@ impl SessionDir {
                 return None;
             }
         };
-        if names.names.is_empty() {
+        let has_events = names.texts().any(|name| name == EVENTS);
+        let events = match has_events {
+            true => Some(path.join(EVENTS)),
+            false => early_events(&path, &id),
+        };
+        if names.names.is_empty() && events.is_none() {
             return None;
         }
         let file = path.join(WORKSPACE);
@@ -94,13 +104,29 @@ impl SessionDir {
         }
         let locks = locks_among(scanning, &path, names.texts());
         Some(Self {
-            has_events: names.texts().any(|name| name == EVENTS),
+            events,
             id,
             workspace,
             locks,
-            path,
         })
     }
+}
+
+/// The id in the name of a session's directory, or of the file of an early version.
+pub(super) fn id_in(name: &str) -> &str {
+    let early = name.strip_suffix(".jsonl");
+    early
+        .filter(|id| id.len() == process::ID_CHARS)
+        .unwrap_or(name)
+}
+
+/// The transcript beside where the session's directory would be.
+fn early_events(directory: &Path, id: &SessionId) -> Option<PathBuf> {
+    if id.as_str().len() != process::ID_CHARS {
+        return None;
+    }
+    let path = directory.with_file_name(format!("{id}.jsonl"));
+    facts(&path, Links::Follow).ok().map(|_| path)
 }
 
 fn locks_among<'n>(
@@ -149,6 +175,16 @@ fn parse_in_use(name: &str) -> Option<(Pid, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_id_of_an_early_session_is_its_files_name() {
+        let id = "2e9d91dc-763e-4ddb-bdca-157786007701";
+        assert_eq!(id_in(id), id);
+        assert_eq!(id_in(&format!("{id}.jsonl")), id);
+        for other in ["notes.jsonl", "my-session", &format!("{id}.jsonl.bak")] {
+            assert_eq!(id_in(other), other);
+        }
+    }
 
     #[test]
     fn a_name_tells_a_pid_and_what_is_held() {

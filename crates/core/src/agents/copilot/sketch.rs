@@ -50,11 +50,11 @@ impl Scanning<'_> {
                 .or_else(|| workspace.work_dir.clone()),
             born_at_ms: workspace.created_at_ms,
             last_record_at_ms: last.and_then(|last| last.at_ms),
-            transcript: session.has_events.then(|| session.events()),
+            transcript: session.events.clone(),
             facts: self.fact(session, last, &servers).into_iter().collect(),
             clues: self.clues(session, last, shown),
             is_orphan_when_stale: true,
-            is_resumable: session.has_events,
+            is_resumable: session.has_events(),
             is_headless: (!servers.is_empty() && servers.iter().all(is_headless)).then_some(true),
             is_provisional: is_phantom,
             title: workspace.name.clone(),
@@ -138,7 +138,7 @@ impl Scanning<'_> {
         // for a session that is served.
         let open = self.open.get(&session.id).filter(|_| !servers.is_empty())?;
         match (phase, open.is_working?) {
-            (None, true) if session.has_events => said(
+            (None, true) if session.has_events() => said(
                 FactSource::Registry,
                 Phase::Working,
                 "working",

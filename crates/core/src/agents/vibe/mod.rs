@@ -11,8 +11,10 @@
 //! | `unified/SESSION/` | from the first prompt on | the conversation |
 //!
 //! The terminal is another process's: the interface's, which started the one
-//! that runs the session. Sessions of releases before 3 are not listed.
+//! that runs the session. Sessions of releases before 3 are read as well
+//! (`early.rs`; 2026-11).
 
+mod early;
 mod hooks;
 mod lease;
 mod process;
@@ -88,14 +90,18 @@ impl Adapter for Vibe {
                 ..Description::default()
             });
         };
+        let mut problems = Vec::new();
+        let mut problem = |(path, message): (PathBuf, String)| {
+            problems.push(Problem::at(&AGENT, &path, message));
+        };
+        if early::is_early(directory) {
+            let found = early::describe(directory, &mut problem);
+            return Found { found, problems };
+        }
         let mut found = Description {
             title: sketch.title.clone(),
             transcript: Some(directory.clone()),
             ..Description::default()
-        };
-        let mut problems = Vec::new();
-        let mut problem = |(path, message): (PathBuf, String)| {
-            problems.push(Problem::at(&AGENT, &path, message));
         };
         match store::read_meta(directory, sketch.key.session.as_str()) {
             Ok(Some(meta)) => {
@@ -131,7 +137,12 @@ impl Adapter for Vibe {
         let Some(directory) = &sketch.transcript else {
             return Found::default();
         };
-        match state::messages(directory, messages_max) {
+        let read = match early::is_early(directory) {
+            true => early::messages(directory, messages_max)
+                .map_err(|message| (directory.clone(), message)),
+            false => state::messages(directory, messages_max),
+        };
+        match read {
             Ok(messages) => Found::clean(messages),
             Err((path, message)) => Found {
                 found: Vec::new(),

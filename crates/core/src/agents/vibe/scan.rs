@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
+use super::early;
 use super::lease::{Lease, Leases, is_session, read as read_leases};
 use super::process::{is_headless, resumed, takes_up};
 use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
 use super::{AGENT, Vibe};
-use crate::agents::folder::is_directory;
 use crate::agents::folder::names_in;
+use crate::agents::folder::{is_directory, is_there};
 use crate::agents::{
-    Adapter, AgentProcess, AgentScan, Home, KnownClient, Look, Program, Role, Sketch,
+    Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
 };
 use crate::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
@@ -42,19 +43,24 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         sketches: BTreeMap::new(),
         unclear: BTreeSet::new(),
     };
-    for storage in roots(&home.root, look.machine.mounts(), &mut problems) {
-        let leases = read_leases(look, &storage, &mut problems);
+    let storages = roots(&home.root, look.machine.mounts(), &mut problems);
+    for storage in &storages {
+        let leases = read_leases(look, storage, &mut problems);
         for lease in &leases.leases {
-            scanning.add_lease(&storage, &leases, lease, &mut problems);
+            scanning.add_lease(storage, &leases, lease, &mut problems);
         }
         for (id, path) in &leases.unreadable {
             if let Some(id) = id {
-                scanning.add_unreadable(&storage, id, path, &mut problems);
+                scanning.add_unreadable(storage, id, path, &mut problems);
             }
         }
         if look.depth.is_walk() {
-            scanning.add_all(&storage, &leases, &mut problems);
+            scanning.add_all(storage, &leases, &mut problems);
         }
+    }
+    // What goes on in the form of today is not told once more by what it was before.
+    for storage in storages.iter().filter(|_| look.depth.is_walk()) {
+        scanning.add_early(storage, None, &mut problems);
     }
     let Scanning {
         mut found,
@@ -171,6 +177,57 @@ impl<'a> Scanning<'a> {
                     self.sketches.insert(id, sketch);
                 }
             }
+        }
+    }
+
+    /// The sessions of releases before 3 in a directory, or those below one of them.
+    fn add_early(
+        &mut self,
+        directory: &Path,
+        above: Option<&SessionId>,
+        problems: &mut Vec<Problem>,
+    ) {
+        let tell = |told| problems.push(Problem::at(&AGENT, directory, told));
+        for named in early::named_in(directory, tell) {
+            if !self.may_reach(&named.id_begins) || !is_there(&named.transcript) {
+                continue;
+            }
+            let read = early::read_meta(&named.transcript).and_then(|meta| {
+                let id = SessionId::parse(meta.id.as_deref().unwrap_or_default());
+                let id = id.map_err(|error| (named.transcript.clone(), error.to_string()))?;
+                Ok((id, meta))
+            });
+            let (id, meta) = match read {
+                Ok(read) => read,
+                Err((path, message)) => {
+                    problems.push(Problem::at(&AGENT, &path, message));
+                    continue;
+                }
+            };
+            if above.is_none() && named.is_directory() {
+                self.add_early(&named.agents(), Some(&id), problems);
+            }
+            if self.sketches.contains_key(&id) || !self.look.depth.reaches(&id) {
+                continue;
+            }
+            let sketch = Sketch {
+                transcript: Some(named.transcript),
+                parent: above.cloned(),
+                work_dir: meta.work_dir,
+                born_at_ms: meta.started_at_ms,
+                started_at_ms: meta.started_at_ms,
+                last_record_at_ms: meta.last_at_ms,
+                ..Sketch::new(self.key(&id))
+            };
+            self.sketches.insert(id, sketch);
+        }
+    }
+
+    /// Tells whether a session with such an id may be looked for.
+    fn may_reach(&self, id_begins: &str) -> bool {
+        match self.look.depth {
+            Depth::Sessions(ids) => ids.iter().any(|id| id.as_str().starts_with(id_begins)),
+            Depth::All | Depth::Live => true,
         }
     }
 

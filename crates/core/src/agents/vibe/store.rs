@@ -18,6 +18,8 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 use serde_json::Value;
 use whosup_sidecar::StrictObject;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
@@ -35,6 +37,14 @@ const READS_MAX: usize = 3;
 /// How many chunks a generation has at most.
 const CHUNKS_MAX: usize = 10_000;
 
+/// How much later than the last time in it a file was written, in milliseconds,
+/// where the two are of the same moment.
+const WRITING_MS_MAX: i64 = 5_000;
+/// Zones differ by whole quarters of an hour, in milliseconds.
+const ZONE_STEP_MS: i64 = 15 * 60_000;
+/// How far the local time is from that of UTC at most, in milliseconds.
+const ZONE_MS_MAX: i64 = 14 * 3_600_000;
+
 /// The directory of all sessions.
 pub(super) fn sessions_in(storage: &Path) -> PathBuf {
     storage.join("unified")
@@ -43,6 +53,7 @@ pub(super) fn sessions_in(storage: &Path) -> PathBuf {
 /// What `meta.json` tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Meta {
+    pub(super) id: Option<String>,
     /// The session that it was forked from, or that it is a sub-agent of.
     pub(super) parent: Option<String>,
     pub(super) work_dir: Option<PathBuf>,
@@ -74,32 +85,74 @@ pub(super) fn read_meta(session: &Path, id: &str) -> Result<Option<Meta>, (PathB
 
 fn parse_meta(bytes: &[u8], id: &str) -> Result<Meta, String> {
     let object = StrictObject::parse(bytes).map_err(|error| error.to_string())?;
-    let text = |key: &str| -> Result<Option<String>, String> {
-        let value = object.opt_string(key).map_err(|error| error.to_string())?;
-        Ok(value.filter(|value| !value.is_empty()).map(str::to_owned))
-    };
-    if text("session_id")?.as_deref() != Some(id) {
+    let meta = Meta::of(&object, None)?;
+    if meta.id.as_deref() != Some(id) {
         return Err("`session_id` is not that of the directory's name".to_owned());
     }
-    let nested = |key: &str, name: &str| -> Option<String> {
-        let value = object.opt_object(key).ok()??;
-        let value = value.opt_string(name).ok()??;
-        Some(value.to_owned()).filter(|value| !value.is_empty())
-    };
-    Ok(Meta {
-        parent: text("parent_session_id")?,
-        work_dir: nested("environment", "working_directory").map(PathBuf::from),
-        title: text("title")?.as_deref().and_then(one_line),
-        git_branch: text("git_branch")?,
-        model: nested("config", "model_name").or_else(|| nested("config", "active_model")),
-        started_at_ms: text("start_time")?.as_deref().and_then(at_ms),
-        last_at_ms: text("end_time")?.as_deref().and_then(at_ms),
-    })
+    Ok(meta)
+}
+
+impl Meta {
+    /// Reads what any release tells of a session. Where times lack their zone, the
+    /// date of the file tells it, which was written at the last of them.
+    pub(super) fn of(
+        object: &StrictObject<'_>,
+        written_at_ms: Option<i64>,
+    ) -> Result<Self, String> {
+        let text = |key: &str| -> Result<Option<String>, String> {
+            let value = object.opt_string(key).map_err(|error| error.to_string())?;
+            Ok(value.filter(|value| !value.is_empty()).map(str::to_owned))
+        };
+        let nested = |key: &str, name: &str| -> Option<String> {
+            let value = object.opt_object(key).ok()??;
+            let value = value.opt_string(name).ok()??;
+            Some(value.to_owned()).filter(|value| !value.is_empty())
+        };
+        let (start, end) = (text("start_time")?, text("end_time")?);
+        let zone_ms = end
+            .as_deref()
+            .and_then(local_ms)
+            .zip(written_at_ms)
+            .and_then(|(local, written)| zone_ms(local, written));
+        let date = |text: Option<String>| {
+            let text = text?;
+            at_ms(&text).or_else(|| local_ms(&text)?.checked_sub(zone_ms?))
+        };
+        Ok(Self {
+            id: text("session_id")?,
+            parent: text("parent_session_id")?,
+            work_dir: nested("environment", "working_directory").map(PathBuf::from),
+            title: text("title")?.as_deref().and_then(one_line),
+            git_branch: text("git_branch")?,
+            model: nested("config", "model_name")
+                .or_else(|| nested("config", "active_model"))
+                .or_else(|| nested("agent_config", "active_model")),
+            started_at_ms: date(start),
+            last_at_ms: date(end),
+        })
+    }
 }
 
 fn at_ms(text: &str) -> Option<i64> {
     let at: Timestamp = text.parse().ok()?;
     Some(at.as_millisecond())
+}
+
+/// A time without a zone, as if it were that of UTC.
+fn local_ms(text: &str) -> Option<i64> {
+    let time: DateTime = text.parse().ok()?;
+    let at = Offset::UTC.to_timestamp(time).ok()?;
+    Some(at.as_millisecond())
+}
+
+/// How far a local time is ahead of that of UTC, if something was written at it.
+/// `None` if it was written at another time.
+fn zone_ms(local_ms: i64, written_at_ms: i64) -> Option<i64> {
+    let late_ms = written_at_ms
+        .saturating_sub(local_ms)
+        .rem_euclid(ZONE_STEP_MS);
+    let zone_ms = local_ms.checked_sub(written_at_ms)?.checked_add(late_ms)?;
+    (late_ms <= WRITING_MS_MAX && zone_ms.abs() <= ZONE_MS_MAX).then_some(zone_ms)
 }
 
 /// The newest generation of a session: where its parts are.
