@@ -6,11 +6,11 @@
 //!
 //! The solver goes from what is certain to what is not:
 //!
-//! 1. [`supersede`]: of several sessions that one process claims, the last that it took up
+//! 1. `supersede`: of several sessions that one process claims, the last that it took up
 //!    is current, and it has left the others.
-//! 2. [`seek`]: processes without a claim are matched with sessions by their arguments,
+//! 2. `seek`: processes without a claim are matched with sessions by their arguments,
 //!    their launch, the logs of their agent and the use of their terminals.
-//! 3. [`dead`]: a session without a process has exited only if no process is left that
+//! 3. `dead`: a session without a process has exited only if no process is left that
 //!    could serve it.
 //!
 //! Adapters contribute [clues](Clue) and never match anything themselves.

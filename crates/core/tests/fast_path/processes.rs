@@ -35,7 +35,11 @@ pub fn recorded(
     };
     if spec.has_terminal && spec.kind != Kind::Host {
         // Somebody has just typed in every second terminal, and nobody in the others.
-        let used_ms = if number % 2 == 0 { now_ms } else { began_at_ms };
+        let used_ms = if number.is_multiple_of(2) {
+            now_ms
+        } else {
+            began_at_ms
+        };
         process = process
             .tty(136, u32::try_from(number).unwrap())
             .terminal_use(TerminalUse {

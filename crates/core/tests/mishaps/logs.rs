@@ -145,12 +145,16 @@ fn move_home(bytes: &mut [u8], from: &Path, to: &Path) {
     }
 }
 
-/// What was not live is not so now.
+/// What was not live is not so now. A sub-agent has ended by the last record of its
+/// transcript alone: without that it is at work, as its parent is.
 fn nothing_has_come_to_life(answers: &Answers) -> Vec<String> {
     let live = answers.after.iter().filter(|(_, row)| row.is_live());
     let new = live.filter_map(|(key, after)| {
         let before = answers.before.get(key)?;
-        (!before.is_live()).then(|| format!("{key}: {before:?} became {after:?}"))
+        let lacks_its_end =
+            before.is_sub_agent && before.reason == "released" && after.reason == "parent-live";
+        let is_new = !before.is_live() && !lacks_its_end;
+        is_new.then(|| format!("{key}: {before:?} became {after:?}"))
     });
     new.collect()
 }

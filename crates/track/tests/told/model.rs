@@ -232,7 +232,9 @@ impl Model {
                 continue;
             }
             let open = || known.owners.iter().filter(|owner| owner.is_open);
-            let Some(last) = open().next_back() else { continue };
+            let Some(last) = open().next_back() else {
+                continue;
+            };
             let is_there = |owner: &Owner| self.live[owner.process.0] == Some(owner.process.1);
             if open().any(is_there) {
                 continue;
