@@ -65,7 +65,7 @@ fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> boo
     let may_be_hidden = parts.unseen.contains_key(&*key.home)
         && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
     draft.verdict().liveness() == Liveness::Exited
-        && draft.verdict() != Verdict::Exited(ExitedBecause::Superseded)
+        && !draft.was_left()
         && (may_be_hidden || has_gap || !draft.is_dead_for_good())
 }
 

@@ -245,6 +245,11 @@ impl Draft {
         self.found_out.is_some()
     }
 
+    /// A process has left it for another session.
+    pub(crate) fn was_left(&self) -> bool {
+        self.claims.iter().any(|claim| claim.verdict == SUPERSEDED)
+    }
+
     pub(crate) fn has_claims(&self) -> bool {
         !self.claims.is_empty()
     }

@@ -178,6 +178,13 @@ impl History {
         events.any(|(event, _)| event.session == session.as_str())
     }
 
+    /// With which session the process was launched. Each process logs that, so that the
+    /// log lacks something otherwise.
+    pub(super) fn has_launch_of(&self, began_at_ms: Option<i64>) -> bool {
+        let mut launches = self.events.iter().filter_map(|(_, at)| *at);
+        began_at_ms.is_some_and(|began| launches.any(|at| is_of_launch(began, at)))
+    }
+
     /// The log does not tell how a session came to be, and may not reach back to
     /// that: it is begun anew now and then.
     pub(super) fn is_untold(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {

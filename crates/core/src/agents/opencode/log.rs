@@ -108,10 +108,11 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
             continue;
         }
         let text = std::str::from_utf8(line.bytes()).unwrap_or_default();
-        if has_hole(text) {
+        let after_hole = after_hole(text);
+        if after_hole.is_some() {
             log.hole_until_ms = log.hole_until_ms.or(Some(next_at_ms));
         }
-        let Some(line) = Entry::parse(text) else {
+        let Some(line) = Entry::parse(after_hole.unwrap_or(text)) else {
             continue;
         };
         log.ends_at_ms = log.ends_at_ms.or(Some(line.at_ms));
@@ -216,10 +217,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Another line begins in the middle of this one.
-fn has_hole(line: &str) -> bool {
-    let mut begins = line.match_indices("timestamp=").map(|(at, _)| at);
-    begins.any(|at| at > 0 && line[at..].contains(" level=")) || line.contains('\0')
+/// The line that begins in the middle of this one. What the first one says is cut
+/// anywhere, even in an ID, and tells nothing.
+fn after_hole(line: &str) -> Option<&str> {
+    let begins = line.match_indices("timestamp=").map(|(at, _)| at);
+    let fused = begins.filter(|at| *at > 0 && line[*at..].contains(" level="));
+    let zeros = line.rfind('\0').map(|at| at + 1);
+    let at = fused.last().max(zeros)?;
+    line.get(at..)
 }
 
 /// A message whose fields are needed.
@@ -292,9 +297,10 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert!(!log.is_cut);
         assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
         assert!(log.is_torn && log.hole_until_ms.is_none());
-        assert!(has_hole(
-            "timestamp=2026-11-27T23:19 timestamp=2026-11-27T23:19:38Z level=INFO"
-        ));
+        let whole = "timestamp=2026-11-27T23:19:38Z level=INFO";
+        let fused = format!("timestamp=2026-11-27T23:19 {whole}");
+        assert_eq!(after_hole(&fused), Some(whole));
+        assert_eq!(after_hole(whole), None);
     }
 
     #[test]

@@ -157,8 +157,17 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess, mounts: &Mounts) -> bool
     let latest = began.saturating_add(START_MS_MAX);
     let is_of_its_time = (earliest..=latest).contains(&run.first_at_ms);
     match run.first {
-        // If its beginning was within reach, it began before any of them.
-        First::Later => log.is_cut && run.first_at_ms >= earliest,
+        // If its beginning was within reach and is not in a part that is missing, it
+        // began before any of them.
+        First::Later => {
+            let is_known = || {
+                let mut begun = log.runs.values().filter(|run| run.first != First::Later);
+                begun.any(|run| may_be(log, run, process, mounts))
+            };
+            let is_hidden =
+                log.is_cut || (log.hole_until_ms >= Some(run.first_at_ms) && !is_known());
+            is_hidden && run.first_at_ms >= earliest
+        }
         First::Server => is_of_its_time && process.role == Role::Host,
         First::Directory => {
             // It writes what its shell called the directory, which may be a link.

@@ -142,7 +142,11 @@ impl<'a> Reading<'a> {
             })
             .collect();
         let born = dated.iter();
-        let born = born.map(|(its, dates)| (its.session.id.clone(), dates.born_at_ms));
+        let born = born.map(|(its, dates)| {
+            let born_at_ms = self.unless_ahead(dates.born_at_ms);
+            (its.session.id.clone(), born_at_ms)
+        });
+        let born: Vec<_> = born.collect();
         let history = self.history(born);
         for (claimed, dates) in &dated {
             let is_wanted = is_all || claimed.by.is_some();
@@ -180,7 +184,8 @@ impl<'a> Reading<'a> {
         let is_doubtful =
             history.is_torn || history.has_hole || history.is_beyond(&session.id, dates.born_at_ms);
         let is_excluded = |its: &&&AgentProcess| {
-            !is_doubtful && events.exclude(its.process.began_at_ms.clone().ok())
+            let began = its.process.began_at_ms.clone().ok();
+            !is_doubtful && history.has_launch_of(began) && events.exclude(began)
         };
         let is_possible = of_its_time.iter().any(|its| !is_excluded(&its));
         if !is_wanted && !is_possible {
