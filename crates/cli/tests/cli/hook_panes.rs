@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::shell_agent::{event, record_of};
+use super::shell_agent::{event, file_of, record_of};
 use super::terminal::Tmux;
 use super::world::{WHOSUP, World, copy_program, said, wait_for};
 
@@ -78,7 +78,10 @@ fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
     let live_in_pane = |session: &str| {
         wait_for("the session to be live in the pane", || {
             let row = row(&world, &path, variable, session)?;
-            (row["liveness"] == "live" && row["pane"]["pane"] == *pane).then_some(row)
+            // The line of its hook may be there before its record is.
+            let is_recorded = file_of(&world, session, "json").is_file();
+            (is_recorded && row["liveness"] == "live" && row["pane"]["pane"] == *pane)
+                .then_some(row)
         })
     };
     let first = live_in_pane(&world.s1);
