@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use whosup_process::{Details, Pid, Process};
+use whosup_process::{Absent, Details, Pid, Process};
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, facts};
 
@@ -88,6 +88,10 @@ pub fn find_agent_processes(
         };
         match recognize(&program, adapters) {
             Some((adapter, role)) => {
+                let homes = homes_of(machine, adapter, &program);
+                if homes.is_empty() && has_gone_since(machine, process) {
+                    continue;
+                }
                 let role = match (
                     role,
                     is_launched_if_session(machine, adapter, role, &program),
@@ -102,7 +106,7 @@ pub fn find_agent_processes(
                 found.recognized.push(AgentProcess {
                     agent: agents::id_of(adapter),
                     process: process.clone(),
-                    homes: homes_of(machine, adapter, &program),
+                    homes,
                     details,
                     role,
                 });
@@ -232,6 +236,13 @@ fn is_name_of_candidate(name: &str) -> bool {
             agents::is_runtime_name(inner)
                 || AGENTS.iter().any(|adapter| adapter.may_be_called(inner))
         })
+}
+
+/// It was there when the processes were listed, and has exited before its homes could be
+/// read: so nothing is known of them, and it serves nothing.
+fn has_gone_since(machine: &Machine, process: &Process) -> bool {
+    let environment = machine.table().environment(process, &["HOME"]);
+    matches!(environment, Err(Absent::Exited | Absent::Vanished))
 }
 
 /// The homes that a process uses by its own arguments and environment, or, where

@@ -45,13 +45,17 @@ pub(crate) fn append_line(files: &SessionFiles, line: &str) -> Result<(), TrackE
 /// What a log begins with that had to be made: the record, where there is one
 /// and its log has gone. Two may begin it so; the first of these lines counts.
 fn beginning(log: &File, files: &SessionFiles) -> Result<String, TrackError> {
-    let log = log
-        .metadata()
-        .map_err(TrackError::at("look at", &files.log))?;
-    if log.len() > 0 {
+    let is_empty = || {
+        let log = log.metadata();
+        log.map(|log| log.len() == 0)
+            .map_err(TrackError::at("look at", &files.log))
+    };
+    if !is_empty()? {
         return Ok(String::new());
     }
     let record = read_record(files);
+    // A record that was written meanwhile has what somebody else has begun the log with.
+    let record = record.filter(|_| matches!(is_empty(), Ok(true)));
     Ok(record.map_or_else(String::new, |record| record_line(&record, &[])))
 }
 

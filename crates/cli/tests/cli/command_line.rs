@@ -174,8 +174,8 @@ fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
         .unwrap();
     let sidecar = serde_json::json!({
         "schema_version": 1, "pid": std::process::id(), "session_id": world.s1,
-        "work_dir": world.work_dir(), "hostname": "", "started_at": now.as_secs_f64(),
-        "executable": ours.canonicalize().unwrap(),
+        "work_dir": std::env::current_dir().unwrap(), "hostname": "",
+        "started_at": now.as_secs_f64(), "executable": ours.canonicalize().unwrap(),
     });
     let place = world.home().join(".local/state/agent-sessions/my-agent");
     std::fs::create_dir_all(&place).unwrap();
@@ -187,7 +187,7 @@ fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
     let sessions = said.sessions();
     assert_eq!(sessions.len(), 1, "{}", said.out);
     assert_eq!(sessions[0]["agent"], "my-agent");
-    assert_eq!(sessions[0]["liveness"], "live");
+    assert_eq!(sessions[0]["liveness"], "live", "{}", said.out);
     assert_eq!(sessions[0]["owner"]["pid"], std::process::id());
     let of_all = world.run(["list", "--json"]).sessions();
     assert!(

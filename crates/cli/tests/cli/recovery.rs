@@ -49,7 +49,9 @@ fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
         }
         let said = world.run(["orphans"]);
         let command = format!("  cd ~/src/shop && claude --resume {}", world.s1);
-        assert!(said.out.lines().any(|line| line == command), "{}", said.out);
+        let why = world.run(["why", &world.s1]).out;
+        let is_told = said.out.lines().any(|line| line == command);
+        assert!(is_told, "{}{why}", said.out);
         assert!(!said.out.contains(&world.s2), "{}", said.out);
         let json = world.run(["orphans", "--json"]);
         assert_eq!(ids_of(&json).join(" "), world.s1, "{}", json.out);

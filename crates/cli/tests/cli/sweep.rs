@@ -36,7 +36,8 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
         world.s1
     );
     let out = whoever_has_the_pid(&said.out);
-    assert!(out.contains(&told), "{}{}", said.out, said.err);
+    let why = world.run(["why", &world.s1]).out;
+    assert!(out.contains(&told), "{}{}{why}", said.out, said.err);
     assert_eq!(
         std::fs::read(file_of(&world, &world.s1, "jsonl")).unwrap(),
         before

@@ -165,6 +165,24 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
 }
 
 /// Another agent's process is no doubt about the one that is asked for.
+/// What is known of its home decides what a process may serve: one that went away before
+/// that was read may serve nothing, and is no agent of any home.
+#[test]
+fn a_process_that_went_away_while_it_was_looked_at_is_not_found() {
+    let with_environment = |pid, environment| {
+        let mut made = process(pid, "claude", CLAUDE, &["claude"]);
+        made.environment = Err(environment);
+        made
+    };
+    let processes = vec![
+        with_environment(20, Absent::Vanished),
+        with_environment(21, Absent::Exited),
+        with_environment(22, Absent::PermissionDenied),
+    ];
+    let found = find(Path::new("/nowhere"), processes);
+    assert_eq!(recognized(&found), [(22, "claude-code")]);
+}
+
 #[test]
 fn what_another_adapter_recognizes_is_not_possible() {
     let machine = machine(

@@ -112,11 +112,13 @@ impl Recognition {
         Self::Unrecognized,
     ];
 
+    /// By its looks, or by the executable that the claim names.
+    const fn is_the_program(self) -> bool {
+        matches!(self, Self::ClaimingAgent | Self::NamedExecutable)
+    }
+
     const fn may_be_the_agent(self) -> bool {
-        matches!(
-            self,
-            Self::ClaimingAgent | Self::NamedExecutable | Self::FittingRuntime
-        )
+        self.is_the_program() || matches!(self, Self::FittingRuntime)
     }
 }
 
@@ -358,7 +360,7 @@ impl Judging<'_> {
         match self.stamp_equals(&seen.process) {
             Some(is_equal) => is_equal && seen.recognition != Recognition::AnotherProgram,
             None => {
-                seen.recognition == Recognition::ClaimingAgent
+                seen.recognition.is_the_program()
                     && is_in_its_directory
                     && self.is_older_than_claim(&seen.process) == Some(true)
             }
@@ -404,13 +406,9 @@ impl Judging<'_> {
             .flatten()
             .filter(|at| self.context.is_no_date_of_the_future(*at))
             .any(|at| self.context.booted_at_ms.is_some_and(|booted| at >= booted));
-        let is_agent = matches!(
-            seen.recognition,
-            Recognition::ClaimingAgent | Recognition::NamedExecutable
-        );
         if self.names_our_boot() || is_of_this_boot {
             Verdict::Live(LiveBecause::StartStamp, Confidence::Proven)
-        } else if is_agent {
+        } else if seen.recognition.is_the_program() {
             Verdict::Live(LiveBecause::StartStamp, Confidence::Consistent)
         } else {
             Verdict::Unknown(UnknownBecause::BootNotKnown)

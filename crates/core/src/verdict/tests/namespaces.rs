@@ -121,6 +121,10 @@ fn a_fit_among_namespaces_is_of_the_user_directory_and_session_of_the_claim() {
     check(gone, &base, |world| {
         world.observed.elsewhere[0].process.is_kernel_thread = true;
     });
+    // The executable that the claim names is as good as an agent's looks.
+    check(BY_DATE, &base, |world| {
+        world.observed.elsewhere[0].recognition = Recognition::NamedExecutable;
+    });
     // A directory may have been renamed, and a clock set: that proves no death.
     check(
         unknown(UnknownBecause::UnrecognizedProgram),
