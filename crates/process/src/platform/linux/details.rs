@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, Stat as FileStat, statat};
 
@@ -26,7 +27,20 @@ const ARGV_BYTES_MAX: usize = 256 * 1024;
 const IO_BYTES_MAX: usize = 4096;
 
 /// How often things are read anew while a process executes another program.
-pub(super) const READS_MAX: usize = 4;
+const READS_MAX: usize = 4;
+/// How long it is waited for after that, in milliseconds: on a busy machine a process may
+/// be stopped while the kernel makes it ready.
+const READY_MS_MAX: usize = 20;
+
+/// Tries to read what a process lacks while it executes another program: a few at once,
+/// then one each millisecond.
+pub(super) fn tries() -> impl Iterator<Item = usize> {
+    (0..READS_MAX + READY_MS_MAX).inspect(|at| {
+        if *at >= READS_MAX {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    })
+}
 
 /// What the kernel writes behind the path of a file that is no longer there.
 const DELETED_MARK: &[u8] = b" (deleted)";
@@ -148,7 +162,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
 /// executing a program has no arguments for a moment, and one text alone is a
 /// title if it has not the size of the arguments, which another read tells.
 fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine> {
-    for _ in 0..READS_MAX {
+    for _ in tries() {
         read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
         let line = parse_command_line(buffer, None);
         if line.argv.len() > 1 || line.title.is_some() {

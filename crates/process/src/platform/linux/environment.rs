@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use crate::{Absent, Field, Process};
 
 use super::Proc;
-use super::details::{READS_MAX, not_opened};
+use super::details::{not_opened, tries};
 use super::look::Look;
 use super::open::Opened;
 use super::raw::read_file;
@@ -36,7 +36,7 @@ pub(super) fn read_environment(
 /// Reads an environment. One that is empty may be that of a process which is
 /// just executing a program, or is on its way out.
 fn read_whole(opened: &Opened, buffer: &mut Vec<u8>) -> Field<()> {
-    for _ in 0..READS_MAX {
+    for _ in tries() {
         read_file(opened.body(), "environ", ENVIRONMENT_BYTES_MAX, buffer)?;
         if !buffer.is_empty() {
             return Ok(());
