@@ -6,10 +6,11 @@ mod claimed_program;
 mod rivals;
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use whosup_process::{AtPid, AtPids, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
 
+use crate::agents::{AgentProcess, Role};
 use crate::claim::{CLOCK_SLACK_MS, Claim, Serving};
 use crate::composed::is_same;
 use crate::machine::Machine;
@@ -42,6 +43,19 @@ pub(crate) struct Probes {
     /// The processes of nested PID namespaces, by their innermost PIDs; asked
     /// for once.
     nested: OnceCell<HashMap<Pid, Vec<Process>>>,
+    /// Processes that look like an agent and only started it.
+    launchers: HashSet<Pid>,
+}
+
+impl Probes {
+    /// Nothing was looked at yet, but the agents' processes.
+    pub(crate) fn beside(processes: &[AgentProcess]) -> Self {
+        let launchers = processes.iter().filter(|its| its.role == Role::Launcher);
+        Self {
+            launchers: launchers.map(|its| its.process.pid).collect(),
+            ..Self::default()
+        }
+    }
 }
 
 /// A claim with its verdict and the process that the verdict is about.
@@ -259,7 +273,16 @@ impl<'a> Observer<'a> {
             .work_dir
             .as_ref()
             .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| is_same(cwd, claimed)));
-        let recognition = recognition(self.machine, claim, &process, is_in_claimed_directory);
+        let mut recognition = recognition(self.machine, claim, &process, is_in_claimed_directory);
+        // An agent writes the PID of the process that runs it. One that has the number and
+        // only starts the agent got it after that, whatever dates are rounded to.
+        let is_younger = claim
+            .dated_at_ms
+            .zip(process.began_at_ms.as_ref().ok())
+            .is_some_and(|(dated, began)| dated < *began);
+        if claim.stamp.is_none() && is_younger && self.probes.launchers.contains(&process.pid) {
+            recognition = Recognition::AnotherProgram;
+        }
         Seen {
             recognition,
             is_in_claimed_directory,

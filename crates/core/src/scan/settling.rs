@@ -80,7 +80,7 @@ impl<'a, 's> Settling<'a, 's> {
             machine,
             around,
             places,
-            probes: Probes::default(),
+            probes: Probes::beside(processes),
         }
     }
 
