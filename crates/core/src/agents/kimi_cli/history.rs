@@ -10,6 +10,9 @@ use crate::claim::CLOCK_SLACK_MS;
 
 /// How long after its launch a process has made its session, on a slow machine.
 pub(super) const START_MS_MAX: i64 = 30_000;
+/// How much later than it does something a process may look begun, in milliseconds: the
+/// steps in which kernels date that, and more.
+const TICK_MS: i64 = 50;
 /// How long after its birth a session is taken up by the process that made it with
 /// `/clear`, in milliseconds.
 const SWITCH_MS_MAX: i64 = 3_000;
@@ -124,12 +127,17 @@ impl History {
                 && at.is_some_and(|at| self.is_of_birth(&event.session, at));
             !is_switch && at.is_none_or(|at| at <= at_ms)
         });
-        let launches: Vec<Option<i64>> = launches.map(|(_, at)| *at).collect();
-        let is_explained = |at: &Option<i64>| {
-            at.is_some_and(|at| self.began_ms.iter().any(|began| is_of_launch(*began, at)))
-        };
-        let are_of_running =
-            launches.iter().all(is_explained) && launches.len() <= self.began_ms.len();
+        let mut launches: Vec<Option<i64>> = launches.map(|(_, at)| *at).collect();
+        launches.sort_unstable();
+        let mut running = self.began_ms.clone();
+        running.sort_unstable();
+        // Each is of another process.
+        let mut running = running.into_iter();
+        let are_of_running = launches.iter().all(|at| {
+            at.is_some_and(|at| {
+                running.any(|began| (-TICK_MS..=START_MS_MAX).contains(&(at.saturating_sub(began))))
+            })
+        });
         are_of_running.then_some(at_ms)
     }
 
