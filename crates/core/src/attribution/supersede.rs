@@ -25,6 +25,15 @@ pub(super) fn supersede(drafts: &mut Drafts) {
             .extract_if(.., |taking| is_left(&taking.key))
             .map(|taking| taking.key)
             .collect();
+        if let [only] = Vec::from_iter(&held).as_slice() {
+            let key = (*only).clone();
+            let event = Event::TakenUp(None);
+            takings = vec![Taking {
+                key,
+                event,
+                is_from_hooks: false,
+            }];
+        }
         let mut sessions = current_of(&takings);
         sessions.superseded.extend(left);
         let current = sessions.current.as_ref().map(|key| &key.session);
