@@ -315,7 +315,13 @@ impl Scanning<'_> {
                             (Serving::Many, " beside another one")
                         };
                         let says = format!("process {pid} has opened it{beside}");
-                        claims.push(claim(Some(opened_at_ms), serving, says));
+                        // The list of open sessions does not say in which process.
+                        let mut all = shown.values();
+                        let is_inferred = all.any(|its| its.current.as_ref() == Some(&session.id));
+                        claims.push(Claim {
+                            is_inferred,
+                            ..claim(Some(opened_at_ms), serving, says)
+                        });
                     } else if !self.is_open_known && log.opened.contains(&session.id) {
                         let says = format!(
                             "process {pid} has opened it, and the list of what is still open can't be read"
