@@ -2,7 +2,7 @@
 //! use, and the other way round.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use whosup_sidecar::AgentId;
@@ -11,17 +11,21 @@ use whosup_sidecar::file::{Links, facts_of_any};
 use crate::agents::{self, Adapter, AgentScan, Home};
 use crate::machine::Machine;
 
-/// Which directory a path leads to, on this machine: device and inode.
+/// Which directory a path leads to, on this machine: device and inode of the nearest one
+/// that is there, and what follows. An agent makes its home when it writes something.
 #[derive(Clone, PartialEq, Eq)]
-struct Place(u64, u64);
+struct Place(u64, u64, PathBuf);
 
 fn place_of(path: &Path) -> Option<Place> {
-    let facts = facts_of_any(path, Links::Follow).ok()?;
-    Some(Place(facts.device, facts.inode))
+    path.ancestors().find_map(|there| {
+        let facts = facts_of_any(there, Links::Follow).ok()?;
+        let rest = path.strip_prefix(there).ok()?;
+        Some(Place(facts.device, facts.inode, rest.to_owned()))
+    })
 }
 
 /// Gives what records tell of the homes that are looked at, by the names that these have
-/// there. A home that is not there, or that lies where a look might hang, keeps its name.
+/// there. A home that lies where a look might hang keeps its name.
 pub(crate) fn name_homes_alike(
     found: &mut AgentScan,
     homes: &[(&'static dyn Adapter, Home)],
@@ -85,5 +89,26 @@ impl Places<'_> {
         let place = is_touchable.then(|| place_of(path)).flatten();
         self.known.insert(Arc::clone(path), place.clone());
         place
+    }
+}
+
+#[cfg(all(test, unix))]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_is_not_there_yet_is_one_by_two_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().join("real");
+        let link = directory.path().join("link");
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let place = |home: &Path, rest: &str| place_of(&home.join(rest)).unwrap();
+        assert!(place(&real, ".agent") == place(&link, ".agent"));
+        assert!(place(&real, ".config/agent") == place(&link, ".config/agent"));
+        assert!(place(&real, ".agent") != place(&real, ".other"));
+        std::fs::create_dir(real.join(".agent")).unwrap();
+        assert!(place(&real, ".agent") == place(&link, ".agent"));
     }
 }
