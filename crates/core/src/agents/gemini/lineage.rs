@@ -67,12 +67,17 @@ impl Lineage<'_> {
         path
     }
 
-    /// Nothing shows that `/clear` made the session: a process may have been launched
-    /// with it.
-    pub(super) fn may_begin_with(&self, chat: &Chat) -> bool {
+    /// When processes may have been launched with the session: at its starts, but for the
+    /// first one if `/clear` may have made the session.
+    pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
         let id = chat.id.as_str();
         let is_typed_under = |typed: &Typed| typed.first_session == id;
-        self.prompts.typed.iter().any(is_typed_under) || self.clears_before(chat).next().is_none()
+        match chat.starts_ms.as_slice() {
+            // The process that something was typed in under this session was launched so.
+            [only] if self.prompts.typed.iter().any(is_typed_under) => std::slice::from_ref(only),
+            [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
+            all => all,
+        }
     }
 
     /// The times at which `/clear` was typed that may have made the session.

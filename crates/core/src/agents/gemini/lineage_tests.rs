@@ -80,8 +80,14 @@ fn what_was_typed_leads_from_one_session_to_the_next() {
         chats: &chats,
         prompts: &prompts,
     };
-    let may_begin = chats.iter().map(|chat| lineage.may_begin_with(chat));
-    assert_eq!(may_begin.collect::<Vec<_>>(), [true, false, true]);
+    let launches = |chat: &Chat| lineage.launches_of(chat).to_vec();
+    let all: Vec<Vec<i64>> = chats.iter().map(launches).collect();
+    let starts = chats.each_ref().map(|chat| chat.starts_ms.clone());
+    assert_eq!(all, [starts[0].clone(), Vec::new(), starts[2].clone()]);
+    // Somebody resumed it later.
+    let mut resumed = chats[1].clone();
+    resumed.starts_ms.push(ms(90));
+    assert_eq!(launches(&resumed), [ms(90)]);
 }
 
 #[test]

@@ -197,9 +197,7 @@ impl<'a> Scanning<'a> {
             };
             let possible: Vec<&AgentProcess> = seekers.iter().filter(may_serve).copied().collect();
             let mut sketch = self.sketch(project, chat, &possible);
-            if lineage.may_begin_with(chat) {
-                sketch.launched_at_ms.clone_from(&chat.starts_ms);
-            }
+            sketch.launched_at_ms.extend(lineage.launches_of(chat));
             add_path(&mut sketch, path, &possible);
             sketch.visits = paths
                 .iter()
