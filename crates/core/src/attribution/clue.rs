@@ -36,6 +36,12 @@ pub enum ClueKind {
     Untouched,
     /// The process cannot serve the session.
     Excludes,
+    /// The process went on from the session then, in milliseconds since 1970, and cannot
+    /// serve what it had before either.
+    Left {
+        /// When.
+        at_ms: i64,
+    },
     /// A record that would show whether the process serves the session cannot be read.
     Gap,
 }
@@ -65,12 +71,28 @@ pub enum Unclaimed {
     Client,
 }
 
+impl ClueKind {
+    /// The process cannot serve the session.
+    pub(crate) const fn excludes(self) -> bool {
+        matches!(self, Self::Excludes | Self::Left { .. })
+    }
+}
+
 impl Clue {
     /// The process cannot serve the session.
     pub(crate) fn excludes(pid: Pid, says: impl Into<String>) -> Self {
         Self {
             pid,
             kind: ClueKind::Excludes,
+            says: says.into(),
+        }
+    }
+
+    /// The process went on from the session then.
+    pub(crate) fn left(pid: Pid, at_ms: i64, says: impl Into<String>) -> Self {
+        Self {
+            pid,
+            kind: ClueKind::Left { at_ms },
             says: says.into(),
         }
     }

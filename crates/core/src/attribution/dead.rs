@@ -87,7 +87,7 @@ fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Pa
     let pid = process.process.pid;
     let is_excluded = || {
         let mut clues = draft.sketch.clues.iter();
-        clues.any(|clue| clue.pid == pid && clue.kind == ClueKind::Excludes)
+        clues.any(|clue| clue.pid == pid && clue.kind.excludes())
     };
     process.agent == key.agent && process.may_use(&key.home) && is_beside && !is_excluded()
 }

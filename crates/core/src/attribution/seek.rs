@@ -23,11 +23,10 @@ use crate::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 
 /// How many candidates of a process are named.
 const CANDIDATES_MAX: usize = 64;
-/// How much older than its process a session may look that the process made, in
-/// milliseconds: one clock dates both, so this is for rounding.
-const BIRTH_SLACK_MS: i64 = 250;
-/// The same where that connects the two.
-const LAUNCH_SLACK_MS: i64 = 50;
+/// How much older than its process may look what the process did, in milliseconds: the
+/// steps of ten milliseconds in which kernels date the start of a process. One clock dates
+/// both.
+const TICK_MS: i64 = 10;
 
 /// Finds what processes without a claim serve or show, agent by agent, and returns the
 /// processes that stay without a session.
@@ -181,12 +180,19 @@ impl<'a> Seeker<'a> {
 
     fn facts(&self, part: Unclaimed, drafts: &Drafts) -> ProcessFacts {
         let has_session = self.profile.is_some_and(|its| its.has_session_at_launch);
-        let mut clues = drafts.values().flat_map(|draft| &draft.sketch.clues);
+        let clues = || {
+            let all = drafts.values().flat_map(|draft| &draft.sketch.clues);
+            all.filter(|clue| clue.pid == self.pid())
+        };
+        let left = clues().filter_map(|clue| match clue.kind {
+            ClueKind::Left { at_ms } => Some(at_ms),
+            _ => None,
+        });
         ProcessFacts {
-            is_run_incomplete: clues
-                .any(|clue| clue.pid == self.pid() && clue.kind == ClueKind::Gap),
+            is_run_incomplete: clues().any(|clue| clue.kind == ClueKind::Gap),
             must_have_one: part == Unclaimed::Client && has_session,
             is_lost: false,
+            left_at_ms: left.max(),
         }
     }
 
@@ -207,7 +213,7 @@ impl<'a> Seeker<'a> {
     fn began_before(&self, at_ms: Option<i64>) -> bool {
         at_ms
             .zip(self.began_at_ms)
-            .is_some_and(|(at, began)| at >= began.saturating_sub(BIRTH_SLACK_MS))
+            .is_some_and(|(at, began)| at >= began.saturating_sub(TICK_MS))
     }
 
     /// Its agent makes a session as soon as it is launched, or it was started to answer
@@ -227,7 +233,7 @@ impl<'a> Seeker<'a> {
         window_ms
             .zip(self.began_at_ms)
             .is_some_and(|(window, began)| {
-                (-LAUNCH_SLACK_MS..=window).contains(&at_ms.saturating_sub(began))
+                (-TICK_MS..=window).contains(&at_ms.saturating_sub(began))
             })
     }
 
@@ -318,13 +324,19 @@ impl Table {
         part: Unclaimed,
         claiming: &[Seeker<'_>],
     ) -> BTreeMap<usize, (usize, i64)> {
+        let named = self.pairs.iter().filter(|pair| pair.named_at_ms.is_some());
+        let named: BTreeSet<usize> = named.map(|pair| pair.process).collect();
         let mut events: Vec<(usize, i64, Event)> = Vec::new();
         for (session, (_, draft)) in rows.iter().enumerate() {
             for at_ms in launches_of(draft) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
                 let may_be_its = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
+                    // A process that was launched for one session begins no other.
+                    let is_for_another =
+                        pair.named_at_ms.is_none() && named.contains(&pair.process);
                     pair.is_touched
+                        && !is_for_another
                         && seeker.is_some_and(|seeker| {
                             seeker.may_be_launched_at(at_ms)
                                 && (part == Unclaimed::Client
@@ -447,11 +459,11 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
     let sketch = &draft.sketch;
     let clues = || sketch.clues.iter().filter(|clue| clue.pid == seeker.pid());
     let has_clue = |kind: ClueKind| clues().any(|clue| clue.kind == kind);
-    if !seeker.process.may_use(&key.home) || has_clue(ClueKind::Excludes) {
+    if !seeker.process.may_use(&key.home) || clues().any(|clue| clue.kind.excludes()) {
         return None;
     }
     let is_beside = seeker.is_beside(sketch.work_dir.as_deref(), draft.is_live());
-    let is_named = has_clue(ClueKind::Names) || seeker.names(key, draft, is_beside);
+    let is_named = has_clue(ClueKind::Names) || seeker.names(key, draft);
     let visits = clues().filter_map(|clue| match clue.kind {
         ClueKind::Run { at_ms } => Some(at_ms),
         _ => None,
@@ -465,13 +477,14 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         && (has_clue(ClueKind::Touched)
             || (is_beside && (is_held || seeker.began_before(dates(draft).latest_ms))));
     let is_typed_since = seeker.was_typed_since(draft);
+    let is_displaced = part == Unclaimed::Owner
+        && sketch.work_dir.is_some()
+        && seeker.beside(sketch.work_dir.as_deref()) == Beside::Unknown;
     let pair = Pair {
         named_at_ms: seeker.began_at_ms.filter(|_| is_named),
         visited_at_ms,
         is_touched,
-        is_displaced: part == Unclaimed::Owner
-            && sketch.work_dir.is_some()
-            && seeker.beside(sketch.work_dir.as_deref()) == Beside::Unknown,
+        may_be_left: is_displaced || seeker.was_ended_since(draft, None),
         is_begun_later: seeker.began_before(sketch.born_at_ms)
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),
@@ -497,18 +510,23 @@ fn is_silent(draft: &Draft, part: Unclaimed) -> bool {
 impl Seeker<'_> {
     /// The arguments of the process name the session, and nothing shows that it has been
     /// left.
-    fn names(&self, key: &SessionKey, draft: &Draft, is_beside: bool) -> bool {
+    fn names(&self, key: &SessionKey, draft: &Draft) -> bool {
         let is_named = self
             .named
             .is_some_and(|named| key.session.as_str().starts_with(named));
-        let has_ended = || {
-            self.began_at_ms
-                .is_some_and(|began| draft.has_ended_since(began))
-        };
+        let work_dir = draft.sketch.work_dir.as_deref();
+        let may_be_beside = || self.beside(work_dir) != Beside::Excluded;
         is_named
-            && (self.names_any_directory || is_beside)
+            && (self.names_any_directory || may_be_beside())
             && self.may_still_be_named(draft)
-            && !has_ended()
+            && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
+    }
+
+    /// A claim says that the session ended, or was left, since the process began: by this
+    /// process, or by one that is not known.
+    fn was_ended_since(&self, draft: &Draft, by: Option<&ProcessKey>) -> bool {
+        let began_at_ms = self.began_at_ms;
+        began_at_ms.is_some_and(|began| draft.was_ended_since(began, by))
     }
 
     /// The session was begun or prompted by hand, and not in this terminal.

@@ -23,9 +23,10 @@ pub(super) struct Pair {
     pub(super) is_touched: bool,
     /// It was begun in a running process, after this one was launched.
     pub(super) is_begun_later: bool,
-    /// Neither in the directory of the session nor, for certain, in another one: it was
-    /// renamed, so that later sessions may be recorded where nothing leads to.
-    pub(super) is_displaced: bool,
+    /// That the process was launched with it no longer shows where the process is: one of
+    /// their directories was renamed, so that later sessions may be recorded where nothing
+    /// leads to, or the session has ended since, in a process that is not known.
+    pub(super) may_be_left: bool,
     /// The title of the terminal names the session.
     pub(super) is_shown: bool,
     /// The terminal was last used when something was last recorded in the session.
@@ -75,6 +76,8 @@ pub(super) struct ProcessFacts {
     pub(super) is_run_incomplete: bool,
     /// It went on to a session that is not known.
     pub(super) is_lost: bool,
+    /// When it was last seen to go on from a session.
+    pub(super) left_at_ms: Option<i64>,
     /// It always has one of the sessions that a host serves.
     pub(super) must_have_one: bool,
 }
@@ -186,8 +189,8 @@ impl Solver<'_> {
         served.any(|(served, _)| *served == session) || self.solution.left.contains_key(&session)
     }
 
-    fn is_lost(&self, process: usize) -> bool {
-        self.processes.get(process).is_some_and(|its| its.is_lost)
+    fn facts(&self, process: usize) -> ProcessFacts {
+        self.processes.get(process).copied().unwrap_or_default()
     }
 
     fn pairs(&self, process: usize) -> impl Iterator<Item = &Pair> {
@@ -209,43 +212,49 @@ impl Solver<'_> {
             .filter(|pair| pair.named_at_ms.is_some());
         // A prefix that several sessions have names none of them.
         let is_named_once = named.next().is_some() && named.next().is_none();
+        let left_at_ms = self.facts(process).left_at_ms;
         let mut evidence: Vec<_> = self
             .pairs(process)
             .filter_map(|pair| {
                 let mut pair = pair.clone();
                 pair.named_at_ms = pair.named_at_ms.filter(|_| is_named_once);
                 let (at, because) = pair.strongest()?;
-                Some((at, because, pair.session))
+                (Some(at) > left_at_ms).then_some((at, because, pair.session))
             })
             .collect();
         evidence.sort_unstable();
         evidence
     }
 
-    /// The sessions to which a process may have gone on from `session`, where it was at
-    /// `at_ms`.
-    fn doubts(&self, process: usize, session: usize, at_ms: i64, because: Because) -> Vec<usize> {
-        let is_run_incomplete = self
-            .processes
-            .get(process)
-            .is_some_and(|its| its.is_run_incomplete);
-        if because == Because::Run && !is_run_incomplete {
+    /// The sessions to which a process may have gone on from `session`, with which it was
+    /// launched. That something happened in `session` later does not show that it is still
+    /// there: another process may have taken it up, and may have gone.
+    fn doubts(&self, process: usize, session: usize, because: Because) -> Vec<usize> {
+        if because == Because::Run && !self.facts(process).is_run_incomplete {
             return Vec::new();
         }
-        let since = self.dates(session).last_ms.max(Some(at_ms));
-        let later = self.pairs(process).filter(|pair| {
+        let others = self.pairs(process).filter(|pair| {
             pair.session != session
                 && pair.is_touched
                 && !self.is_explained(pair.session)
-                && self.dates(pair.session).latest_ms >= since
+                && !self.is_of_another(process, pair.session)
         });
-        later.map(|pair| pair.session).collect()
+        others.map(|pair| pair.session).collect()
+    }
+
+    /// It is the last session that arguments, launch or log connect with another process.
+    fn is_of_another(&self, process: usize, session: usize) -> bool {
+        let mut others = self.undecided().filter(|other| *other != process);
+        others.any(|other| {
+            let last = self.evidence_of(other).last().copied();
+            last.is_some_and(|(_, _, its)| its == session)
+        })
     }
 
     /// The last session that arguments, launch or log connect with a process, where
     /// nothing shows that it may have gone on to another one.
     fn by_evidence(&self, process: usize) -> Option<Choice> {
-        if self.is_lost(process) {
+        if self.facts(process).is_lost {
             return None;
         }
         let evidence = self.evidence_of(process);
@@ -253,12 +262,11 @@ impl Solver<'_> {
         let is_tie = evidence
             .iter()
             .any(|(at, _, other)| *at == at_ms && *other != session);
-        let is_displaced = because != Because::Run
+        let may_be_left = because != Because::Run
             && self
                 .pair(process, session)
-                .is_some_and(|pair| pair.is_displaced);
-        let is_clear =
-            !is_tie && !is_displaced && self.doubts(process, session, at_ms, because).is_empty();
+                .is_some_and(|pair| pair.may_be_left);
+        let is_clear = !is_tie && !may_be_left && self.doubts(process, session, because).is_empty();
         is_clear.then(|| Choice {
             session,
             because,
@@ -268,7 +276,7 @@ impl Solver<'_> {
 
     /// The session that the terminal chooses among all possible ones.
     fn by_choice(&self, process: usize) -> Option<Choice> {
-        if self.is_lost(process) {
+        if self.facts(process).is_lost {
             return None;
         }
         let evidence = self.evidence_of(process);
@@ -296,9 +304,9 @@ impl Solver<'_> {
     fn possible(&self, process: usize) -> Vec<usize> {
         let evidence = self.evidence_of(process);
         let mut possible: BTreeSet<usize> = match evidence.last() {
-            Some((at_ms, because, session)) => {
-                let later = self.doubts(process, *session, *at_ms, *because);
-                later.into_iter().chain([*session]).collect()
+            Some((_, because, session)) => {
+                let others = self.doubts(process, *session, *because);
+                others.into_iter().chain([*session]).collect()
             }
             None => {
                 let touched = self.pairs(process).filter(|pair| pair.is_touched);
@@ -352,9 +360,12 @@ impl Solver<'_> {
 
     /// A process that always has a session, where a host serves but one that it may show.
     fn sole(&self, process: usize, possible: &[usize]) -> Option<usize> {
-        let must_have_one = self.processes.get(process)?.must_have_one;
         match possible {
-            [only] if must_have_one && self.is_only_candidate(process, *only) => Some(*only),
+            [only]
+                if self.facts(process).must_have_one && self.is_only_candidate(process, *only) =>
+            {
+                Some(*only)
+            }
             _ => None,
         }
     }

@@ -8,9 +8,7 @@ use whosup_sidecar::SessionId;
 use super::{SUPERSEDED, is_live};
 use crate::agents::{Description, Sketch};
 use crate::attribution::{ProcessKey, Unclaimed, process_key};
-use crate::claim::{
-    CLOCK_SLACK_MS, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, TakenUp,
-};
+use crate::claim::{Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp};
 use crate::observe::JudgedClaim;
 use crate::session::{JudgedEvidence, Session};
 use crate::verdict::{Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
@@ -213,14 +211,18 @@ impl Draft {
         })
     }
 
-    /// A claim says that it ended or was left since then.
-    pub(crate) fn has_ended_since(&self, since_ms: i64) -> bool {
-        self.claims.iter().any(|claim| {
-            claim.verdict.liveness() == Liveness::Exited
-                && claim
-                    .claim
-                    .dated_at_ms
-                    .is_some_and(|at| at > since_ms.saturating_add(CLOCK_SLACK_MS))
+    /// A claim says that it ended since then, or was left: by this process, or `None`, in
+    /// one that is not known.
+    pub(crate) fn was_ended_since(&self, since_ms: i64, by: Option<&ProcessKey>) -> bool {
+        self.claims.iter().any(|judged| {
+            let is_end = match by {
+                Some(_) => judged.verdict.liveness() == Liveness::Exited,
+                None => matches!(judged.claim.subject, Subject::Released),
+            };
+            let process = judged.process.as_deref().map(process_key);
+            is_end
+                && process.as_ref() == by
+                && judged.claim.dated_at_ms.is_some_and(|at| at > since_ms)
         })
     }
 

@@ -76,8 +76,9 @@ impl Scanning<'_> {
         let said = self.log.iter().flat_map(|log| &log.said);
         let left =
             said.filter(|((pid, session), said)| *session == row.id && has_left(row, *pid, said));
-        let left = left.map(|((pid, _), _)| {
-            Clue::excludes(*pid, format!("its row says that process {pid} has left it"))
+        let left = left.map(|((pid, _), said)| {
+            let says = format!("its row says that process {pid} has left it");
+            Clue::left(*pid, row.ended_at_ms.unwrap_or(said.at_ms), says)
         });
         left.chain(self.gaps_about(&row.id)).collect()
     }
@@ -97,5 +98,12 @@ impl Scanning<'_> {
 /// The row was ended by the process that had the session open, after it had opened it:
 /// it has gone on to another one by `/clear`.
 pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
-    row.is_ended() && row.pid == Some(pid) && row.ended_at_ms >= Some(said.at_ms)
+    row.pid == Some(pid) && was_ended_since(row, pid, said)
+}
+
+/// The session was ended by a process that went on to another one, after this one had
+/// opened it. The row keeps the PID of the first process, so that it may have been any.
+pub(super) fn was_ended_since(row: &Row, pid: Pid, said: &Said) -> bool {
+    let is_by_its_process = row.pid == Some(pid) || !row.was_found_dead();
+    row.is_ended() && is_by_its_process && row.ended_at_ms >= Some(said.at_ms)
 }

@@ -45,6 +45,11 @@ impl Row {
         ENDED.contains(&self.status.as_str())
     }
 
+    /// A later start ended it, because its process had gone.
+    pub(super) fn was_found_dead(&self) -> bool {
+        self.status == "failed"
+    }
+
     /// It is said to be in a turn.
     pub(super) fn is_in_a_turn(&self) -> bool {
         matches!(

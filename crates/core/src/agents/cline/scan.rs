@@ -7,7 +7,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::FileFacts;
 
-use super::beyond::has_left;
+use super::beyond::was_ended_since;
 use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
@@ -145,11 +145,11 @@ impl<'a> Scanning<'a> {
                 its.role == Role::Session
                     && began.is_ok_and(|began| said.at_ms >= began.saturating_sub(ROUNDING_MS))
             });
-            let is_left = self
+            let is_ended = self
                 .rows
                 .get(session)
-                .is_some_and(|row| has_left(row, *pid, said));
-            if !is_of_now || !said.is_open || is_left || self.is_sub_agent(session) {
+                .is_some_and(|row| was_ended_since(row, *pid, said));
+            if !is_of_now || !said.is_open || is_ended || self.is_sub_agent(session) {
                 continue;
             }
             let mut claim = self.claim(session, *pid, &log.path, &log.facts);
