@@ -7,6 +7,9 @@ use crate::world::{Elsewhere, Process, Session, State, World};
 const TOLERANCE_MS: i64 = 3000;
 /// How long after its launch a pi dates the session that it was launched with.
 const START_WINDOW_MS: i64 = 5_000;
+/// How much later than the kernel dates it the start of a process is noted here: the kernel
+/// does so in steps of ten milliseconds.
+const NOTED_LATER_MS: i64 = 50;
 /// The step in which the kernel notes the use of a terminal.
 const TERMINAL_STEP_MS: i64 = 8_000;
 
@@ -114,20 +117,24 @@ fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'stati
 }
 
 /// pi dates a session by the launch of its process, and the kernel notes the use of a
-/// terminal in steps. So within one step, a process that has not been prompted looks like
-/// the one that was launched a moment later, prompted and ended.
+/// terminal in steps. So within one step, a process whose own session is not on disk, or is
+/// there under the former name of its directory, looks like the one that was launched a
+/// moment later, prompted and ended.
 fn launched_together(world: &World, at: usize, session: &Session) -> Option<&'static str> {
-    let is_on_disk = |other: usize| {
-        let other = world.sessions.get(other);
-        other.is_some_and(|other| other.is_on_disk)
+    let is_found = |process: &Process| {
+        let own = process.current.and_then(|own| world.sessions.get(own));
+        let directory = world.directories.get(process.directory);
+        own.zip(directory).is_some_and(|(own, directory)| {
+            own.is_on_disk && directory.now.as_ref() == Some(&own.work_dir)
+        })
     };
     let looks_like_it = |process: &Process| {
         process.is_alive()
             && process.agent.id() == session.agent.id()
             && process.directory == session.directory
             && process.current != Some(at)
-            && !process.current.is_some_and(is_on_disk)
-            && (0..=START_WINDOW_MS).contains(&(session.born_ms - process.began_ms))
+            && !is_found(process)
+            && (-NOTED_LATER_MS..=START_WINDOW_MS).contains(&(session.born_ms - process.began_ms))
             && session.last_ms - process.began_ms <= TERMINAL_STEP_MS
     };
     let mut processes = world.processes.iter();
@@ -135,14 +142,16 @@ fn launched_together(world: &World, at: usize, session: &Session) -> Option<&'st
         .then_some("an unprompted process was launched in the same seconds")
 }
 
-/// Claude Code runs the hook of a switch before it rewrites its record. A record that
-/// names a session which hooks saw left is behind, as some versions leave it; where the
-/// hook has not run, the same files mean the opposite.
+/// Where the hook of a switch has not run, the record of the session that was left says
+/// that it is served, and nothing newer names the process. (Claude Code runs that hook
+/// before it rewrites its own record. A record that names a session which hooks saw left is
+/// behind, as some versions leave it; where the hook has not run, the same files mean the
+/// opposite.)
 fn hook_is_late(world: &World, at: usize) -> Option<&'static str> {
     let mut processes = world.processes.iter();
     let is_late = |process: &Process| {
         process.is_alive()
-            && process.agent.id() == "claude-code"
+            && (process.agent.id() == "claude-code" || !process.agent.habits().files_decide)
             && process.heard.is_some()
             && process.heard != process.current
             && (process.current == Some(at) || process.heard == Some(at))

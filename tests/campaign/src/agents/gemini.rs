@@ -56,11 +56,15 @@ impl Agent for Gemini {
             let id = world.chance.uuid();
             world.bear(process, id)?;
             begin(world, process)?;
+        } else {
+            let scene = world.scene(process)?;
+            world.append(&chat(&scene), &[header(&scene, &date(scene.now_ms))])?;
         }
-        let session = world.scene(process)?.session;
+        let scene = world.scene(process)?;
+        world.process(process)?.notes.insert("first", scene.id);
         world.tell(
             process,
-            session,
+            scene.session,
             Kind::Start,
             "SessionStart",
             &json!({ "source": source }),
@@ -78,12 +82,7 @@ impl Agent for Gemini {
             &json!({ "prompt": prompt }),
         )?;
         let (at, number) = (date(scene.now_ms), scene.prompts);
-        let mut logged: Vec<Value> = std::fs::read(world.home.join(logs(&scene)))
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        logged.push(json!({ "sessionId": scene.id, "messageId": number, "type": "user", "message": prompt, "timestamp": at }));
-        world.write(&logs(&scene), &json!(logged).to_string())?;
+        typed(world, process, &prompt)?;
         world.append(&chat(&scene), &[
             json!({ "id": format!("u{number}"), "timestamp": at, "type": "user", "content": [{ "text": prompt }] }),
             json!({ "$set": { "lastUpdated": at } }),
@@ -103,6 +102,8 @@ impl Agent for Gemini {
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
+        let command = if to.is_some() { "/resume" } else { "/clear" };
+        typed(world, process, command)?;
         world.tell(
             process,
             left.session,
@@ -155,6 +156,21 @@ impl Agent for Gemini {
     }
 }
 
+/// Logs what is typed, under the session that the process was launched with.
+fn typed(world: &mut World, process: usize, message: &str) -> anyhow::Result<()> {
+    let scene = world.scene(process)?;
+    let first = world.process(process)?.notes.get("first").cloned();
+    let mut logged: Vec<Value> = std::fs::read(world.home.join(logs(&scene)))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    logged.push(json!({
+        "sessionId": first.as_ref().unwrap_or(&scene.id), "messageId": logged.len(), "type": "user",
+        "message": message, "timestamp": date(scene.now_ms),
+    }));
+    world.write(&logs(&scene), &json!(logged).to_string())
+}
+
 fn begin(world: &mut World, process: usize) -> anyhow::Result<()> {
     let scene = world.scene(process)?;
     let list = world.home.join(".gemini/projects.json");
@@ -171,12 +187,20 @@ fn begin(world: &mut World, process: usize) -> anyhow::Result<()> {
     let at = date(scene.born_ms);
     let context = json!([{ "id": "c0", "timestamp": at, "type": "user",
         "content": [{ "text": "<session_context>\nThis is the Gemini CLI." }] }]);
-    world.append(&chat(&scene), &[
-        json!({ "sessionId": scene.id, "projectHash": sha256(&scene.work_dir), "startTime": at, "lastUpdated": at, "kind": "main" }),
-        json!({ "$set": { "messages": context, "lastUpdated": at } }),
-    ])?;
+    world.append(
+        &chat(&scene),
+        &[
+            header(&scene, &at),
+            json!({ "$set": { "messages": context, "lastUpdated": at } }),
+        ],
+    )?;
     world.session(scene.session)?.is_on_disk = true;
     Ok(())
+}
+
+fn header(scene: &Scene, at: &str) -> Value {
+    json!({ "sessionId": scene.id, "projectHash": sha256(&scene.work_dir), "startTime": at,
+        "lastUpdated": at, "kind": "main" })
 }
 
 pub(super) fn sha256(text: &str) -> String {
