@@ -408,20 +408,25 @@ pub fn homes(
         }
     };
     let of_processes = of_processes.filter(&mut is_touchable);
-    let roots = own.into_iter().chain(of_processes);
+    let roots: Vec<PathBuf> = own.into_iter().chain(of_processes).collect();
     let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
     let mut homes: Vec<Home> = Vec::new();
-    for root in roots {
-        let real = real_name(machine, &root);
-        if known.contains_key(real.as_ref().unwrap_or(&root)) {
+    for root in &roots {
+        let real = real_name(machine, root);
+        let owner_uid = real.as_deref().and_then(whosup_sidecar::file::owner_of);
+        let name = match real {
+            None if roots.len() > 1 => name_of_missing(machine, root),
+            real => real.unwrap_or_else(|| root.clone()),
+        };
+        if known.contains_key(&name) {
             continue;
         }
         homes.push(Home {
-            is_default: default.as_ref() == Some(&root),
-            owner_uid: real.as_deref().and_then(whosup_sidecar::file::owner_of),
+            is_default: default.as_ref() == Some(root),
+            owner_uid,
             root: root.as_path().into(),
         });
-        known.insert(real.unwrap_or_else(|| root.clone()), root);
+        known.insert(name, root.clone());
     }
     for process in processes
         .iter_mut()
@@ -429,7 +434,7 @@ pub fn homes(
     {
         let mut named = HashSet::new();
         for root in &mut process.homes {
-            let real = real_name(machine, root).unwrap_or_else(|| root.clone());
+            let real = real_name(machine, root).unwrap_or_else(|| name_of_missing(machine, root));
             if let Some(first_name) = known.get(&real) {
                 root.clone_from(first_name);
             }
@@ -445,6 +450,16 @@ fn real_name(machine: &Machine, root: &Path) -> Option<PathBuf> {
     let mounts = machine.mounts();
     let is_there = mounts.touchable(root).is_ok_and(|root| root.exists());
     is_there.then(|| mounts.real_path(root))
+}
+
+/// The name without links of a directory that is not there: an agent makes its home when
+/// it writes something.
+fn name_of_missing(machine: &Machine, root: &Path) -> PathBuf {
+    let real_above = root.ancestors().skip(1).find_map(|above| {
+        let rest = root.strip_prefix(above).ok()?;
+        Some(real_name(machine, above)?.join(rest))
+    });
+    real_above.unwrap_or_else(|| root.to_owned())
 }
 
 #[cfg(all(test, unix))]

@@ -55,7 +55,18 @@ pub enum ClueKind {
 pub struct Visit {
     /// The session that the process was launched with.
     pub launched_with: SessionId,
+    /// When it was launched with that, in milliseconds since 1970.
+    pub launched_at_ms: i64,
     /// When the process was in the session last, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// A process went on to a session that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lost {
+    /// When it was launched, in milliseconds since 1970.
+    pub launched_at_ms: i64,
+    /// When it went on.
     pub at_ms: i64,
 }
 

@@ -35,7 +35,7 @@ use crate::claim::SessionKey;
 use crate::merge::{Draft, Parts};
 use crate::session::Unattributed;
 
-pub use clue::{Clue, ClueKind, Unclaimed, Visit};
+pub use clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
 pub(crate) use directory::Beside;
 pub use places::Places;
 

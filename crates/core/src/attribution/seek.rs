@@ -388,26 +388,23 @@ impl Table {
         seekers: &[Seeker<'_>],
         launched: &BTreeMap<usize, (usize, i64)>,
     ) {
-        let named = self.pairs.iter().filter(|pair| pair.named_at_ms.is_some());
-        let named: Vec<_> = named.map(|pair| (pair.process, pair.session)).collect();
-        let launched = launched
-            .iter()
-            .map(|(process, (first, _))| (*process, *first));
-        for (process, first) in launched.chain(named) {
-            let (Some((first, begun)), Some(seeker)) = (rows.get(first), seekers.get(process))
-            else {
+        for (process, seeker) in seekers.iter().enumerate() {
+            let Some((first, begun_at_ms)) = self.first_of(process, seeker, rows, launched) else {
                 continue;
             };
-            let lost_at_ms = begun.sketch.lost_at_ms;
-            if lost_at_ms.is_some_and(|at| seeker.began_before(Some(at))) {
+            let Some((first, begun)) = rows.get(first) else {
+                continue;
+            };
+            let mut lost = begun.sketch.lost.iter();
+            if lost.any(|lost| lost.launched_at_ms == begun_at_ms) {
                 self.lost.insert(process);
             }
             for (session, (key, draft)) in rows.iter().enumerate() {
                 let visits = draft.sketch.visits.iter();
                 let its = visits.filter(|visit| {
                     visit.launched_with == first.session
+                        && visit.launched_at_ms == begun_at_ms
                         && key.home == first.home
-                        && seeker.began_before(Some(visit.at_ms))
                 });
                 let at_ms = its.map(|visit| visit.at_ms).max();
                 if at_ms.is_some() {
@@ -422,6 +419,30 @@ impl Table {
                     }
                 }
             }
+        }
+    }
+
+    /// The session that a process was launched with, and when: by its launch, or by its
+    /// arguments and the one start of that session in its start window.
+    fn first_of(
+        &self,
+        process: usize,
+        seeker: &Seeker<'_>,
+        rows: &[(&SessionKey, &Draft)],
+        launched: &BTreeMap<usize, (usize, i64)>,
+    ) -> Option<(usize, i64)> {
+        if let Some(launched) = launched.get(&process) {
+            return Some(*launched);
+        }
+        let named = self
+            .pairs
+            .iter()
+            .find(|pair| pair.process == process && pair.named_at_ms.is_some())?;
+        let (_, draft) = rows.get(named.session)?;
+        let mut starts = launches_of(draft).filter(|at_ms| seeker.may_be_launched_at(*at_ms));
+        match (starts.next(), starts.next()) {
+            (Some(only), None) => Some((named.session, only)),
+            _ => None,
         }
     }
 

@@ -118,7 +118,7 @@ impl Draft {
         mine.switched_at_ms = mine.switched_at_ms.max(other.switched_at_ms);
         mine.prompted_at_ms = mine.prompted_at_ms.max(other.prompted_at_ms);
         mine.visits.extend(other.visits);
-        mine.lost_at_ms = mine.lost_at_ms.max(other.lost_at_ms);
+        mine.lost.extend(other.lost);
         mine.client = mine.client.take().or(other.client);
         mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
         mine.is_provisional &= other.is_provisional;

@@ -234,3 +234,25 @@ fn a_home_is_known_with_the_user_who_owns_it() {
     assert_eq!(homes.len(), 1);
     assert_eq!(homes[0].owner_uid, Some(owner));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_home_that_is_not_there_yet_is_one_by_two_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+    std::fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let by_link =
+        process(7, "claude", CLAUDE, &["claude"]).env(&[("HOME", link.to_str().unwrap())]);
+    let machine = machine(&real, vec![by_link]);
+    let mut problems = Vec::new();
+    let found = find_agent_processes(&machine, AGENTS, Users::All, &mut problems);
+    let mut processes = found.recognized;
+    assert_eq!(processes[0].homes, [link.join(".claude")]);
+    let claude = agents::adapter(&processes[0].agent).unwrap();
+    let homes = homes(&machine, claude, &[], &mut processes, &mut problems);
+    let roots: Vec<&Path> = homes.iter().map(|home| &*home.root).collect();
+    assert_eq!(roots, [real.join(".claude")]);
+    assert_eq!(processes[0].homes, [real.join(".claude")]);
+    assert_eq!(problems, []);
+}

@@ -6,7 +6,7 @@ use whosup_process::Process;
 use whosup_sidecar::SessionId;
 
 use super::{Description, Invocation};
-use crate::attribution::{Clue, Unclaimed, Visit};
+use crate::attribution::{Clue, Lost, Unclaimed, Visit};
 use crate::claim::{Evidence, SessionKey};
 use crate::phase::{Phase, PhaseFact};
 
@@ -51,8 +51,8 @@ pub struct Sketch {
     pub prompted_at_ms: Option<i64>,
     /// When processes visited it that were launched with this or another session.
     pub visits: Vec<Visit>,
-    /// When the process that was launched with it went on to a session that is not known.
-    pub lost_at_ms: Option<i64>,
+    /// When processes that were launched with it went on to sessions that are not known.
+    pub lost: Vec<Lost>,
     /// What a terminal shows that is in it, where that is not its title.
     pub terminal_title: Option<String>,
     /// The process that shows it, where that is known for certain (it started
@@ -120,7 +120,7 @@ impl Sketch {
             switched_at_ms: None,
             prompted_at_ms: None,
             visits: Vec::new(),
-            lost_at_ms: None,
+            lost: Vec::new(),
             terminal_title: None,
             client: None,
             is_terminal_hosted: false,

@@ -17,17 +17,17 @@ const PROMPT_MS_MAX: i64 = 60_000;
 /// How much before that it may look, in milliseconds.
 const PROMPT_SLACK_MS: i64 = 1_000;
 
-/// What the log shows about the process that was launched with a session.
+/// What the log shows about a process that was launched with a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path {
+    /// When it was launched with it.
+    pub(super) launched_at_ms: i64,
     /// The sessions that it went to, and when, oldest first.
     pub(super) visits: Vec<(SessionId, i64)>,
     /// When it went on to a session that is not known.
     pub(super) lost_at_ms: Option<i64>,
     /// When it quit.
     pub(super) quit_at_ms: Option<i64>,
-    /// When something was last typed in its terminal.
-    pub(super) typed_at_ms: Option<i64>,
 }
 
 /// The sessions of one project, and what was typed there.
@@ -37,44 +37,73 @@ pub(super) struct Lineage<'a> {
 }
 
 impl Lineage<'_> {
-    /// Where the process went that was launched with `first`.
-    pub(super) fn path_of(&self, first: &SessionId) -> Path {
-        let mut path = Path::default();
-        let typed = self.prompts.typed.iter();
-        for typed in typed.filter(|typed| typed.first_session == first.as_str()) {
-            path.typed_at_ms = Some(typed.at_ms);
+    /// Where the processes went that were launched with `first`: one for each launch.
+    pub(super) fn paths_of(&self, first: &Chat) -> Vec<Path> {
+        let launches = self.launches_of(first).iter();
+        launches
+            .map(|launched_at_ms| self.path_of(first, *launched_at_ms))
+            .collect()
+    }
+
+    /// Where the process went that was launched with `first` then.
+    ///
+    /// What was typed while another process that was launched with `first` may have been
+    /// there is of either of them. Then a prompt shows that this one is still where it
+    /// was, and a prompt elsewhere is the other's; where a command led is not known.
+    fn path_of(&self, first: &Chat, launched_at_ms: i64) -> Path {
+        let mut path = Path {
+            launched_at_ms,
+            ..Path::default()
+        };
+        let is_shared_at = |at_ms: i64| {
+            let mut others = first.starts_ms.iter();
+            others.any(|other| *other != launched_at_ms && *other <= at_ms)
+        };
+        let mut here = Some(&first.id);
+        for typed in self.typed_under(first) {
+            if typed.at_ms < launched_at_ms {
+                continue;
+            }
+            let is_shared = is_shared_at(typed.at_ms);
             let next = match typed.command() {
+                Some(Command::Quit) if is_shared => continue,
                 Some(Command::Quit) => {
                     path.quit_at_ms = Some(typed.at_ms);
                     continue;
                 }
-                Some(Command::Browse) => None,
-                Some(Command::Clear) => self.cleared_to(typed),
+                Some(Command::Clear) if !is_shared => self.cleared_to(typed),
+                Some(Command::Browse | Command::Clear) => None,
                 // A prompt that can't be found changes nothing.
                 None => match self.session_with(typed) {
-                    Some(chat) => Some(chat),
-                    None => continue,
+                    Some(chat) if !is_shared || here == Some(&chat.id) => Some(chat),
+                    _ => continue,
                 },
             };
-            match next {
-                Some(chat) => {
-                    path.lost_at_ms = None;
-                    path.visits.push((chat.id.clone(), typed.at_ms));
-                }
-                None => path.lost_at_ms = Some(typed.at_ms),
-            }
+            here = next.map(|chat| &chat.id);
+            path.lost_at_ms = next.is_none().then_some(typed.at_ms);
+            path.visits
+                .extend(next.map(|chat| (chat.id.clone(), typed.at_ms)));
         }
         path
+    }
+
+    /// When something was last typed in a terminal whose process was launched with it.
+    pub(super) fn typed_at_ms(&self, first: &Chat) -> Option<i64> {
+        self.typed_under(first).map(|typed| typed.at_ms).max()
+    }
+
+    fn typed_under<'a>(&'a self, first: &Chat) -> impl Iterator<Item = &'a Typed> {
+        let id = first.id.as_str().to_owned();
+        let typed = self.prompts.typed.iter();
+        typed.filter(move |typed| typed.first_session == id)
     }
 
     /// When processes may have been launched with the session: at its starts, but for the
     /// first one if `/clear` may have made the session.
     pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
-        let id = chat.id.as_str();
-        let is_typed_under = |typed: &Typed| typed.first_session == id;
         match chat.starts_ms.as_slice() {
             // The process that something was typed in under this session was launched so.
-            [only] if self.prompts.typed.iter().any(is_typed_under) => std::slice::from_ref(only),
+            [only] if self.typed_under(chat).next().is_some() => std::slice::from_ref(only),
             [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
             all => all,
         }

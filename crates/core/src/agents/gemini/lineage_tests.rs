@@ -44,7 +44,9 @@ fn check(
     visits: &[(&str, i64)],
     lost: Option<i64>,
 ) {
-    let path = Lineage { chats, prompts }.path_of(&id(first));
+    let lineage = Lineage { chats, prompts };
+    let first = chats.iter().find(|chat| chat.id == id(first)).unwrap();
+    let path = lineage.paths_of(first).pop().unwrap_or_default();
     let found: Vec<(&str, i64)> = path
         .visits
         .iter()
@@ -136,5 +138,48 @@ fn who_has_quit_is_gone() {
         chats: &chats,
         prompts: &prompts,
     };
-    assert_eq!(lineage.path_of(&id("a")).quit_at_ms, Some(ms(30)));
+    let quit_at_ms = |chat: &Chat| lineage.paths_of(chat)[0].quit_at_ms;
+    assert_eq!(quit_at_ms(&chats[0]), Some(ms(30)));
+    // Either of two may have.
+    let mut twice = chats[0].clone();
+    twice.starts_ms.push(ms(20));
+    assert_eq!(quit_at_ms(&twice), None);
+}
+
+#[test]
+fn two_that_were_launched_with_one_session_are_told_apart_by_where_they_are() {
+    let mut first = chat("a", 8, &[("one", 20), ("three", 70), ("four", 90)]);
+    first.starts_ms.push(ms(60));
+    let chats = [first, chat("b", 41, &[("two", 50)])];
+    let entries = [
+        ("a", "one", 20),
+        ("a", "/clear", 40),
+        ("a", "two", 50),
+        ("a", "three", 70),
+        ("a", "four", 90),
+    ];
+    let prompts = typed(&entries);
+    let lineage = Lineage {
+        chats: &chats,
+        prompts: &prompts,
+    };
+    let visits = |path: &Path| -> Vec<(String, i64)> {
+        let visits = path.visits.iter();
+        visits.map(|(id, at)| (id.to_string(), *at)).collect()
+    };
+    let [older, younger] = &lineage.paths_of(&chats[0])[..] else {
+        panic!("two launches");
+    };
+    let at = |id: &str, seconds: i64| (id.to_owned(), ms(seconds));
+    assert_eq!(visits(older), [at("a", 20), at("b", 40), at("b", 50)]);
+    assert_eq!(visits(younger), [at("a", 70), at("a", 90)]);
+    // Where a command leads that either of them may have been given is not known.
+    let prompts = typed(&[&entries[..], &[("a", "/clear", 100)]].concat());
+    let lineage = Lineage {
+        chats: &chats,
+        prompts: &prompts,
+    };
+    let lost = lineage.paths_of(&chats[0]);
+    let lost = lost.iter().map(|path| path.lost_at_ms);
+    assert_eq!(lost.collect::<Vec<_>>(), [Some(ms(100)); 2]);
 }

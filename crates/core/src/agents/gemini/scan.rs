@@ -13,7 +13,7 @@ use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, is_directory, list_folders_or_tell, list_or_tell};
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
-use crate::attribution::{Clue, Unclaimed, Visit};
+use crate::attribution::{Clue, Lost, Unclaimed, Visit};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
 use crate::problem::{Found, Problem};
 
@@ -180,16 +180,17 @@ impl<'a> Scanning<'a> {
             chats: &chats,
             prompts: &prompts,
         };
-        let paths: Vec<(&Chat, lineage::Path)> = chats
+        let paths: Vec<(&Chat, Vec<lineage::Path>)> = chats
             .iter()
-            .map(|chat| (chat, lineage.path_of(&chat.id)))
+            .map(|chat| (chat, lineage.paths_of(chat)))
             .collect();
-        for (chat, path) in &paths {
+        for (chat, own_paths) in &paths {
+            let typed_at_ms = lineage.typed_at_ms(chat);
             let latest = chat
                 .last_at_ms
                 .max(chat.perhaps_until_ms)
                 .max(chat.born_at_ms());
-            let latest = latest.max(path.typed_at_ms);
+            let latest = latest.max(typed_at_ms);
             let may_serve = |its: &&&AgentProcess| {
                 began(its).is_none_or(|began| {
                     latest.is_some_and(|at| at >= began.saturating_sub(CLOCK_SLACK_MS))
@@ -198,9 +199,14 @@ impl<'a> Scanning<'a> {
             let possible: Vec<&AgentProcess> = seekers.iter().filter(may_serve).copied().collect();
             let mut sketch = self.sketch(project, chat, &possible);
             sketch.launched_at_ms.extend(lineage.launches_of(chat));
-            add_path(&mut sketch, path, &possible);
-            sketch.visits = paths
+            sketch.prompted_at_ms = typed_at_ms;
+            for path in own_paths {
+                add_path(&mut sketch, path, &possible);
+            }
+            let all = paths
                 .iter()
+                .flat_map(|(first, paths)| paths.iter().map(move |path| (*first, path)));
+            sketch.visits = all
                 .flat_map(|(first, path)| visits_of(first, path, chat))
                 .collect();
             if !is_typed_known {
@@ -262,10 +268,12 @@ fn forget_torn_marks<'a>(
     }
 }
 
-/// What the log shows about the process that was launched with a session.
+/// What the log shows about a process that was launched with a session.
 fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
-    sketch.prompted_at_ms = path.typed_at_ms;
-    sketch.lost_at_ms = path.lost_at_ms;
+    sketch.lost.extend(path.lost_at_ms.map(|at_ms| Lost {
+        launched_at_ms: path.launched_at_ms,
+        at_ms,
+    }));
     let Some(quit_at_ms) = path.quit_at_ms else {
         return;
     };
@@ -282,7 +290,7 @@ fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess
     }));
 }
 
-/// When the process that was launched with `first` was in the session `chat`.
+/// When a process that was launched with `first` was in the session `chat`.
 fn visits_of<'a>(
     first: &'a Chat,
     path: &'a lineage::Path,
@@ -294,6 +302,7 @@ fn visits_of<'a>(
         .filter(|(session, _)| *session == chat.id);
     its.map(|(_, at_ms)| Visit {
         launched_with: first.id.clone(),
+        launched_at_ms: path.launched_at_ms,
         at_ms: *at_ms,
     })
 }
