@@ -86,8 +86,10 @@ fn named_by(machine: &Machine, claim: &Claim) -> Option<Named> {
     let pid = claim.subject.pid()?;
     let table = machine.table();
     let here = table.seen(pid).filter(|process| {
-        let is_of_here =
-            claim.stamp.is_some() || is_number_of_here(machine, claim.scope.pid_namespace);
+        let is_of_here = match &claim.stamp {
+            Some(stamp) => stamp.is_same_as(&process.stamp) == Some(true),
+            None => is_number_of_here(machine, claim.scope.pid_namespace),
+        };
         is_of_here && claim.may_be_about(process, table.scope())
     });
     if let Some(process) = here {
