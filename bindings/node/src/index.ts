@@ -7,5 +7,5 @@
  */
 export type * from "./document.js";
 export { ReadError, SidecarError } from "./error.js";
-export { Owner, type AgentOptions, type Phase, type SessionOptions, type WaitingFor } from "./owner.js";
+export { Owner, type AgentOptions, type Phase, type Serves, type SessionOptions, type WaitingFor } from "./owner.js";
 export { isLive, type IdOptions, type ListOptions, listSessions, session, why } from "./reader.js";

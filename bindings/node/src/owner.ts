@@ -20,10 +20,19 @@ export type Phase = "starting" | "idle" | "working" | "waiting";
 /** What a waiting one waits for. */
 export type WaitingFor = "permission" | "question" | "auth" | "prompt";
 
+/** How many sessions the process serves at once. */
+export type Serves = "one" | "many";
+
 /** Who announces. */
 export interface AgentOptions {
   /** The agent's version. */
   version?: string;
+  /**
+   * How many sessions a process of the agent serves at once: `one` if it leaves a session
+   * when it takes up another, `many` if it is a daemon. Without it, readers take every
+   * session that the process announces for current.
+   */
+  serves?: Serves;
   /** Throws what goes wrong; otherwise calls return `false` and it is in `lastError`. */
   strict?: boolean;
 }
@@ -81,6 +90,7 @@ export class Owner {
   lastError: Error | undefined;
   readonly #agent: string;
   readonly #version: string | null;
+  readonly #serves: Serves | undefined;
   readonly #strict: boolean;
   readonly #identity: Identity = ownIdentity();
   #current: Current | undefined;
@@ -92,6 +102,7 @@ export class Owner {
   private constructor(agent: string, options: AgentOptions) {
     this.#agent = agent;
     this.#version = options.version ?? null;
+    this.#serves = options.serves;
     this.#strict = options.strict ?? false;
   }
 
@@ -100,6 +111,7 @@ export class Owner {
     const owner = new Owner(agent, options);
     owner.#bestEffort(() => {
       checkAgent(agent);
+      checkServes(options.serves);
       owner.#current = owner.#taken(sessionId, options);
       owner.#writeNew();
       owner.#clearLeftOvers();
@@ -215,6 +227,7 @@ export class Owner {
       started_at: current.startedAt,
       [`${this.#agent.replaceAll("-", "_")}_version`]: this.#version,
       ...this.#identity,
+      serves: this.#serves,
       phase: current.phase,
       waiting_for: current.waitingFor,
       transcript: options.transcript,
@@ -397,6 +410,14 @@ function takeAway(file: string, stale: Buffer, current: Current): void {
     if (codeOf(error) !== "EEXIST") throw error;
     disk.putBack(aside, siblingOf(current));
   }
+}
+
+/** A caller without types may hand in any word, which readers would take for none. */
+function checkServes(serves: unknown): void {
+  if (serves === undefined || serves === "one" || serves === "many") return;
+  throw new SidecarError(
+    `cannot announce a session: \`serves\` is neither "one" nor "many": ${JSON.stringify(serves)}`,
+  );
 }
 
 function absolute(field: string, directory: string): string {

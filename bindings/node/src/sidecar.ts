@@ -27,6 +27,7 @@ const STRINGS = [
   "process_start_kind",
   "boot_id",
   "executable",
+  "serves",
   "phase",
   "waiting_for",
   "transcript",

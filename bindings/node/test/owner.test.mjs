@@ -69,6 +69,27 @@ test("a session is announced, switched, updated and released", () => {
   assert.deepEqual(names(), []);
 });
 
+test("how many sessions the process serves is in every file, and in none unless it is announced", () => {
+  establish("s1").release();
+  for (const serves of ["one", "many"]) {
+    const owner = establish("s1", { serves, strict: true });
+    assert.equal(sidecar("s1.runtime.json").serves, serves);
+    owner.update("working");
+    assert.equal(sidecar("s1.runtime.json").serves, serves);
+    owner.switchSession("s2");
+    assert.equal(sidecar("s2.runtime.json").serves, serves);
+    owner.release();
+  }
+  const several = ["s1", "s2"].map((id) => establish(id));
+  assert.deepEqual(names(), ["s1.runtime.json", "s2.runtime.json"]);
+  assert.ok(!("serves" in sidecar("s1.runtime.json")));
+  for (const owner of several) owner.release();
+  for (const serves of ["few", 1, null]) {
+    assert.throws(() => establish("s1", { serves, strict: true }), SidecarError);
+  }
+  assert.deepEqual(names(), []);
+});
+
 test("it names its process so that no other can be meant", { skip: process.platform !== "linux" }, () => {
   establish("s1");
   const said = sidecar("s1.runtime.json");

@@ -89,6 +89,29 @@ def test_a_session_is_announced_switched_updated_and_released(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(not LINUX, reason="process stamps are read on Linux alone")
+def test_how_many_sessions_the_process_serves_is_in_every_file_if_it_is_announced(
+    tmp_path: Path,
+) -> None:
+    for serves in ("one", "many"):
+        owner = establish(tmp_path, "s1", serves=serves, strict=True)
+        assert sidecar(tmp_path / "s1.runtime.json")["serves"] == serves
+        owner.update("working")
+        assert sidecar(tmp_path / "s1.runtime.json")["serves"] == serves
+        owner.switch_session("s2")
+        assert sidecar(tmp_path / "s2.runtime.json")["serves"] == serves
+        owner.release()
+    several = [establish(tmp_path, session) for session in ("s1", "s2")]
+    assert names(tmp_path) == ["s1.runtime.json", "s2.runtime.json"]
+    assert "serves" not in sidecar(tmp_path / "s1.runtime.json")
+    for owner in several:
+        owner.release()
+    wrong: List[Any] = ["few", 1, ["one"], ""]
+    for serves in wrong:
+        with pytest.raises(SidecarError, match="serves"):
+            establish(tmp_path, "s1", serves=serves, strict=True)
+    assert names(tmp_path) == []
+
+
 def test_it_names_its_process_so_that_no_other_can_be_meant(tmp_path: Path) -> None:
     establish(tmp_path, "s1")
     said = sidecar(tmp_path / "s1.runtime.json")

@@ -30,9 +30,7 @@ pub fn answer_to_vector(vector: &str) -> Option<String> {
 }
 
 /// The list of sessions in the world of a fixture's folder, as JSON: as deep as
-/// the fixture says, with the mark in place of the temporary home. The titles of
-/// candidates are left out: the answers beside the fixtures are those of a scan,
-/// and only a list reads them.
+/// the fixture says, with the mark in place of the temporary home.
 #[must_use]
 pub fn answer_to_fixture(folder: &Path) -> String {
     let world = world::World::of_fixture(folder);
@@ -46,12 +44,9 @@ pub fn answer_to_fixture(folder: &Path) -> String {
         ..ListQuery::default()
     };
     let config = Config::default();
-    let mut answer = Reader::new(&machine, &config)
+    let answer = Reader::new(&machine, &config)
         .list_sessions(&query)
         .unwrap();
-    for process in &mut answer.unattributed {
-        process.candidate_titles.fill(None);
-    }
     let answer = serde_json::to_value(answer).unwrap();
     world::with_mark(answer, world.home()).to_string()
 }

@@ -2,6 +2,7 @@
 //! table, a clock that stands still.
 
 mod answers;
+mod candidates;
 mod list;
 mod one_session;
 mod process;

@@ -50,7 +50,7 @@ fn the_writer_of_whosup_sidecar_passes_every_check() {
     assert_eq!(said.len(), 19);
 }
 
-/// What many agents do: write in place, remove what has the name, check no id.
+/// What many agents do: write in place, remove what has the name, check no id, make up a word.
 const NAIVE: &str = r#"
 import json, os, sys, time
 directory = os.path.join(os.environ["XDG_STATE_HOME"], "agent-sessions", "naive")
@@ -61,7 +61,7 @@ def write(session):
     with open(path, "w") as file:
         json.dump({"schema_version": 1, "pid": os.getpid(), "session_id": session,
                    "work_dir": os.getcwd(), "hostname": os.uname().nodename,
-                   "started_at": time.time(), "naive_version": "1"}, file)
+                   "started_at": time.time(), "naive_version": "1", "serves": "several"}, file)
     return path
 for line in sys.stdin:
     command, _, session = line.rstrip("\n").partition(" ")
@@ -117,9 +117,9 @@ fn a_naive_writer_is_told_what_is_wrong_with_it() {
         "ids that could leave their directory are refused",
         "answered Ok",
     );
-    assert_eq!(
-        said["a session has one sidecar, with every field"],
-        "passed"
+    fails_with(
+        "a session has one sidecar, with every field",
+        "`serves` is `several`, neither `one` nor `many`",
     );
     assert!(said["a phase is written whole (optional)"].starts_with("skipped"));
     assert!(!Path::new("/escaped.runtime.json").exists());

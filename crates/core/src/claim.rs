@@ -178,6 +178,9 @@ pub enum Exclusivity {
 pub enum Serving {
     /// One at a time; the newest claim is the current one.
     One,
+    /// Several at once: it announces each of them and does not report that it left any.
+    /// It is no daemon: what is known of its own terminal holds for all of them.
+    Several,
     /// Many at once: a daemon, an app server.
     Many,
 }

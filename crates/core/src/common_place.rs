@@ -7,6 +7,8 @@
 //! `SESSION.claim-HEX.runtime.json` stands beside it. Other names that begin with
 //! a dot are files that somebody is still writing.
 
+mod serving;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,8 +22,7 @@ use crate::agents::{
     self, AgentScan, Home, Invocation, KnownClient, Sketch, names_in, told_by_sidecar,
 };
 use crate::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    TakenUp,
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey, TakenUp,
 };
 use crate::machine::{Environment, Machine};
 use crate::problem::{Found, Problem};
@@ -116,6 +117,7 @@ pub fn scan_common_place(
     let Some(root) = root(machine.environment()) else {
         return found;
     };
+    let mut reading = Reading::default();
     for name in list(&root, AGENTS_MAX, None, &mut found.problems) {
         let directory = root.join(&name);
         let Ok(agent) = AgentId::parse(&name) else {
@@ -134,12 +136,14 @@ pub fn scan_common_place(
             &mut found.problems,
         );
         for name in names.iter().filter(|name| !is_being_written(name)) {
-            place.read(name, &mut found.found.scan, &mut found.problems);
+            place.read(name, &mut reading, &mut found.problems);
         }
         if !place.has_adapter {
             found.found.homes.push(place.home);
         }
     }
+    serving::find_several(machine, &mut reading.scan, &reading.unsaid);
+    found.found.scan = reading.scan;
     found
 }
 
@@ -171,6 +175,15 @@ fn problem(agent: Option<&AgentId>, path: &Path, message: impl ToString) -> Prob
         path: Some(path.to_owned()),
         message: message.to_string(),
     }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    scan: AgentScan,
+    /// Which of the claims are of files that do not record how many sessions their
+    /// process serves.
+    unsaid: Vec<usize>,
 }
 
 /// One agent's directory in the common place.
@@ -207,7 +220,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    fn read(&self, name: &str, scan: &mut AgentScan, problems: &mut Vec<Problem>) {
+    fn read(&self, name: &str, reading: &mut Reading, problems: &mut Vec<Problem>) {
         let path = self.directory.join(name);
         let mut complain = |message: String| {
             problems.push(problem(Some(&self.agent), &path, message));
@@ -224,8 +237,11 @@ impl<'a> Place<'a> {
             Ok((sidecar, facts)) => {
                 let sketch = self.sketch(&sidecar, &path, &facts);
                 let claim = self.claim(&sketch.key, &sidecar, &path, &facts);
-                scan.claim(claim);
-                scan.sketch(sketch);
+                if sidecar.serves.is_none() {
+                    reading.unsaid.push(reading.scan.claims.len());
+                }
+                reading.scan.claim(claim);
+                reading.scan.sketch(sketch);
             }
             // Its session was left since the directory was listed.
             Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
@@ -265,7 +281,7 @@ impl<'a> Place<'a> {
             } else {
                 Exclusivity::Exclusive
             },
-            serving: Serving::One,
+            serving: serving::by_word(sidecar.serves),
             trust: trust_of(facts, &self.home, self.machine),
             placement: self.machine.mounts().placement_of(path),
             evidence: Evidence {
@@ -301,11 +317,7 @@ impl<'a> Place<'a> {
     fn client(&self, sidecar: &Sidecar, path: &Path) -> Option<KnownClient> {
         let pid = sidecar.client_pid?;
         let table = self.machine.table();
-        let is_number_of_here = match (sidecar.pid_namespace, &table.scope().pid_namespace) {
-            (Some(named), Ok(ours)) => named == *ours,
-            (Some(_), Err(_)) => false,
-            (None, _) => !table.has_nested_namespaces(),
-        };
+        let is_number_of_here = serving::is_number_of_here(self.machine, sidecar.pid_namespace);
         let is_of_its_time = |process: &Process| {
             let latest = sidecar.started_at_ms.saturating_add(CLOCK_SLACK_MS);
             matches!(process.began_at_ms, Ok(began) if began <= latest)

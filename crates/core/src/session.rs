@@ -95,17 +95,6 @@ pub struct Unattributed {
     pub reason: String,
 }
 
-impl Unattributed {
-    /// Takes the titles of the sessions that it may be serving.
-    pub fn take_titles(&mut self, titles: &[(SessionKey, String)]) {
-        for (key, title) in titles {
-            if key.agent == self.process.agent && self.candidates.contains(&key.session) {
-                self.titles.insert(key.session.clone(), title.clone());
-            }
-        }
-    }
-}
-
 impl Session {
     /// The answer without its reason.
     #[must_use]

@@ -56,7 +56,7 @@ pub use owner::{Agent, Owner, Phase, Place, Session, WaitingFor, WriteError};
 pub use read::{ReadSidecarError, read_listed_sidecar, read_sidecar, read_sidecar_in};
 pub use session_id::{SESSION_ID_BYTES_MAX, SessionId, SessionIdError};
 pub use sidecar::{
-    Resume, SIDECAR_BYTES_MAX, SIDECAR_SCHEMA, STARTED_AT_S_MAX, Sidecar, SidecarError,
+    Resume, SIDECAR_BYTES_MAX, SIDECAR_SCHEMA, STARTED_AT_S_MAX, Serves, Sidecar, SidecarError,
     parse_sidecar,
 };
 pub use strict::{SidecarPid, StrictObject};

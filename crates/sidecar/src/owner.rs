@@ -40,10 +40,13 @@ pub use error::WriteError;
 /// # Ok::<(), whosup_sidecar::WriteError>(())
 /// ```
 ///
-/// A process has one handle, and every thread may use it: calls take effect one
-/// after the other, each wholly before it returns. What is at the path is always
-/// a whole sidecar, and it is never missing between [`Owner::establish`] and
-/// [`Owner::release`]; in a switch the new file is there before the old one goes.
+/// A process has one handle for each session that it serves at once, and every thread
+/// may use it: calls take effect one after the other, each wholly before it returns. A
+/// process that never serves more than one announces that with [`Agent::serves`].
+///
+/// What is at the path is always a whole sidecar, and it is never missing between
+/// [`Owner::establish`] and [`Owner::release`]; in a switch the new file is there before
+/// the old one goes.
 ///
 /// Nothing of another process's is overwritten or removed, unless that process
 /// is provably gone: while one lives, or may live, that serves the same session,

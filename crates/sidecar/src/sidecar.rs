@@ -53,6 +53,9 @@ pub struct Sidecar {
     pub pid_namespace: Option<PidNamespace>,
     /// The process's program.
     pub executable: Option<PathBuf>,
+    /// How many sessions the process serves at once; absent also where the word is one
+    /// that this crate does not know.
+    pub serves: Option<Serves>,
     /// What the conversation was doing when this was written, in the agent's words.
     pub phase: Option<String>,
     /// What it was waiting for, in the agent's words.
@@ -66,6 +69,36 @@ pub struct Sidecar {
     pub resume: Option<Resume>,
     /// Where the process listens: a socket's path or a URL.
     pub endpoint: Option<String>,
+}
+
+/// How many sessions a process serves at once.
+///
+/// Without it, several whole sidecars of one living process are all current: an agent may
+/// run several sessions in one process, and nothing shows that it left any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Serves {
+    /// One: with a newer sidecar that reads the same, the process has left this session.
+    One,
+    /// Many, as a daemon does. Its own terminal shows none of them.
+    Many,
+}
+
+impl Serves {
+    /// The word for `serves` in a sidecar.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Many => "many",
+        }
+    }
+
+    /// Reads the word; `None` if it is another one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = [Self::One, Self::Many].into_iter();
+        all.find(|serves| serves.name() == name)
+    }
 }
 
 /// A command as it stands in a sidecar.
@@ -138,6 +171,7 @@ pub fn parse_sidecar(bytes: &[u8]) -> Result<Sidecar, SidecarError> {
         boot_id: parse_boot_id(&object)?,
         pid_namespace: parse_pid_namespace(&object)?,
         executable: parse_opt_path(&object, "executable")?,
+        serves: object.opt_string("serves")?.and_then(Serves::from_name),
         phase: owned(object.opt_string("phase")?),
         waiting_for: owned(object.opt_string("waiting_for")?),
         transcript: parse_opt_path(&object, "transcript")?,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use whosup_process::StartStamp;
 use whosup_sidecar::{
-    FieldError, JsonError, Resume, SIDECAR_BYTES_MAX, SessionId, SessionIdError, Sidecar,
+    FieldError, JsonError, Resume, SIDECAR_BYTES_MAX, Serves, SessionId, SessionIdError, Sidecar,
     SidecarError, SidecarPid, parse_sidecar,
 };
 
@@ -68,6 +68,7 @@ fn every_optional_field_is_read() {
         sidecar.executable.as_deref(),
         Some(Path::new("/usr/bin/my-agent"))
     );
+    assert_eq!(sidecar.serves, Some(Serves::One));
     assert_eq!(sidecar.phase.as_deref(), Some("waiting"));
     assert_eq!(sidecar.waiting_for.as_deref(), Some("permission"));
     assert_eq!(
@@ -104,6 +105,7 @@ fn null_is_the_absence_of_an_optional_field() {
         "boot_id",
         "pid_namespace",
         "executable",
+        "serves",
         "phase",
         "waiting_for",
         "transcript",
@@ -169,6 +171,8 @@ const WRONG_TYPES: &[(&str, &str, &str)] = &[
         "an integer: found the string `4`",
     ),
     ("executable", "false", "a string: found the bool `false`"),
+    ("serves", "1", "a string: found the number `1`"),
+    ("serves", "true", "a string: found the bool `true`"),
     ("phase", "1", "a string: found the number `1`"),
     ("waiting_for", "[]", "a string: found an array of 0"),
     ("transcript", "1", "a string: found the number `1`"),
@@ -334,6 +338,26 @@ fn an_unknown_kind_or_form_of_start_is_text_and_no_stamp() {
         assert_eq!(sidecar.process_start, stamp);
         assert_eq!(sidecar.process_start_text.as_deref(), Some(text));
     }
+}
+
+#[test]
+fn how_many_sessions_it_serves_is_known_only_by_a_known_word() {
+    let cases = [
+        (json!("one"), Some(Serves::One)),
+        (json!("many"), Some(Serves::Many)),
+        (json!("few"), None),
+        (json!("One"), None),
+        (json!(""), None),
+        (json!(null), None),
+    ];
+    for (word, serves) in cases {
+        assert_eq!(
+            parse_with("serves", word.clone()).unwrap().serves,
+            serves,
+            "{word}"
+        );
+    }
+    assert_eq!(parse_sidecar(QWEN).unwrap().serves, None);
 }
 
 #[test]

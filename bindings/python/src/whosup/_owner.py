@@ -20,6 +20,7 @@ _SIBLINGS_MAX = 16
 _LISTED_MAX = 10_000
 _LEFT_OVER_AFTER_S = 3600.0
 _PHASES = frozenset({"starting", "idle", "working", "waiting"})
+_SERVES = ("one", "many")
 
 PathLike = Union[str, "os.PathLike[str]"]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -70,9 +71,12 @@ class Owner:
     process. Whoever ends a session on purpose calls :meth:`release`.
     """
 
-    def __init__(self, agent: str, version: Optional[str], strict: bool) -> None:
+    def __init__(
+        self, agent: str, version: Optional[str], strict: bool, serves: Optional[str] = None
+    ) -> None:
         self._agent = agent
         self._version = version
+        self._serves = serves
         self._strict = strict
         self._maker = os.getpid()
         self._lock = threading.RLock()
@@ -95,6 +99,7 @@ class Owner:
         work_dir: PathLike,
         *,
         version: Optional[str] = None,
+        serves: Optional[str] = None,
         directory: Optional[PathLike] = None,
         session_directory: Optional[PathLike] = None,
         transcript: Optional[PathLike] = None,
@@ -107,8 +112,13 @@ class Owner:
 
         The file goes to the common place, or to ``directory``, which sessions
         share, or to ``session_directory``, which is the session's alone.
+
+        ``serves`` announces how many sessions a process of the agent serves at once:
+        ``one`` if it leaves a session when it takes up another, ``many`` if it is a
+        daemon. Without it, readers take every session that the process announces for
+        current.
         """
-        owner = cls(agent, version, strict)
+        owner = cls(agent, version, strict, serves)
         owner._establish(
             session_id,
             work_dir=work_dir,
@@ -124,6 +134,10 @@ class Owner:
     @_best_effort
     def _establish(self, session_id: str, **more: Any) -> None:
         checked_agent(self._agent)
+        if self._serves is not None and self._serves not in _SERVES:
+            raise SidecarError(
+                f"cannot announce a session: `serves` is neither of {_SERVES}: {self._serves!r}"
+            )
         with self._lock:
             self._take(session_id, **more)
             self._write_new()
@@ -276,6 +290,7 @@ class Owner:
             self._agent.replace("-", "_") + "_version": self._version,
         }
         fields.update(self._identity)
+        fields.update({"serves": self._serves} if self._serves else {})
         phase, waiting_for = self._phase
         fields.update({"phase": phase} if phase else {})
         fields.update({"waiting_for": waiting_for} if waiting_for else {})

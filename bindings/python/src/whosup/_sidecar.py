@@ -12,6 +12,7 @@ _STRINGS = (
     "process_start_kind",
     "boot_id",
     "executable",
+    "serves",
     "phase",
     "waiting_for",
     "transcript",

@@ -87,6 +87,7 @@ fn look(app: &App<'_>) -> anyhow::Result<Vec<Finding>> {
     let is_working = |session: &Session| {
         session.liveness() == Liveness::Live && session.phase() == Some(Phase::Working)
     };
+    scanned.snapshot.unattributed.clear();
     app.world.describe(&mut scanned, is_working)?;
     let snapshot = scanned.snapshot;
     let now_ms = app.world.machine().now_ms();

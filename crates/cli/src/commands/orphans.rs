@@ -52,7 +52,6 @@ pub(crate) struct OrphansArgs {
 /// If the configuration can't be understood, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<ExitStatus> {
     let (mut snapshot, ids) = orphans(&app.world, arguments)?;
-    snapshot.unattributed.clear();
     let last = |session: &Session| session.last_heard_of_ms().unwrap_or(0);
     snapshot
         .sessions
@@ -95,6 +94,7 @@ fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, 
         let is_recent = since_ms.is_none_or(|since| session.last_heard_of_ms() >= Some(since));
         session.is_orphan() && is_recent && (arguments.all || !session.is_dismissed)
     });
+    scanned.snapshot.unattributed.clear();
     world.describe(&mut scanned, |_| true)?;
     Ok((scanned.snapshot, ids))
 }

@@ -66,7 +66,7 @@ fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
             let Some(process) = judged.process.as_deref() else {
                 continue;
             };
-            if claim.serving == Serving::Many {
+            if claim.serving != Serving::One {
                 continue;
             }
             let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use whosup_process::{ProcessTable, system_backend};
+use whosup_sidecar as owner;
 
 use super::*;
+use crate::claim::Serving;
 use crate::command::NoCommands;
 use crate::mounts::Mounts;
 use crate::phase::{Phase, WaitingFor};
@@ -143,6 +145,174 @@ fn a_process_that_says_so_is_live_until_it_ends() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(!world.sessions("my-agent")[0].is_orphan());
+}
+
+#[test]
+fn two_owners_of_one_process_are_both_live_until_it_ends() {
+    let world = World::new();
+    let mut running = Running::start();
+    let place = root(&world.environment()).unwrap().join("my-agent");
+    let owner = |id: &str| {
+        let session = owner::Session::new(id, "/w/app").unwrap();
+        let session = session.place(owner::Place::Directory(place.clone()));
+        let agent = owner::Agent::new("my-agent").unwrap();
+        owner::Owner::establish_for(running.pid(), agent, session.unwrap()).unwrap()
+    };
+    let owners = ["s-1", "s-2"].map(owner);
+    for session in world.sessions("my-agent") {
+        let proven = Verdict::Live(LiveBecause::StartStamp, Confidence::Proven);
+        assert_eq!(session.verdict, proven, "{}", session.key.session);
+        assert_eq!(session.owner.as_ref().unwrap().pid, running.pid());
+        assert_eq!(session.superseded_by, None);
+    }
+    owners[0].release().unwrap();
+    let left: Vec<_> = world.sessions("my-agent");
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].liveness(), Liveness::Live);
+    running.end();
+    wait_until_none_is_live(&world);
+}
+
+/// Waits until no session of `my-agent` is live any more.
+fn wait_until_none_is_live(world: &World) {
+    let began = Instant::now();
+    let is_live = |session: &Session| session.liveness() == Liveness::Live;
+    while world.sessions("my-agent").iter().any(is_live) {
+        assert!(began.elapsed() < PATIENCE, "an ended process is still live");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn of_files_that_say_one_the_newest_is_current_and_no_other_file_changes() {
+    // Which word each file has, from the oldest to the newest, and which are live.
+    let worlds: &[(&[Option<&str>], &[bool])] = &[
+        (&[None, None], &[true, true]),
+        (&[Some("one"), Some("one")], &[false, true]),
+        (
+            &[Some("one"), Some("one"), Some("one")],
+            &[false, false, true],
+        ),
+        (&[Some("many"), Some("many")], &[true, true]),
+        (&[Some("one"), None], &[true, true]),
+        (&[None, Some("one")], &[true, true]),
+        (&[Some("many"), Some("one")], &[true, true]),
+        (&[Some("one"), None, Some("one")], &[false, true, true]),
+        (
+            &[Some("one"), Some("many"), Some("one")],
+            &[false, true, true],
+        ),
+        // An unknown word is none.
+        (&[Some("few"), Some("few")], &[true, true]),
+    ];
+    for (words, live) in worlds {
+        let world = World::new();
+        let running = Running::start();
+        let mut said = sidecar(&world.machine(), running.pid());
+        let newest = said["started_at"].as_f64().unwrap();
+        for (age, word) in words.iter().rev().enumerate() {
+            let id = format!("s-{}", words.len() - age);
+            let age = f64::from(u32::try_from(age).unwrap());
+            said["session_id"] = json!(id);
+            said["started_at"] = json!(newest - age / 10.0);
+            said["serves"] = json!(word);
+            world.write("my-agent", &format!("{id}.runtime.json"), &said);
+        }
+        let sessions = world.sessions("my-agent");
+        let found: Vec<bool> = sessions
+            .iter()
+            .map(|session| session.liveness() == Liveness::Live)
+            .collect();
+        assert_eq!(found, *live, "{words:?}");
+        let current = format!("s-{}", words.len());
+        for session in sessions
+            .iter()
+            .filter(|one| one.liveness() != Liveness::Live)
+        {
+            let by = session.superseded_by.as_ref().unwrap();
+            assert_eq!(by.as_str(), current, "{words:?}");
+        }
+    }
+}
+
+/// How many sessions each file's process serves, as the claims from the files have it.
+fn servings(world: &World) -> Vec<(String, Serving)> {
+    let found = scan_common_place(&world.machine(), |_| true);
+    assert_eq!(found.problems, []);
+    let claims = found.found.scan.claims.iter();
+    let mut servings: Vec<_> = claims
+        .map(|claim| (claim.key.session.to_string(), claim.serving))
+        .collect();
+    servings.sort_by(|one, other| one.0.cmp(&other.0));
+    servings
+}
+
+#[test]
+fn several_are_files_of_one_living_process_and_of_different_sessions() {
+    let world = World::new();
+    let running = Running::start();
+    let said = sidecar(&world.machine(), running.pid());
+    let write = |agent: &str, id: &str, name: &str, change: &dyn Fn(&mut Value)| {
+        let mut said = said.clone();
+        said["session_id"] = json!(id);
+        change(&mut said);
+        world.write(agent, &format!("{name}.runtime.json"), &said);
+    };
+    let as_it_is = |_: &mut Value| {};
+    write("my-agent", "s-1", "s-1", &as_it_is);
+    // The same session once more, and a process that had the number before.
+    write("my-agent", "s-1", "s-1.claim-0", &as_it_is);
+    write("my-agent", "s-2", "s-2", &|said| {
+        said["process_start"] = json!("1")
+    });
+    // No stamp, and a date from before the process began: another process.
+    write("my-agent", "s-3", "s-3", &|said| {
+        said["process_start"] = Value::Null;
+        said["started_at"] = json!(seconds_now() - 3_600.0);
+    });
+    let one_each = servings(&world);
+    assert_eq!(one_each.len(), 4);
+    assert!(
+        one_each.iter().all(|(_, serving)| *serving == Serving::One),
+        "{one_each:?}"
+    );
+
+    // Under another agent's name, and without a stamp.
+    write("other-agent", "s-4", "s-4", &|said| {
+        said["process_start"] = Value::Null;
+        said["other_agent_version"] = json!("1");
+    });
+    let several: Vec<String> = servings(&world)
+        .into_iter()
+        .filter(|(_, serving)| *serving == Serving::Several)
+        .map(|(id, _)| id)
+        .collect();
+    assert_eq!(several, ["s-1", "s-1", "s-4"]);
+}
+
+#[test]
+fn a_file_that_anybody_may_have_written_changes_no_other() {
+    let world = World::new();
+    let running = Running::start();
+    let mut said = sidecar(&world.machine(), running.pid());
+    world.write("my-agent", "s-1.runtime.json", &said);
+    said["session_id"] = json!("s-2");
+    world.write("my-agent", "s-2.runtime.json", &said);
+    assert!(
+        servings(&world)
+            .iter()
+            .all(|(_, serving)| *serving == Serving::Several)
+    );
+    let planted = root(&world.environment())
+        .unwrap()
+        .join("my-agent/s-2.runtime.json");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    fs::set_permissions(planted, mode).unwrap();
+    assert!(
+        servings(&world)
+            .iter()
+            .all(|(_, serving)| *serving == Serving::One)
+    );
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Candidate<'_> {
     /// What `others`, the claims with the same PID, say beside `claim`.
     pub(super) fn rival(&self, claim: &Claim, others: &[&Claim]) -> Rival {
         // A stamp names its process; nothing else says more.
-        if claim.stamp.is_some() || claim.serving == Serving::Many {
+        if claim.stamp.is_some() || claim.serving != Serving::One {
             return Rival::None;
         }
         if self.is_about_another(claim, others) {
@@ -70,7 +70,7 @@ impl Candidate<'_> {
     }
 
     fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {
-        if !self.may_be_about(other) || other.serving == Serving::Many {
+        if !self.may_be_about(other) || other.serving != Serving::One {
             return Rival::None;
         }
         let is_proven = other.stamp.is_some()

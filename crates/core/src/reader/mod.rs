@@ -16,6 +16,7 @@
 //! # Ok::<(), whosup_core::reader::ReadError>(())
 //! ```
 
+mod candidates;
 mod condition;
 mod filter;
 mod find;
@@ -27,6 +28,7 @@ use std::error::Error;
 
 use whosup_sidecar::AgentId;
 
+use self::candidates::{Candidates, take_titles};
 pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
@@ -208,12 +210,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what the files of the sessions that pass `wanted` tell, less what
-    /// the configuration keeps out.
+    /// the configuration keeps out; and the titles of the sessions that the processes
+    /// without a known session may be serving.
+    ///
+    /// So who shows no such processes takes them out of the snapshot before.
     pub fn describe(self, scanned: &mut Scanned<'_>, wanted: impl Fn(&Session) -> bool) {
-        scanned.describe(&wanted);
+        let candidates = Candidates::of(&scanned.snapshot.unattributed);
+        scanned.describe(|session| wanted(session) || candidates.include(session));
         for session in &mut scanned.snapshot.sessions {
             self.keep_out(session);
         }
+        take_titles(&mut scanned.snapshot);
     }
 
     /// Takes away what the configuration keeps out of a session.
@@ -239,13 +246,13 @@ impl<'a> Reader<'a> {
     /// [`IdError`] if none or several are meant, or the id can't be one.
     pub fn single(self, query: &IdQuery) -> Result<Single, IdError> {
         let (Session { key, .. }, mut scanned) = find::find(self, query)?;
+        scanned.snapshot.unattributed.clear();
         self.describe(&mut scanned, |session| session.key == key);
         let links = scanned.snapshot.sessions.iter();
         let links = links.map(|session| (&session.key, parent_key(session)));
         let sub_agents = sub_agents_of(links, &[key.clone()].into());
         let mut snapshot = scanned.snapshot;
         snapshot.sessions.retain(|session| session.key == key);
-        snapshot.unattributed.clear();
         snapshot.problems.retain(|problem| {
             problem
                 .agent

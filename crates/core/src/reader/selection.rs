@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use whosup_sidecar::{AgentId, SessionId};
 
+use super::candidates::Candidates;
 use super::condition::Condition;
 use super::filter::{Filter, Wish, parent_key, sub_agents_of};
 use super::find::{AgentError, parse_agent};
@@ -135,21 +136,24 @@ pub(super) fn choose<F: Form>(
         waiting: Vec::new(),
         sub_agents: Vec::new(),
         problems: Vec::new(),
-        titles: Vec::new(),
     };
     let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
-        selection.take(session, describer);
+        selection.take(Waiting::new(session), describer);
     });
+    let processes = &mut scanned.snapshot.unattributed;
+    processes.retain(|one| filter.is_process_shown(one));
+    // A session that a process may be serving is not settled early.
+    let candidates = Candidates::of(processes);
+    reader.describe(&mut scanned, |_| false);
     for session in std::mem::take(&mut scanned.snapshot.sessions) {
-        selection.take(session, scanned.describer());
+        let waiting = Waiting {
+            is_described: candidates.include(&session),
+            session,
+        };
+        selection.take(waiting, scanned.describer());
     }
-    let titles = std::mem::take(&mut selection.titles);
     let (shown, ids, problems) = selection.finish(scanned.describer());
     let mut rest = scanned.snapshot;
-    for one in &mut rest.unattributed {
-        one.take_titles(&titles);
-    }
-    rest.unattributed.retain(|one| filter.is_process_shown(one));
     rest.problems.extend(problems);
     rest.problems.sort();
     rest.problems.dedup();
@@ -160,6 +164,15 @@ pub(super) fn choose<F: Form>(
 struct Waiting {
     session: Session,
     is_described: bool,
+}
+
+impl Waiting {
+    fn new(session: Session) -> Self {
+        Self {
+            session,
+            is_described: false,
+        }
+    }
 }
 
 type Finished<R> = (Vec<Shown<R>>, Vec<SessionId>, Vec<Problem>);
@@ -176,32 +189,19 @@ struct Selection<'a, F: Form> {
     /// Sub-agents that are shown if the session above them is.
     sub_agents: Vec<Waiting>,
     problems: Vec<Problem>,
-    /// The titles of sessions that a process without one may be serving.
-    titles: Vec<(SessionKey, String)>,
 }
 
 impl<F: Form> Selection<'_, F> {
-    fn take(&mut self, session: Session, describer: Describer<'_>) {
+    fn take(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
         if F::NEEDS_IDS {
-            self.ids.push(session.key.session.clone());
+            self.ids.push(waiting.session.key.session.clone());
         }
         let order = self.query.order;
         let is_limited = self.query.limit.is_some();
-        let mut waiting = Waiting {
-            session,
-            is_described: false,
-        };
         if self.filter.needs_files(&waiting.session)
             || (is_limited && order.needs_files(&waiting.session))
         {
             self.describe(&mut waiting, describer);
-        }
-        if waiting.session.verdict.reason() == "may-be-served-by" {
-            self.describe(&mut waiting, describer);
-            let session = &waiting.session;
-            let title = session.title().map(str::to_owned);
-            self.titles
-                .extend(title.map(|title| (session.key.clone(), title)));
         }
         let is_shown = self.filter.is_shown(&waiting.session);
         let is_sub_agent = waiting.session.sketch.parent.is_some();

@@ -9,8 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use whosup_core::agents::Depth;
 use whosup_core::command::{CommandError, CommandOutput, Commands};
+use whosup_core::config::Config;
 use whosup_core::machine::Machine;
 use whosup_core::mounts::Mounts;
+use whosup_core::reader::Reader;
 use whosup_core::recognize::Users;
 use whosup_core::scan::{Scanned, Scope, scan, scan_at_once};
 use whosup_core::wire;
@@ -27,8 +29,9 @@ pub fn snapshot(machine: &Machine, depth: &Depth) -> Value {
         users: Users::All,
         ..Scope::default()
     };
+    let config = Config::default();
     let answer = |mut scanned: Scanned<'_>| {
-        scanned.describe(|_| true);
+        Reader::new(machine, &config).describe(&mut scanned, |_| true);
         serde_json::to_value(wire::snapshot(machine, &scanned.snapshot)).unwrap()
     };
     let answered = answer(scan(machine, &scope));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use whosup_process::Pid;
 
 use super::WriteError;
-use crate::{AgentId, Resume, SessionId};
+use crate::{AgentId, Resume, Serves, SessionId};
 
 /// How the names of sidecars end.
 pub(super) const SUFFIX: &str = ".runtime.json";
@@ -14,11 +14,12 @@ const IN_OWN_DIRECTORY: &str = "runtime.json";
 /// The directory of the common place, in the state directory.
 const COMMON_PLACE: &str = "agent-sessions";
 
-/// The agent that writes: its name and its version.
+/// The agent that writes: its name, its version, and how many sessions a process of it serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
     pub(super) id: AgentId,
     pub(super) version: Option<String>,
+    pub(super) serves: Option<Serves>,
 }
 
 impl Agent {
@@ -33,13 +34,25 @@ impl Agent {
         if name == "schema" {
             return Err(WriteError::ReservedName);
         }
-        Ok(Self { id, version: None })
+        Ok(Self {
+            id,
+            version: None,
+            serves: None,
+        })
     }
 
     /// Sets the agent's version.
     #[must_use]
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
+        self
+    }
+
+    /// Announces how many sessions a process of this agent serves at once. Without it,
+    /// readers take every session that the process announces for current.
+    #[must_use]
+    pub const fn serves(mut self, serves: Serves) -> Self {
+        self.serves = Some(serves);
         self
     }
 }

@@ -29,6 +29,9 @@ pub(super) fn sidecar_bytes(
     let version_key = format!("{}_version", agent.id.as_str().replace('-', "_"));
     fields.add(&version_key, json!(agent.version));
     add_identity(&mut fields, identity);
+    if let Some(serves) = agent.serves {
+        fields.add("serves", json!(serves.name()));
+    }
     add_display(&mut fields, session, phase)?;
     let bytes = fields.finish();
     if bytes.len() as u64 > SIDECAR_BYTES_MAX {

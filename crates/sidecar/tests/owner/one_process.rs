@@ -8,7 +8,8 @@ use std::process::Command;
 
 use whosup_process::{Pid, system_backend};
 use whosup_sidecar::{
-    Agent, Owner, Phase, Place, Resume, Session, SidecarPid, WaitingFor, WriteError, read_sidecar,
+    Agent, Owner, Phase, Place, Resume, Serves, Session, SidecarPid, WaitingFor, WriteError,
+    read_sidecar,
 };
 
 use super::world::{World, agent};
@@ -204,6 +205,38 @@ fn a_forked_child_announces_a_session_of_its_own() {
     assert_eq!(pid("s2.runtime.json"), i32::try_from(child.id()).unwrap());
     child.wait().unwrap();
     drop(owner);
+}
+
+#[test]
+fn a_process_may_have_a_handle_for_each_of_its_sessions() {
+    let world = World::new();
+    let owners = ["s1", "s2"].map(|id| world.establish(id));
+    let sidecars = world.sidecars();
+    assert_eq!(sidecars.len(), 2);
+    for (name, sidecar) in &sidecars {
+        assert_eq!(sidecar.pid, SidecarPid::Process(Pid::own()), "{name}");
+        assert_eq!(sidecar.serves, None, "{name}: nothing was announced");
+    }
+    owners[0].release().unwrap();
+    assert_eq!(world.names(), ["s2.runtime.json"]);
+}
+
+#[test]
+fn how_many_sessions_a_process_serves_is_in_every_file_that_it_writes() {
+    let world = World::new();
+    for serves in [Serves::One, Serves::Many] {
+        let owner = Owner::establish(agent().serves(serves), world.session("s1")).unwrap();
+        let check = |when: &str| {
+            let (sidecar, _) = read_sidecar(&owner.path().unwrap()).unwrap();
+            assert_eq!(sidecar.serves, Some(serves), "{when}");
+        };
+        check("established");
+        owner.update(Phase::Working).unwrap();
+        check("updated");
+        owner.switch_session(world.session("s2")).unwrap();
+        check("switched");
+        owner.release().unwrap();
+    }
 }
 
 #[test]

@@ -60,6 +60,8 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
         users: Users::All,
     };
     let mut scanned = app.world.scan(&reach)?;
+    keep_explained(&mut scanned, pid);
+    app.world.describe(&mut scanned, |_| false)?;
     let said = explain_pid(&app.world, &scanned, pid);
     if is_json {
         let keys: Vec<_> = said
@@ -67,15 +69,16 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
             .iter()
             .map(|session| session.key.clone())
             .collect();
+        // What they may be serving was read before.
+        let mut unattributed = std::mem::take(&mut scanned.snapshot.unattributed);
+        unattributed.retain(|one| one.process.process.pid == pid);
         app.world
             .describe(&mut scanned, |session| keys.contains(&session.key))?;
         let mut snapshot = scanned.snapshot;
         snapshot
             .sessions
             .retain(|session| keys.contains(&session.key));
-        snapshot
-            .unattributed
-            .retain(|one| one.process.process.pid == pid);
+        snapshot.unattributed = unattributed;
         let document = Answer {
             snapshot: &wire::snapshot(app.world.machine(), &snapshot),
             more: WhyMore {
@@ -92,6 +95,15 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
         }
     }
     Ok(said.status)
+}
+
+/// Takes out the processes without a known session that are not explained: all but the
+/// one with this PID and, if that is a launcher, the one below it.
+fn keep_explained(scanned: &mut Scanned<'_>, pid: Pid) {
+    let mut unattributed = std::mem::take(&mut scanned.snapshot.unattributed);
+    unattributed
+        .retain(|one| one.process.process.pid == pid || is_below(scanned, &one.process, pid));
+    scanned.snapshot.unattributed = unattributed;
 }
 
 fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use whosup_core::process::{Absent, Pid, Process, system_backend};
+use whosup_core::sidecar::{Serves, StrictObject};
 
 use crate::commands::conformance::arena::{Arena, Claim};
 use crate::commands::conformance::check::{Kit, Outcome};
@@ -79,7 +80,20 @@ fn check_fields(
     if !span.contains(&sidecar.started_at_ms) {
         return Err("`started_at` is not when it took up the session".to_owned());
     }
-    Ok(())
+    check_serves(claim)
+}
+
+/// A reader takes a word that it does not know for none, so that a misspelled one would
+/// go unnoticed.
+fn check_serves(claim: &Claim) -> Result<(), String> {
+    let object = StrictObject::parse(&claim.bytes).map_err(|error| error.to_string())?;
+    let word = object.opt_string("serves");
+    match word.map_err(|error| error.to_string())? {
+        Some(word) if Serves::from_name(word).is_none() => {
+            Err(format!("`serves` is `{word}`, neither `one` nor `many`"))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The optional fields that prove which process is meant.
