@@ -338,7 +338,10 @@ impl Judging<'_> {
         Some(match open_question {
             Some(Verdict::Unknown(because)) => Verdict::Unknown(because),
             Some(_) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
-            None if self.is_view_complete() => Verdict::Exited(ExitedBecause::NoSuchProcess),
+            None if self.is_view_complete() => match at_pid.map(|seen| self.process(seen)) {
+                Some(exited @ Verdict::Exited(_)) => exited,
+                _ => Verdict::Exited(ExitedBecause::NoSuchProcess),
+            },
             None => Verdict::Unknown(UnknownBecause::OtherPidNamespace),
         })
     }

@@ -86,7 +86,8 @@ fn a_number_of_several_namespaces_is_judged_against_all_who_have_it() {
         replace_agent(world, Recognition::AnotherProgram, 1, BOOTED);
         world.observed.elsewhere = vec![seen(Recognition::ClaimingAgent)];
     });
-    check(gone, &stamped, |world| {
+    // The one that has the very PID tells why.
+    check(exited(ExitedBecause::PidReused), &stamped, |world| {
         replace_agent(world, Recognition::AnotherProgram, 1, BOOTED);
     });
     check(unknown(UnknownBecause::ProbeFailed), &base, |world| {
