@@ -15,6 +15,9 @@ pub(super) struct Launched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) processes: Vec<usize>,
+    /// It was a launch, and not perhaps a running process that began another session. What
+    /// was perhaps no launch is matched with none, and counts against others.
+    pub(super) is_sure: bool,
 }
 
 /// Matches launches and events, each by its place.
@@ -37,7 +40,9 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
         let free = (0..processes.len()).filter(|process| !event_of.contains_key(process));
         let sole: Vec<(usize, usize)> = free
             .filter_map(|process| match free_events(process).as_slice() {
-                [only] => Some((process, *only)),
+                [only] if events.get(*only).is_some_and(|event| event.is_sure) => {
+                    Some((process, *only))
+                }
                 _ => None,
             })
             .collect();
@@ -70,6 +75,7 @@ mod tests {
             .iter()
             .map(|processes| Event {
                 processes: processes.to_vec(),
+                is_sure: true,
             })
             .collect();
         let right: BTreeMap<usize, usize> = right.iter().copied().collect();
@@ -90,6 +96,18 @@ mod tests {
         for has_event in [false, true] {
             check_of(has_event, 1, &[&[0], &[0]], &[]);
         }
+    }
+
+    #[test]
+    fn what_was_perhaps_no_launch_counts_against_others_and_is_matched_with_none() {
+        let processes = [Launched { has_event: true }];
+        let event = |is_sure| Event {
+            processes: vec![0],
+            is_sure,
+        };
+        assert!(match_launches(&processes, &[event(false)]).is_empty());
+        assert!(match_launches(&processes, &[event(true), event(false)]).is_empty());
+        assert_eq!(match_launches(&processes, &[event(true)])[&0], 0);
     }
 
     #[test]

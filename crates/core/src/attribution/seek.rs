@@ -328,7 +328,9 @@ impl Table {
         let named: BTreeSet<usize> = named.map(|pair| pair.process).collect();
         let mut events: Vec<(usize, i64, Event)> = Vec::new();
         for (session, (_, draft)) in rows.iter().enumerate() {
-            for at_ms in launches_of(draft) {
+            let launches = launches_of(draft).map(|at_ms| (at_ms, true));
+            let begun = perhaps_launched_at_ms(draft).map(|at_ms| (at_ms, false));
+            for (at_ms, is_sure) in launches.chain(begun) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
                 let may_be_its = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
@@ -346,7 +348,7 @@ impl Table {
                 });
                 let processes: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
                 if !processes.is_empty() {
-                    events.push((session, at_ms, Event { processes }));
+                    events.push((session, at_ms, Event { processes, is_sure }));
                 }
             }
         }
@@ -472,6 +474,16 @@ impl Table {
 /// When processes may have been launched with a session.
 fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
     draft.sketch.launched_at_ms.iter().copied()
+}
+
+/// When a process may have been launched with a session that was perhaps begun in a running
+/// one: nothing shows in which.
+fn perhaps_launched_at_ms(draft: &Draft) -> Option<i64> {
+    let sketch = &draft.sketch;
+    let is_told = sketch.switched_at_ms.is_some() || !sketch.visits.is_empty();
+    sketch
+        .born_at_ms
+        .filter(|born| !is_told && !sketch.launched_at_ms.contains(born))
 }
 
 /// What is known of one process and one session. `None` if the process cannot have

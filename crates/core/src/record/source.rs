@@ -74,7 +74,12 @@ pub fn scan_records(
     for stored in stored {
         let record = &stored.record;
         let is_open = record.phase != Phase::Ended;
-        if is_open || has_died_lately(record, machine) || depth.reaches(&record.session) {
+        let matters = || {
+            has_died_lately(record, machine)
+                || depth.reaches(&record.session)
+                || was_left_by_running(record, machine)
+        };
+        if is_open || matters() {
             add(&mut found.found, &stored, &home, (machine, &mut histories));
         }
     }
@@ -96,6 +101,19 @@ fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
     let has_died = record.heard.end_cause.is_some_and(EndCause::is_death);
     let ago_ms = machine.now_ms().saturating_sub(record.last_event_at_ms);
     has_died && ago_ms <= ORPHAN_SHOWN_MS
+}
+
+/// A process that had it runs: its arguments may go on to name it.
+fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
+    let owners = record.owners.iter();
+    let mut identities = owners.filter_map(|owner| owner.identity.as_ref());
+    identities.any(|owner| {
+        let process = machine.table().seen(owner.pid);
+        let stamp = owner.stamp.as_ref();
+        process.zip(stamp).is_some_and(|(process, stamp)| {
+            !process.is_exited && stamp.is_same_as(&process.stamp) == Some(true)
+        })
+    })
 }
 
 /// Tells whether the process went on from what this line tells of to `current`.
