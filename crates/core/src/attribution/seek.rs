@@ -9,7 +9,7 @@ use std::path::Path;
 use whosup_process::{Pid, Process};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::clue::{ClueKind, Unclaimed};
+use super::clue::{ClueKind, Unclaimed, Visit};
 use super::directory::Beside;
 use super::launch::{Event, Launched, match_launches};
 use super::solve::{Because, Pair, ProcessFacts, SessionDates, Solution, solve};
@@ -329,7 +329,7 @@ impl Table {
         let mut events: Vec<(usize, i64, Event)> = Vec::new();
         for (session, (_, draft)) in rows.iter().enumerate() {
             let launches = launches_of(draft).map(|at_ms| (at_ms, true));
-            let begun = perhaps_launched_at_ms(draft).map(|at_ms| (at_ms, false));
+            let begun = perhaps_launched_at_ms(draft, seekers).map(|at_ms| (at_ms, false));
             for (at_ms, is_sure) in launches.chain(begun) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
                 let may_be_its = beside.filter(|pair| {
@@ -477,10 +477,14 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
 }
 
 /// When a process may have been launched with a session that was perhaps begun in a running
-/// one: nothing shows in which.
-fn perhaps_launched_at_ms(draft: &Draft) -> Option<i64> {
+/// one, where nothing shows that it was one of these.
+fn perhaps_launched_at_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<i64> {
     let sketch = &draft.sketch;
-    let is_told = sketch.switched_at_ms.is_some() || !sketch.visits.is_empty();
+    let may_be_of_these = |visit: &Visit| {
+        let mut seekers = seekers.iter();
+        seekers.any(|its| its.may_be_launched_at(visit.launched_at_ms))
+    };
+    let is_told = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
     sketch
         .born_at_ms
         .filter(|born| !is_told && !sketch.launched_at_ms.contains(born))
