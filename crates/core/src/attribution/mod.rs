@@ -21,9 +21,12 @@ mod dead;
 mod directory;
 mod launch;
 mod places;
+mod put_down;
 mod seek;
+mod seeker;
 mod solve;
 mod supersede;
+mod table;
 mod terminal;
 
 use std::collections::{BTreeMap, HashSet};
