@@ -409,25 +409,7 @@ pub fn homes(
     };
     let of_processes = of_processes.filter(&mut is_touchable);
     let roots: Vec<PathBuf> = own.into_iter().chain(of_processes).collect();
-    let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
-    let mut homes: Vec<Home> = Vec::new();
-    for root in &roots {
-        let real = real_name(machine, root);
-        let owner_uid = real.as_deref().and_then(whosup_sidecar::file::owner_of);
-        let name = match real {
-            None if roots.len() > 1 => name_of_missing(machine, root),
-            real => real.unwrap_or_else(|| root.clone()),
-        };
-        if known.contains_key(&name) {
-            continue;
-        }
-        homes.push(Home {
-            is_default: default.as_ref() == Some(root),
-            owner_uid,
-            root: root.as_path().into(),
-        });
-        known.insert(name, root.clone());
-    }
+    let (homes, known) = distinct(machine, &roots, default.as_deref());
     for process in processes
         .iter_mut()
         .filter(|process| process.agent == agent)
@@ -442,6 +424,35 @@ pub fn homes(
         }
     }
     homes
+}
+
+/// One home for each directory among `roots`, by its first name, and these names by the
+/// names without links.
+fn distinct(
+    machine: &Machine,
+    roots: &[PathBuf],
+    default: Option<&Path>,
+) -> (Vec<Home>, HashMap<PathBuf, PathBuf>) {
+    let mut known: HashMap<PathBuf, PathBuf> = HashMap::new();
+    let mut homes: Vec<Home> = Vec::new();
+    for root in roots {
+        let real = real_name(machine, root);
+        let owner_uid = real.as_deref().and_then(whosup_sidecar::file::owner_of);
+        let name = match real {
+            None if roots.len() > 1 => name_of_missing(machine, root),
+            real => real.unwrap_or_else(|| root.clone()),
+        };
+        if known.contains_key(&name) {
+            continue;
+        }
+        homes.push(Home {
+            is_default: default == Some(root.as_path()),
+            owner_uid,
+            root: root.as_path().into(),
+        });
+        known.insert(name, root.clone());
+    }
+    (homes, known)
 }
 
 /// The name of a directory without links; `None` if it can't be told. What is not there
