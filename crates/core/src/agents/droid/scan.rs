@@ -97,8 +97,8 @@ struct Scanning<'a> {
 
 /// Reads what was said in a transcript.
 fn said(path: &Path) -> Said {
-    let read = TranscriptFile::open(path)
-        .and_then(|file| read_tail(&file, &mut BadLines::default()));
+    let read =
+        TranscriptFile::open(path).and_then(|file| read_tail(&file, &mut BadLines::default()));
     read.map_or(Said::UNREADABLE, |tail| Said {
         has_words: tail.last_at_ms.is_some(),
         last_at_ms: tail.last_at_ms,

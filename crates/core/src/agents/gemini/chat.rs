@@ -76,7 +76,6 @@ impl ChatName {
             id_begins: id_begins.to_owned(),
         })
     }
-
 }
 
 /// It is of a version that kept one JSON object.

@@ -171,7 +171,10 @@ impl<'a> Scanning<'a> {
             let Ok(id) = SessionId::parse(name) else {
                 continue;
             };
-            if self.added.contains(&id) || !self.look.depth.reaches(&id) || !is_directory(&directory) {
+            if self.added.contains(&id)
+                || !self.look.depth.reaches(&id)
+                || !is_directory(&directory)
+            {
                 continue;
             }
             let all = leases.unreadable.iter().find(|(one, _)| one.is_none());
