@@ -7,7 +7,7 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
 use super::early;
-use super::lease::{Lease, Leases, is_session, read as read_leases};
+use super::lease::{Lease, Leases, is_session, lock_of, read as read_leases};
 use super::process::{is_headless, resumed, takes_up};
 use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
@@ -182,7 +182,8 @@ impl<'a> Scanning<'a> {
                 Some((_, path)) => self.add_unreadable(storage, &id, path, problems),
                 None => {
                     let sketch = self.sketch(&id, Some(&directory), problems);
-                    self.sketches.add(sketch, []);
+                    let ended = self.claim_of_closed(storage, &sketch);
+                    self.sketches.add_sub_agent(sketch, ended);
                 }
             }
         }
@@ -335,6 +336,21 @@ impl<'a> Scanning<'a> {
             },
             ..self.unknown_claim(&lease.id, &lease.path)
         }
+    }
+
+    /// A sub-agent has a lease of its own while it is open, between its turns as well
+    /// (read in the sources of 3.0, 2026-11). Its parent may live on without it.
+    fn claim_of_closed(&self, storage: &Path, sketch: &Sketch) -> Option<Claim> {
+        sketch.parent.as_ref()?;
+        let lock = lock_of(storage, &sketch.key.session);
+        // It may have been opened since the leases were listed.
+        if is_there(&lock) {
+            return None;
+        }
+        let mut claim = self.unknown_claim(&sketch.key.session, &lock);
+        claim.subject = Subject::Released;
+        claim.evidence.says = "it has no lease".to_owned();
+        Some(claim)
     }
 
     /// Says that a lease, or all of them, can't be looked at.
