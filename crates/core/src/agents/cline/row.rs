@@ -36,6 +36,8 @@ pub(super) struct Row {
     pub(super) updated_at_ms: Option<i64>,
 }
 
+/// Statuses of a session that the process which ran it has ended.
+const FINISHED: &[&str] = &["cancelled", "completed"];
 /// Statuses of a session that is over, as far as anybody knows.
 const ENDED: &[&str] = &["cancelled", "completed", "error", "failed"];
 
@@ -43,6 +45,12 @@ impl Row {
     /// It is said to be over.
     pub(super) fn is_ended(&self) -> bool {
         ENDED.contains(&self.status.as_str())
+    }
+
+    /// The process that ran it has ended it. Another process may call a session failed
+    /// that still runs: it goes by the PID in the row.
+    pub(super) fn is_finished(&self) -> bool {
+        FINISHED.contains(&self.status.as_str())
     }
 
     /// It is said to be in a turn.
