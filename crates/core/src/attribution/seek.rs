@@ -14,7 +14,7 @@ use super::directory::Beside;
 use super::launch::{Event, Launched, match_launches};
 use super::solve::{Because, Pair, ProcessFacts, SessionDates, Solution, solve};
 use super::terminal;
-use super::{Drafts, Places, ProcessKey, attributed, may_have_session, process_key};
+use super::{Drafts, Places, ProcessKey, attributed, may_have_session, process_key, shown};
 use crate::agents::{self, AgentProcess, Profile, Role};
 use crate::claim::{CLOCK_SLACK_MS, EvidenceKind, SessionKey};
 use crate::merge::{Draft, Parts};
@@ -32,7 +32,13 @@ const LAUNCH_SLACK_MS: i64 = 50;
 /// Finds what processes without a claim serve or show, agent by agent, and returns the
 /// processes that stay without a session.
 pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
-    let taken = attributed(drafts);
+    let mut taken = attributed(drafts);
+    taken.extend(
+        drafts
+            .values()
+            .filter_map(Draft::found_owner)
+            .map(process_key),
+    );
     let provisional = provisional(drafts);
     let mut free_of: BTreeMap<&AgentId, Vec<&AgentProcess>> = BTreeMap::new();
     for process in &parts.processes {
@@ -125,7 +131,8 @@ fn seek_part(
         });
     let facts: Vec<ProcessFacts> = facts.collect();
     let solution = solve(&facts, &table.dates, &table.pairs);
-    put_down(drafts, part, &keys, seeking, solution, open)
+    let found = (solution, table.pairs.as_slice());
+    put_down(drafts, part, &keys, seeking, found, open)
 }
 
 /// A session that a process without a claim may serve, or show.
@@ -151,6 +158,7 @@ struct Seeker<'a> {
     places: &'a Places,
     named: Option<&'a str>,
     names_any_directory: bool,
+    shows_title_at_once: bool,
     title: Option<&'a str>,
     now_ms: i64,
     /// Its agent claims a session for it that is none yet.
@@ -169,6 +177,7 @@ impl<'a> Seeker<'a> {
             places: &parts.places,
             named: adapter.and_then(|adapter| adapter.session_named_by(&program)),
             names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
+            shows_title_at_once: adapter.is_some_and(|adapter| adapter.shows_title_at_once()),
             title: title.map(String::as_str),
             now_ms: parts.now_ms,
             is_provisional: provisional.contains(&process_key(&process.process)),
@@ -234,12 +243,8 @@ impl<'a> Seeker<'a> {
     fn shows(&self, draft: &Draft) -> bool {
         let sketch = &draft.sketch;
         let name = sketch.terminal_title.as_deref().or(sketch.title.as_deref());
-        let (Some(title), Some(name)) = (self.title.map(str::trim), name.map(str::trim)) else {
-            return false;
-        };
-        let is_whole =
-            |rest: &str| rest.is_empty() || rest.starts_with(" |") || rest.starts_with(" -");
-        !name.is_empty() && title.strip_prefix(name).is_some_and(is_whole)
+        let title = self.title.zip(name);
+        title.is_some_and(|(title, name)| shown::is_named(title, name))
     }
 }
 
@@ -475,7 +480,9 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         is_begun_later: seeker.began_before(sketch.born_at_ms)
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),
-        is_shown: is_silent && (is_touched || is_named) && seeker.shows(draft),
+        is_shown: is_silent
+            && (is_touched || is_named || (is_beside && seeker.shows_title_at_once))
+            && seeker.shows(draft),
         is_last_used: is_touched
             && is_typed_since
             && sketch
@@ -484,7 +491,7 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         is_typed_since,
         ..Pair::default()
     };
-    (is_touched || is_named || visited_at_ms.is_some()).then_some(pair)
+    (is_touched || is_named || visited_at_ms.is_some() || pair.is_shown).then_some(pair)
 }
 
 /// A process may serve or show the session without a claim.
@@ -562,7 +569,7 @@ fn put_down(
     part: Unclaimed,
     keys: &[SessionKey],
     seeking: &[&AgentProcess],
-    solution: Solution,
+    (solution, pairs): (Solution, &[Pair]),
     open: &mut BTreeMap<Pid, BTreeSet<SessionKey>>,
 ) -> BTreeSet<Pid> {
     let mut served = BTreeSet::new();
@@ -594,15 +601,22 @@ fn put_down(
             serve(draft, process, part, *because);
         }
     }
-    for (process, possible) in solution.open {
-        let Some(process) = seeking.get(process) else {
+    for (at, possible) in solution.open {
+        let Some(process) = seeking.get(at) else {
             continue;
         };
-        for key in possible.into_iter().filter_map(|at| keys.get(at)) {
+        let is_only_shown = |session: usize| {
+            let mut its = pairs.iter();
+            its.any(|pair| (pair.process, pair.session) == (at, session) && pair.is_only_shown())
+        };
+        for (session, key) in possible
+            .into_iter()
+            .filter_map(|at| Some((at, keys.get(at)?)))
+        {
             let its = open.entry(process.process.pid).or_default();
             its.insert(key.clone());
             if let Some(draft) = drafts.get_mut(key) {
-                leave_open(draft, &process.process, part);
+                leave_open(draft, &process.process, part, is_only_shown(session));
             }
         }
     }
@@ -663,17 +677,22 @@ fn serve(draft: &mut Draft, process: &AgentProcess, part: Unclaimed, because: Be
     }
 }
 
-fn leave_open(draft: &mut Draft, process: &Process, part: Unclaimed) {
+fn leave_open(draft: &mut Draft, process: &Process, part: Unclaimed, is_only_shown: bool) {
     if part == Unclaimed::Client {
         draft.is_client_ambiguous = true;
         return;
     }
     let pid = process.pid;
     let verdict = Verdict::Unknown(UnknownBecause::MayBeServedBy(pid));
-    let says = format!(
-        "process {pid} may serve it: it was used since that process began, in the same directory"
-    );
-    draft.add_evidence(EvidenceKind::Touched, says, verdict, Some(process));
+    let (kind, how) = match is_only_shown {
+        true => (EvidenceKind::Terminal, "the title of its terminal names it"),
+        false => (
+            EvidenceKind::Touched,
+            "it was used since that process began, in the same directory",
+        ),
+    };
+    let says = format!("process {pid} may serve it: {how}");
+    draft.add_evidence(kind, says, verdict, Some(process));
     if !draft.is_found_live() {
         draft.find_out(verdict, None);
     }

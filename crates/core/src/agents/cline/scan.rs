@@ -181,10 +181,14 @@ impl<'a> Scanning<'a> {
         }
         for sub_agent in self.rows.values().filter(|row| row.parent.is_some()) {
             let ended = self.claim_of_row(sub_agent, &facts);
-            claims.extend(ended.filter(|_| sub_agent.is_finished()).map(|claim| Claim {
-                exclusivity: Exclusivity::Exclusive,
-                ..claim
-            }));
+            claims.extend(
+                ended
+                    .filter(|_| sub_agent.is_finished())
+                    .map(|claim| Claim {
+                        exclusivity: Exclusivity::Exclusive,
+                        ..claim
+                    }),
+            );
         }
         self.claims.extend(claims);
     }

@@ -149,7 +149,10 @@ impl Scanning<'_> {
         let began = processes.map(|its| its.process.began_at_ms.clone().ok());
         let oldest = began.min().flatten();
         let (at_ms, says) = match database.turn(row.id.as_str()).ok()?? {
-            Turn::Ended => (row.last_message_at_ms, "its last message has ended its turn"),
+            Turn::Ended => (
+                row.last_message_at_ms,
+                "its last message has ended its turn",
+            ),
             Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => (
                 Some(since_ms),
                 "every process of opencode is younger than its last message",

@@ -123,6 +123,10 @@ impl Adapter for OpenCode {
         process::is_client_without_directory(program).then(PathBuf::new)
     }
 
+    fn shows_title_at_once(&self) -> bool {
+        true
+    }
+
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         scan::scan(look, home)
     }

@@ -110,8 +110,10 @@ impl<'a> Scanning<'a> {
             if is_open {
                 open.insert(&row.id);
             }
-            if is_all || is_open {
+            let may_be_shown = !is_open && row.title.is_some() && self.may_be_shown(row);
+            if is_all || is_open || may_be_shown {
                 let mut sketch = self.sketch(row, &mut prompts_left);
+                sketch.matters_only_if_shown = !is_all && !is_open;
                 self.put_owners(&mut sketch, owners, &claimants, &possible);
                 let strayed = self.strayed_about(&row.id);
                 let says = "the log lacks a part in which it may have gone on";
@@ -151,6 +153,13 @@ impl<'a> Scanning<'a> {
         let unread = claimed.filter(|key| !sketches.contains_key(&key.session));
         let unread: Vec<_> = unread.cloned().map(Sketch::new).collect();
         sketches.into_values().chain(unread).collect()
+    }
+
+    /// A person may have chosen it from the list in a terminal of its directory: that
+    /// leaves no trace but the title there.
+    fn may_be_shown(&self, row: &Row) -> bool {
+        let mut terminals = self.of_role(Role::Session);
+        terminals.any(|its| its.process.tty.is_some() && self.real_paths.are_beside(its, row))
     }
 
     /// The terminals that may serve a session.
