@@ -6,7 +6,7 @@ use whosup_process::{Pid, PidScope, Process, RunState};
 use whosup_sidecar::{AgentId, SessionId};
 
 use crate::agents::{self, AgentProcess, Description, Invocation, Sketch};
-use crate::claim::{Evidence, Serving, SessionKey};
+use crate::claim::{Evidence, EvidenceKind, Serving, SessionKey};
 use crate::panes::Pane;
 use crate::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::problem::Problem;
@@ -154,6 +154,18 @@ impl Session {
             && processes.any(|process| process.run_state == RunState::Stopped)
     }
 
+    /// A process that has left it for another session and still holds its lock, or its file
+    /// open: another process would meet it there.
+    #[must_use]
+    pub fn held_by(&self) -> Option<Pid> {
+        let left = self.evidence.iter().filter(|judged| {
+            let kind = judged.evidence.kind;
+            matches!(kind, EvidenceKind::Lock | EvidenceKind::OpenFile)
+                && judged.verdict == Verdict::Exited(ExitedBecause::Superseded)
+        });
+        left.filter_map(|judged| judged.pid).next()
+    }
+
     /// Its owner has exited, it left behind what a clean exit removes, and
     /// nobody said that it ended.
     #[must_use]
@@ -173,7 +185,7 @@ impl Session {
         );
         let is_open = self.phase() != Some(Phase::Ended);
         let is_without_end = (self.sketch.is_orphan_when_stale && is_open) || self.sketch.has_died;
-        is_crash && is_without_end && self.sketch.parent.is_none()
+        is_crash && is_without_end && self.sketch.parent.is_none() && self.held_by().is_none()
     }
 
     /// What it was doing when its process exited without an end; `None` unless it is an

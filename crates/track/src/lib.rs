@@ -18,6 +18,7 @@
 //! ([`receive`](fn@receive)), or because the [`sweep`](fn@sweep) found its process gone.
 
 mod append;
+mod closed_terminal;
 mod disk;
 mod dismiss;
 mod end;

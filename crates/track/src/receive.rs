@@ -15,6 +15,7 @@ use whosup_core::record::{
 };
 
 use crate::append::append;
+use crate::closed_terminal::was_closed;
 use crate::end::{Ended, Pass, end_session, pass_on};
 use crate::git::branch_of;
 use crate::history::HistoryFile;
@@ -175,6 +176,13 @@ fn logged(
         .and_then(|directory| branch_of(directory, mounts));
     let prompt = event.prompt.filter(|_| world.prompts == Prompts::Keep);
     let is_shared = owner.as_ref().is_some_and(|owner| owner.is_shared);
+    let is_end = event.kind == EventKind::SessionEnded;
+    let owner_at_end = owner.as_ref().filter(|_| is_end);
+    let is_closed = owner_at_end.is_some_and(|its| was_closed(world.backend.as_ref(), its));
+    let end_cause = match is_closed {
+        true => EndCause::TerminalClosed,
+        false => EndCause::ExitHook,
+    };
     LoggedEvent {
         id: format!("{}-{}", world.hook, unique(world)),
         at_ms: world.now_ms,
@@ -192,8 +200,8 @@ fn logged(
         has_left: false,
         cpu_ms,
         is_aftermath: world.is_aftermath,
-        end: (event.kind == EventKind::SessionEnded).then_some(LoggedEnd {
-            cause: EndCause::ExitHook,
+        end: is_end.then_some(LoggedEnd {
+            cause: end_cause,
             ended_at_ms: world.now_ms,
         }),
     }

@@ -131,7 +131,10 @@ fn in_use(session: &Session) -> Option<(String, ExitStatus)> {
         Liveness::Exited if !session.other_live_pids.is_empty() => {
             Some((format!("it may be live: {who}"), ExitStatus::Unknown))
         }
-        Liveness::Exited => None,
+        Liveness::Exited => session.held_by().map(|pid| {
+            let because = format!("process {pid} has left it and still holds it");
+            (because, ExitStatus::Unknown)
+        }),
     }
 }
 

@@ -1,8 +1,11 @@
 //! `whosup show`, `why`, `check` and `pid`
 
+use jiff::Timestamp;
 use serde_json::json;
+use whosup_core::process::{Access, FileId, LockKind, RecordedProcess};
+use whosup_core::sidecar::file::{Links, facts};
 
-use super::world::{S1, S2, S3, S4, World};
+use super::world::{S1, S2, S3, S4, World, now_ms};
 
 /// One live session, one that died, one of another machine, one that was left.
 fn world() -> World {
@@ -200,4 +203,69 @@ fn that_a_directory_is_gone_is_told_wherever_it_is_needed() {
     // A file in its place is no directory.
     world.write("src/shop", "");
     assert!(gone(&world.run(&format!("show {S2}")).out));
+}
+
+/// Vibe takes the lease of a new session before it gives up that of the old one.
+#[test]
+fn a_session_that_its_process_has_left_and_still_holds_is_not_resumed() {
+    let ids = [
+        "3f9ec43d-9381-cd61-ec0d-176b7c0df906",
+        "5f8b70ac-b969-8a2b-33bb-add1b4cdc68e",
+    ];
+    let mut world = World::new();
+    let program = "/opt/vibe/lib/python3.13/site-packages/vibe/_bin/vibe-rs";
+    let began_at_ms = now_ms() - 60_000;
+    let interface = RecordedProcess::new(700, 7_000, began_at_ms)
+        .comm("vibe-rs")
+        .argv(&[program])
+        .exe(program)
+        .cwd(world.work_dir("src/shop"))
+        .tty(136, 1);
+    let mut server = RecordedProcess::new(701, 7_001, began_at_ms)
+        .ppid(700)
+        .comm("vibe-app-server")
+        .title("vibe-app-server")
+        .exe("/usr/bin/python3.13")
+        .cwd(world.work_dir("src/shop"))
+        .tty(136, 1);
+    for (acquired_at_ms, id) in (began_at_ms + 5_000..).zip(ids) {
+        let lock = format!(".vibe/logs/session/active/{id}.lock");
+        world.write(&lock, "");
+        let at = Timestamp::from_millisecond(acquired_at_ms).unwrap();
+        let lease = format!(
+            r#"{{"acquired_at":"{at:.3}","lease_version":1,"process_id":701,"session_id":"{id}"}}"#
+        );
+        world.write(&format!("{lock}.json"), lease);
+        let meta = format!(
+            r#"{{"session_id":"{id}","environment":{{"working_directory":"/w"}},"title":"one"}}"#
+        );
+        world.write(&format!(".vibe/logs/session/unified/{id}/meta.json"), meta);
+        let path = world.path(&lock);
+        let facts = facts(&path, Links::Refuse).unwrap();
+        let file = FileId {
+            device: facts.device,
+            inode: facts.inode,
+        };
+        server = server.holds_at(
+            &path,
+            file,
+            Access::ReadWrite,
+            vec![LockKind::Flock { is_exclusive: true }],
+        );
+    }
+    world.add_process(interface);
+    world.add_process(server);
+    let said = world.run(&format!("resume --print {}", ids[0]));
+    assert_eq!(said.status, 3, "{}", said.text());
+    assert!(
+        said.err
+            .contains("process 701 has left it and still holds it"),
+        "{}",
+        said.err
+    );
+    let shown = world.run(&format!("show --json {}", ids[0])).json();
+    assert_eq!(shown["sessions"][0]["reason"], "superseded", "{shown}");
+    assert!(shown["sessions"][0]["resume"].is_null(), "{shown}");
+    let forced = world.run(&format!("resume --print --force {}", ids[0]));
+    assert_eq!(forced.status, 0, "{}", forced.text());
 }

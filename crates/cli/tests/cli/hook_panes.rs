@@ -119,3 +119,69 @@ fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
     assert!(!asked.contains("kill"), "{asked}");
     assert!(asked.lines().count() >= 5, "{asked}");
 }
+
+/// Claude Code runs its hook for the end of a session also when its terminal is closed.
+#[test]
+fn a_session_whose_terminal_was_closed_is_an_orphan_though_its_agent_announced_the_end() {
+    let world = World::new();
+    let program = world
+        .root()
+        .join("opt/@anthropic-ai/claude-code/bin/claude");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    copy_program("/bin/sh", &program);
+    let line = |session: &str, reason: &str, until: &str| {
+        let told = |name: &str, more: Value| {
+            let told = event(&world, session, name, more).to_string();
+            world.write(&format!("{name}-{session}"), told)
+        };
+        let start = told("SessionStart", json!({"source": "startup"}));
+        let end = told("SessionEnd", json!({ "reason": reason }));
+        let hook =
+            |payload: &Path| format!("'{WHOSUP}' hook claude-code < '{}'", payload.display());
+        let script = format!(
+            "end() {{ {}; exit 0; }}\ntrap end HUP\n{}\n{until}\nend\n",
+            hook(&end),
+            hook(&start),
+        );
+        let script = world.write(&format!("script-{session}"), script);
+        format!(
+            "cd '{home}' && env -i HOME='{home}' PATH=\"$PATH\" '{}' '{}'",
+            program.display(),
+            script.display(),
+            home = world.home().display(),
+        )
+    };
+    let waits = "while :; do sleep 0.02; done";
+    let panes = format!(
+        "{}; {}",
+        line(&world.s1, "prompt_input_exit", ":"),
+        line(&world.s2, "other", waits)
+    );
+    let Some(tmux) = Tmux::start(&world, 80, &panes) else {
+        return;
+    };
+    let ended = |session: &str| {
+        wait_for("the end of the session to be recorded", || {
+            file_of(&world, session, "json").is_file().then_some(())?;
+            let record = record_of(&world, session);
+            (record["phase"] == "ended").then_some(record)
+        })
+    };
+    assert_eq!(ended(&world.s1)["end_cause"], "exit-hook");
+    wait_for("the second session to begin", || {
+        file_of(&world, &world.s2, "json").is_file().then_some(())
+    });
+    tmux.run(&["kill-server"]);
+    let record = ended(&world.s2);
+    assert_eq!(record["end_cause"], "terminal-closed", "{record}");
+    let pid = record["owner"]["pid"].as_i64().unwrap();
+    wait_for("the agent to be gone", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        (stat.is_empty() || stat.contains(") Z ")).then_some(())
+    });
+    let mut orphans = world.whosup();
+    orphans.args(["orphans", "--json"]);
+    let rows = said(&mut orphans).sessions();
+    let ids: Vec<&Value> = rows.iter().map(|row| &row["session_id"]).collect();
+    assert_eq!(ids, [&json!(world.s2)]);
+}

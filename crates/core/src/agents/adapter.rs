@@ -132,6 +132,13 @@ pub trait Adapter: Send + Sync {
         title
     }
 
+    /// The title of its terminal names the session that is shown there at once, also where
+    /// nothing else records yet that a person chose that session; and a new process does
+    /// not keep the title of an earlier one.
+    fn shows_title_at_once(&self) -> bool {
+        false
+    }
+
     /// Its arguments may name a session of any directory. Otherwise one of
     /// another directory is not found by the agent, and so not served.
     fn resumes_from_anywhere(&self) -> bool {

@@ -3,7 +3,7 @@
 //! a conversation is read out of them is the same.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use whosup_sidecar::AgentId;
@@ -11,6 +11,7 @@ use whosup_sidecar::file::ReadFileError;
 
 use super::Description;
 use super::bad_lines::BadLines;
+use super::one_per_session::Said;
 use super::prompt::{FirstWords, Wrapping};
 use crate::phase::{Phase, WaitingFor};
 use crate::problem::{Found, Problem};
@@ -177,6 +178,15 @@ impl Dialect {
             },
             problems: problem.into_iter().collect(),
         }
+    }
+
+    /// Reads what was said in the file at `path`.
+    pub(super) fn said(&self, path: &Path) -> Said {
+        let read = TranscriptFile::open(path).and_then(|file| self.last_at_ms(&file));
+        read.map_or(Said::UNREADABLE, |last_at_ms| Said {
+            has_words: last_at_ms.is_some(),
+            last_at_ms,
+        })
     }
 
     /// Reads the date inside the last record of the conversation.

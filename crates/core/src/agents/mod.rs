@@ -17,6 +17,7 @@ pub mod kimi_cli;
 pub mod kimi_code;
 mod kimi_wire;
 mod last_messages;
+mod one_per_session;
 pub mod opencode;
 mod package_path;
 pub mod pi;

@@ -7,7 +7,8 @@
 //! The solver goes from what is certain to what is not:
 //!
 //! 1. `supersede`: of several sessions that one process claims, the last that it took up
-//!    is current, and it has left the others.
+//!    is current, and it has left the others. Where a log is all that its claims rest on,
+//!    the title of its terminal shows whether it has gone on since.
 //! 2. `seek`: processes without a claim are matched with sessions by their arguments,
 //!    their launch, the logs of their agent and the use of their terminals.
 //! 3. `dead`: a session without a process has exited only if no process is left that
@@ -24,6 +25,7 @@ mod places;
 mod put_down;
 mod seek;
 mod seeker;
+mod shown;
 mod solve;
 mod supersede;
 mod table;
@@ -54,7 +56,7 @@ pub(crate) fn process_key(process: &Process) -> ProcessKey {
 
 /// Decides who serves each session, and returns the processes that stay without one.
 pub(crate) fn attribute(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
-    supersede::supersede(drafts);
+    supersede::supersede(drafts, parts);
     for draft in drafts.values_mut() {
         draft.take_known_client();
     }

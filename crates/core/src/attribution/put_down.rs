@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whosup_process::{Pid, Process};
 
 use super::clue::{ClueKind, Unclaimed};
-use super::solve::{Because, Solution};
+use super::solve::{Because, Pair, Solution};
 use super::{Drafts, ProcessKey, process_key};
 use crate::agents::AgentProcess;
 use crate::claim::{EvidenceKind, SessionKey};
@@ -18,7 +18,7 @@ pub(super) fn put_down(
     part: Unclaimed,
     keys: &[SessionKey],
     seeking: &[&AgentProcess],
-    solution: Solution,
+    (solution, pairs): (Solution, &[Pair]),
     open: &mut BTreeMap<Pid, BTreeSet<SessionKey>>,
 ) -> BTreeSet<Pid> {
     let mut served = BTreeSet::new();
@@ -50,15 +50,20 @@ pub(super) fn put_down(
             serve(draft, process, part, *because);
         }
     }
-    for (process, possible) in solution.open {
-        let Some(process) = seeking.get(process) else {
+    for (at, possible) in solution.open {
+        let Some(process) = seeking.get(at) else {
             continue;
         };
-        for key in possible.into_iter().filter_map(|at| keys.get(at)) {
+        let is_only_shown = |session: usize| {
+            let mut its = pairs.iter();
+            its.any(|pair| (pair.process, pair.session) == (at, session) && pair.is_only_shown())
+        };
+        let possible = possible.into_iter();
+        for (session, key) in possible.filter_map(|session| Some((session, keys.get(session)?))) {
             let its = open.entry(process.process.pid).or_default();
             its.insert(key.clone());
             if let Some(draft) = drafts.get_mut(key) {
-                leave_open(draft, &process.process, part);
+                leave_open(draft, &process.process, part, is_only_shown(session));
             }
         }
     }
@@ -119,17 +124,23 @@ fn serve(draft: &mut Draft, process: &AgentProcess, part: Unclaimed, because: Be
     }
 }
 
-fn leave_open(draft: &mut Draft, process: &Process, part: Unclaimed) {
+fn leave_open(draft: &mut Draft, process: &Process, part: Unclaimed, is_only_shown: bool) {
     if part == Unclaimed::Client {
         draft.is_client_ambiguous = true;
         return;
     }
     let pid = process.pid;
     let verdict = Verdict::Unknown(UnknownBecause::MayBeServedBy(pid));
-    let says = format!(
-        "process {pid} may serve it: it was used since that process began, in the same directory"
-    );
-    draft.add_evidence(EvidenceKind::Touched, says, verdict, Some(process));
+    let (kind, how) = if is_only_shown {
+        (EvidenceKind::Terminal, "the title of its terminal names it")
+    } else {
+        (
+            EvidenceKind::Touched,
+            "it was used since that process began, in the same directory",
+        )
+    };
+    let says = format!("process {pid} may serve it: {how}");
+    draft.add_evidence(kind, says, verdict, Some(process));
     if !draft.is_found_live() {
         draft.find_out(verdict, None);
     }

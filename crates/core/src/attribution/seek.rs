@@ -25,7 +25,9 @@ const CANDIDATES_MAX: usize = 64;
 /// Finds what processes without a claim serve or show, agent by agent, and returns the
 /// processes that stay without a session.
 pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
-    let taken = attributed(drafts);
+    let mut taken = attributed(drafts);
+    let found = drafts.values().filter_map(Draft::found_owner);
+    taken.extend(found.map(process_key));
     let provisional = provisional(drafts);
     let mut free_of: BTreeMap<&AgentId, Vec<&AgentProcess>> = BTreeMap::new();
     for process in &parts.processes {
@@ -118,7 +120,8 @@ fn seek_part(
         });
     let facts: Vec<ProcessFacts> = facts.collect();
     let solution = solve(&facts, &table.dates, &table.pairs);
-    put_down(drafts, part, &keys, seeking, solution, open)
+    let found = (solution, table.pairs.as_slice());
+    put_down(drafts, part, &keys, seeking, found, open)
 }
 
 /// A session that a process without a claim may serve, or show.

@@ -7,6 +7,7 @@ use whosup_process::Pid;
 
 use super::clue::{ClueKind, Unclaimed};
 use super::directory::Beside;
+use super::shown;
 use super::solve::ProcessFacts;
 use super::terminal;
 use super::{Drafts, Places, ProcessKey, process_key};
@@ -27,6 +28,7 @@ pub(super) struct Seeker<'a> {
     places: &'a Places,
     named: Option<&'a str>,
     names_any_directory: bool,
+    pub(super) shows_title_at_once: bool,
     title: Option<&'a str>,
     now_ms: i64,
     /// Its agent claims a session for it that is none yet.
@@ -49,6 +51,7 @@ impl<'a> Seeker<'a> {
             places: &parts.places,
             named: adapter.and_then(|adapter| adapter.session_named_by(&program)),
             names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
+            shows_title_at_once: adapter.is_some_and(|adapter| adapter.shows_title_at_once()),
             title: title.map(String::as_str),
             now_ms: parts.now_ms,
             is_provisional: provisional.contains(&process_key(&process.process)),
@@ -121,12 +124,8 @@ impl<'a> Seeker<'a> {
     pub(super) fn shows(&self, draft: &Draft) -> bool {
         let sketch = &draft.sketch;
         let name = sketch.terminal_title.as_deref().or(sketch.title.as_deref());
-        let (Some(title), Some(name)) = (self.title.map(str::trim), name.map(str::trim)) else {
-            return false;
-        };
-        let is_whole =
-            |rest: &str| rest.is_empty() || rest.starts_with(" |") || rest.starts_with(" -");
-        !name.is_empty() && title.strip_prefix(name).is_some_and(is_whole)
+        let title = self.title.zip(name);
+        title.is_some_and(|(title, name)| shown::is_named(title, name))
     }
 
     /// The arguments of the process name the session, and nothing shows that it has been

@@ -37,6 +37,11 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    /// Nothing but the title of the terminal connects the two.
+    pub(super) fn is_only_shown(&self) -> bool {
+        self.is_shown && !self.is_touched && self.strongest().is_none()
+    }
+
     fn strongest(&self) -> Option<(i64, Because)> {
         let named = self.named_at_ms.map(|at| (at, Because::Arguments));
         let launched = self.launched_at_ms.map(|at| (at, Because::Launch));
@@ -230,12 +235,11 @@ impl Solver<'_> {
     /// launched. That something happened in `session` later does not show that it is still
     /// there: another process may have taken it up, and may have gone.
     fn doubts(&self, process: usize, session: usize, because: Because) -> Vec<usize> {
-        if because == Because::Run && !self.facts(process).is_run_incomplete {
-            return Vec::new();
-        }
+        // What it goes on to without a prompt is in no log.
+        let is_whole = because == Because::Run && !self.facts(process).is_run_incomplete;
         let others = self.pairs(process).filter(|pair| {
             pair.session != session
-                && pair.is_touched
+                && (pair.is_only_shown() || (!is_whole && pair.is_touched))
                 && !self.is_explained(pair.session)
                 && !self.is_of_another(process, pair.session)
         });
@@ -309,7 +313,8 @@ impl Solver<'_> {
                 others.into_iter().chain([*session]).collect()
             }
             None => {
-                let touched = self.pairs(process).filter(|pair| pair.is_touched);
+                let pairs = self.pairs(process);
+                let touched = pairs.filter(|pair| pair.is_touched || pair.is_only_shown());
                 let free = touched.filter(|pair| !self.is_explained(pair.session));
                 free.map(|pair| pair.session).collect()
             }
@@ -338,6 +343,11 @@ impl Solver<'_> {
             let mut others = self.undecided().filter(|other| *other != process);
             others.any(|other| self.pair(other, session).is_some_and(|pair| pair.is_shown))
         };
+        if let [only] = possible
+            && self.pair(process, *only)?.is_only_shown()
+        {
+            return None;
+        }
         if let Some(shown) = sole_of(pairs().filter(|pair| pair.is_shown)) {
             return (!is_shown_elsewhere(shown.session)).then_some(shown.session);
         }
@@ -375,7 +385,7 @@ impl Solver<'_> {
         let mut others = self.undecided().filter(|other| *other != process);
         !others.any(|other| {
             self.pair(other, session)
-                .is_some_and(|pair| pair.is_touched || pair.strongest().is_some())
+                .is_some_and(|pair| pair.is_touched || pair.is_shown || pair.strongest().is_some())
         })
     }
 

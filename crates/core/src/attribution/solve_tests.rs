@@ -129,6 +129,23 @@ fn a_title_chooses_unless_two_terminals_show_it() {
 }
 
 #[test]
+fn a_title_alone_makes_a_candidate_and_beside_evidence_decides() {
+    let shown = Pair {
+        process: 0,
+        session: 1,
+        is_shown: true,
+        ..Pair::default()
+    };
+    let solution = check(&[40, 5], std::slice::from_ref(&shown), &[]);
+    assert_eq!(solution.open[&0], [1]);
+    let pairs = [visited(0, 0, 30), shown.clone()];
+    let solution = check(&[40, 5], &pairs, &[(0, 1, Terminal)]);
+    assert_eq!(solution.left[&0], 1);
+    let both = [touched(0, 0), shown];
+    check(&[40, 5], &both, &[(0, 1, Terminal)]);
+}
+
+#[test]
 fn the_only_session_is_served_if_somebody_typed_since() {
     let typed = Pair {
         is_typed_since: true,

@@ -3,16 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::current::{Event, Taking, current_of};
-use super::{Drafts, ProcessKey, process_key};
+use super::{Drafts, ProcessKey, process_key, shown};
 use crate::claim::{EvidenceKind, Serving, SessionKey, Subject, TakenUp};
-use crate::merge::Draft;
+use crate::merge::{Draft, Parts};
 
 /// Of several sessions that one process claims, the one that it took up last is current;
 /// the process has left the others (`/clear`, `/new`, `/fork`, `/resume`).
 ///
 /// A process that serves many at once keeps them all, and sub-agents run beside their
 /// parent. What was left stays left when the process exits.
-pub(super) fn supersede(drafts: &mut Drafts) {
+pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
     for (process, mut takings) in takings(drafts) {
         // What a process holds now says more than what was heard of it before.
         let held: BTreeSet<SessionKey> = takings
@@ -34,6 +34,14 @@ pub(super) fn supersede(drafts: &mut Drafts) {
                 is_from_hooks: false,
             }];
         }
+        let before = current_of(&takings).current;
+        let shown =
+            shown::gone_on_to(drafts, parts, &process).filter(|key| before.as_ref() != Some(key));
+        takings.extend(shown.iter().map(|key| Taking {
+            key: key.clone(),
+            event: Event::TakenUp(Some(parts.now_ms)),
+            is_from_hooks: false,
+        }));
         let mut sessions = current_of(&takings);
         sessions.superseded.extend(left);
         let current = sessions.current.as_ref().map(|key| &key.session);
@@ -41,6 +49,11 @@ pub(super) fn supersede(drafts: &mut Drafts) {
             if let Some(draft) = drafts.get_mut(key) {
                 draft.supersede(&process, current);
             }
+        }
+        if let Some(key) = shown.filter(|key| sessions.current.as_ref() == Some(key))
+            && let Some(draft) = drafts.get_mut(&key)
+        {
+            shown::serve(draft, parts, &process);
         }
     }
     for draft in drafts.values_mut() {

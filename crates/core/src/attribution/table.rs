@@ -288,7 +288,9 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         is_begun_later: seeker.began_before(sketch.born_at_ms)
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),
-        is_shown: is_silent && (is_touched || is_named) && seeker.shows(draft),
+        is_shown: is_silent
+            && (is_touched || is_named || (is_beside && seeker.shows_title_at_once))
+            && seeker.shows(draft),
         is_last_used: is_touched
             && is_typed_since
             && sketch
@@ -297,7 +299,7 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         is_typed_since,
         ..Pair::default()
     };
-    (is_touched || is_named || visited_at_ms.is_some()).then_some(pair)
+    (is_touched || is_named || visited_at_ms.is_some() || pair.is_shown).then_some(pair)
 }
 
 /// A process may serve or show the session without a claim.

@@ -122,6 +122,7 @@ impl Draft {
         mine.client = mine.client.take().or(other.client);
         mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
         mine.is_provisional &= other.is_provisional;
+        mine.matters_only_if_shown &= other.matters_only_if_shown;
         mine.title = mine.title.take().or(other.title);
         mine.agent_version = mine.agent_version.take().or(other.agent_version);
         mine.endpoint = mine.endpoint.take().or(other.endpoint);
@@ -241,6 +242,12 @@ impl Draft {
             Some(found) if is_live(found.verdict) => found.others.push(process.pid),
             _ => self.find_out(verdict, Some(process.clone())),
         }
+    }
+
+    /// The process that was found to serve it without a claim.
+    pub(crate) fn found_owner(&self) -> Option<&Process> {
+        let found = self.found_out.as_ref()?;
+        found.owner.as_deref().filter(|_| is_live(found.verdict))
     }
 
     pub(crate) fn is_found_out(&self) -> bool {
@@ -399,9 +406,11 @@ impl Draft {
     }
 
     /// A session that never came to be: an id that its agent gave up before
-    /// anything happened under it.
+    /// anything happened under it. Or one that no terminal was found to show.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited
+        let never_was = self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited;
+        let is_shown = self.has_claims() || !self.extra.is_empty();
+        never_was || (self.sketch.matters_only_if_shown && !is_shown)
     }
 
     pub(crate) fn into_session(self, is_default_home: bool) -> Session {

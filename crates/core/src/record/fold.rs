@@ -256,13 +256,13 @@ fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent)
 
 /// Takes over what the event tells besides what happened.
 fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool) {
-    if event.end.is_none_or(|end| end.cause == EndCause::ExitHook) {
+    if event.end.is_none_or(|end| end.cause.is_announced()) {
         record.heard.cpu = cpu_after(record, &event);
     }
     record.home = event.home;
     record.last_event_at_ms = record.last_event_at_ms.max(event.at_ms);
     // Who swept it did not hear from it.
-    if let Some(end) = event.end.filter(|end| end.cause != EndCause::ExitHook) {
+    if let Some(end) = event.end.filter(|end| !end.cause.is_announced()) {
         record.last_event_at_ms = end.ended_at_ms;
     }
     record.owner = record.owners.current().cloned();

@@ -77,6 +77,8 @@ pub struct PaneHint {
 pub enum EndCause {
     /// The agent said so.
     ExitHook,
+    /// The agent said so, when its terminal was closed.
+    TerminalClosed,
     /// The agent said so in its own files, and its process was gone.
     ExitRecord,
     /// Its process was gone.
@@ -104,8 +106,9 @@ const EXIT_CODE: &str = "exit code ";
 
 impl EndCause {
     /// Every cause that has no number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ExitHook,
+        Self::TerminalClosed,
         Self::ExitRecord,
         Self::ProcessGone,
         Self::PidReused,
@@ -115,8 +118,14 @@ impl EndCause {
         Self::Unknown,
     ];
 
-    /// The process went without an end of the agent's: it was killed, or crashed. One that
-    /// exits by itself has ended, whatever its status.
+    /// A hook of the agent's announced it.
+    #[must_use]
+    pub const fn is_announced(self) -> bool {
+        matches!(self, Self::ExitHook | Self::TerminalClosed)
+    }
+
+    /// The process went without an end of the agent's: it was killed, or crashed, or its
+    /// terminal was closed. One that exits by itself has ended, whatever its status.
     #[must_use]
     pub const fn is_death(self) -> bool {
         match self {
@@ -125,7 +134,8 @@ impl EndCause {
             | Self::ByHand
             | Self::ExitCode(_)
             | Self::Superseded => false,
-            Self::ProcessGone
+            Self::TerminalClosed
+            | Self::ProcessGone
             | Self::PidReused
             | Self::Rebooted
             | Self::Signal(_)
@@ -138,6 +148,7 @@ impl EndCause {
     pub fn name(self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::ExitHook => "exit-hook",
+            Self::TerminalClosed => "terminal-closed",
             Self::ExitRecord => "exit-record",
             Self::ProcessGone => "process-gone",
             Self::PidReused => "pid-reused",

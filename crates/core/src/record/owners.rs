@@ -209,7 +209,7 @@ impl Owners {
     fn hear_end(&mut self, event: &LoggedEvent) -> bool {
         let cause = event.end.map_or(EndCause::ExitHook, |end| end.cause);
         let is_of_one = match cause {
-            EndCause::ExitHook => true,
+            EndCause::ExitHook | EndCause::TerminalClosed => true,
             EndCause::Signal(_) | EndCause::ExitCode(_) => event.owner.is_some(),
             _ => false,
         };

@@ -141,13 +141,15 @@ fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
 }
 
 /// A session is resumed only when it is not live and may not be: a second
-/// process on a live session corrupts it. Nor is one in which nothing was said.
+/// process on a live session corrupts it. Nor is one that a process still holds, or in
+/// which nothing was said.
 fn resume<'a, T: WireText<'a>>(
     session: &Session,
     work_dir: Option<PathText<'a>>,
 ) -> Option<WireResume<T>> {
     let invocation = session.invocation();
-    let invocation = invocation.filter(|_| session.liveness() == Liveness::Exited)?;
+    let is_free = session.liveness() == Liveness::Exited && session.held_by().is_none();
+    let invocation = invocation.filter(|_| is_free)?;
     let WireCommand { argv, cwd, env } = command(invocation, work_dir);
     Some(WireResume {
         argv,

@@ -55,6 +55,9 @@ pub struct Sketch {
     pub lost: Vec<Lost>,
     /// What a terminal shows that is in it, where that is not its title.
     pub terminal_title: Option<String>,
+    /// All that leads to it is that a terminal may show its title: without that it is no
+    /// row.
+    pub matters_only_if_shown: bool,
     /// The process that shows it, where that is known for certain (it started
     /// the one that serves it).
     pub client: Option<Box<KnownClient>>,
@@ -122,6 +125,7 @@ impl Sketch {
             visits: Vec::new(),
             lost: Vec::new(),
             terminal_title: None,
+            matters_only_if_shown: false,
             client: None,
             is_terminal_hosted: false,
             is_orphan_when_stale: false,

@@ -104,6 +104,6 @@ pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
 /// The session was ended by a process that went on to another one, after this one had
 /// opened it. The row keeps the PID of the first process, so that it may have been any.
 pub(super) fn was_ended_since(row: &Row, pid: Pid, said: &Said) -> bool {
-    let is_by_its_process = row.pid == Some(pid) || !row.was_found_dead();
+    let is_by_its_process = row.pid == Some(pid) || row.is_finished();
     row.is_ended() && is_by_its_process && row.ended_at_ms >= Some(said.at_ms)
 }

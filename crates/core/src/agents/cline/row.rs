@@ -36,6 +36,8 @@ pub(super) struct Row {
     pub(super) updated_at_ms: Option<i64>,
 }
 
+/// Statuses of a session that the process which ran it has ended.
+const FINISHED: &[&str] = &["cancelled", "completed"];
 /// Statuses of a session that is over, as far as anybody knows.
 const ENDED: &[&str] = &["cancelled", "completed", "error", "failed"];
 
@@ -45,9 +47,10 @@ impl Row {
         ENDED.contains(&self.status.as_str())
     }
 
-    /// A later start ended it, because its process had gone.
-    pub(super) fn was_found_dead(&self) -> bool {
-        self.status == "failed"
+    /// The process that ran it has ended it. Another process may call a session failed
+    /// that still runs: it goes by the PID in the row.
+    pub(super) fn is_finished(&self) -> bool {
+        FINISHED.contains(&self.status.as_str())
     }
 
     /// It is said to be in a turn.

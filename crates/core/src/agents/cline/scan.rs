@@ -179,6 +179,17 @@ impl<'a> Scanning<'a> {
                 claims.extend(self.claim_of_hub(row, &facts));
             }
         }
+        for sub_agent in self.rows.values().filter(|row| row.parent.is_some()) {
+            let ended = self.claim_of_row(sub_agent, &facts);
+            claims.extend(
+                ended
+                    .filter(|_| sub_agent.is_finished())
+                    .map(|claim| Claim {
+                        exclusivity: Exclusivity::Exclusive,
+                        ..claim
+                    }),
+            );
+        }
         self.claims.extend(claims);
     }
 
@@ -350,6 +361,7 @@ impl<'a> Scanning<'a> {
         }
         Sketch {
             parent: row.parent.clone(),
+            may_have_ended: row.parent.is_some() && row.is_ended(),
             work_dir: row.work_dir.clone(),
             born_at_ms: row.started_at_ms,
             last_record_at_ms: row.last_use_at_ms(),

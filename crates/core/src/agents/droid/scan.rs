@@ -1,7 +1,7 @@
 //! One home of Droid: its transcripts, and which of them its processes may
 //! have open.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
@@ -13,6 +13,7 @@ use super::{AGENT, sessions_in};
 use crate::agents::bad_lines::BadLines;
 use crate::agents::folder::is_directory;
 use crate::agents::folder::names_in;
+use crate::agents::one_per_session::{OnePerSession, Said};
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
 use crate::attribution::Unclaimed;
 use crate::claim::{
@@ -58,8 +59,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             .map(|process| process.process.began_at_ms.clone().unwrap_or(i64::MIN))
             .min(),
         processes,
-        claims: Vec::new(),
-        sketches: BTreeMap::new(),
+        sketches: OnePerSession::new(said),
         problems: Vec::new(),
     };
     if look.depth.is_walk() {
@@ -74,7 +74,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         scanning.add_named();
     }
     Found {
-        found: AgentScan::of(scanning.claims, scanning.sketches.into_values()),
+        found: scanning.sketches.into_scan(Vec::new()),
         problems: scanning.problems,
     }
 }
@@ -91,9 +91,18 @@ struct Scanning<'a> {
     /// When the first of its processes began; `None` if there is none.
     since_ms: Option<i64>,
     processes: Vec<&'a AgentProcess>,
-    claims: Vec<Claim>,
-    sketches: BTreeMap<SessionId, Sketch>,
+    sketches: OnePerSession,
     problems: Vec<Problem>,
+}
+
+/// Reads what was said in a transcript.
+fn said(path: &Path) -> Said {
+    let read =
+        TranscriptFile::open(path).and_then(|file| read_tail(&file, &mut BadLines::default()));
+    read.map_or(Said::UNREADABLE, |tail| Said {
+        has_words: tail.last_at_ms.is_some(),
+        last_at_ms: tail.last_at_ms,
+    })
 }
 
 /// Tells whether a process may have the session with this transcript: its
@@ -194,7 +203,7 @@ impl Scanning<'_> {
     fn add_named(&mut self) {
         let is_missing = |id: &&&str| {
             let parsed = SessionId::parse(id);
-            parsed.is_ok_and(|id| !self.sketches.contains_key(&id))
+            parsed.is_ok_and(|id| !self.sketches.has(&id))
         };
         let missing: Vec<String> = self
             .named
@@ -270,31 +279,27 @@ impl Scanning<'_> {
                 home: self.home.root.clone(),
             })
         };
-        // Of two files with one id the one in which something was said, and then
-        // the one that went on.
-        let rank = |one: &Sketch| (one.born_at_ms.is_some(), one.last_record_at_ms);
-        let known = self.sketches.get(&id);
-        if known.is_some_and(|known| rank(known) >= rank(&sketch)) {
-            return;
-        }
         if sketch.parent.is_some() {
             let is_anywhere = |its: &&AgentProcess| folders_of(its, self.mounts).is_empty();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
             sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
-            self.claims.extend(ended);
-        } else if may_be_open {
+            self.sketches.add_sub_agent(sketch, ended);
+            return;
+        }
+        let mut open_to = Vec::new();
+        if may_be_open {
             sketch.unclaimed = Unclaimed::Owner;
             let may_be_its = |its: &&&AgentProcess| may_have(its, path, self.mounts);
             let mut its = self.processes.iter().filter(may_be_its);
-            sketch.is_headless = Some(its.all(|its| is_headless(&its.program())));
+            sketch.is_headless = Some(its.clone().all(|its| is_headless(&its.program())));
+            open_to.extend(its.clone().map(|its| its.process.pid));
             if head.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.
-                let mut its = self.processes.iter().filter(may_be_its);
                 sketch.work_dir = its.find_map(|its| work_dir_of(its));
             }
         }
-        self.sketches.insert(id, sketch);
+        self.sketches.add(sketch, open_to);
     }
 
     /// A sub-agent has ended once its last message has ended its turn, or

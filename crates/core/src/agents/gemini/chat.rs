@@ -17,6 +17,7 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, read_regular};
 
 use super::message::{self, Kind, Record};
+use crate::agents::one_per_session::Said;
 use crate::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
@@ -75,13 +76,12 @@ impl ChatName {
             id_begins: id_begins.to_owned(),
         })
     }
+}
 
-    /// It is of a version that kept one JSON object.
-    pub(super) fn is_object(&self) -> bool {
-        Path::new(&self.file)
-            .extension()
-            .is_some_and(|extension| extension == "json")
-    }
+/// It is of a version that kept one JSON object.
+fn is_object(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 /// `2026-11-27T20-53`, by UTC.
@@ -117,8 +117,8 @@ pub(super) struct ChatFacts {
 }
 
 /// Reads the header alone.
-pub(super) fn read_header(path: &Path, name: &ChatName) -> Result<Option<Header>, String> {
-    if name.is_object() {
+pub(super) fn read_header(path: &Path) -> Result<Option<Header>, String> {
+    if is_object(path) {
         return Ok(header_in(&read_object(path)?));
     }
     let file = TranscriptFile::open(path).map_err(|error| error.reason())?;
@@ -126,9 +126,9 @@ pub(super) fn read_header(path: &Path, name: &ChatName) -> Result<Option<Header>
 }
 
 /// Reads what a chat file tells for finding out whose it is.
-pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, String> {
+pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
     let mut facts = ChatFacts::default();
-    if name.is_object() {
+    if is_object(path) {
         let object = read_object(path)?;
         facts.header = header_in(&object);
         facts.add_start_of_first();
@@ -163,6 +163,14 @@ pub(super) fn read_facts(path: &Path, name: &ChatName) -> Result<ChatFacts, Stri
     };
     read(&mut facts).map_err(|error| error.reason())?;
     Ok(facts)
+}
+
+/// Reads what was said in a chat file of any kind.
+pub(super) fn said(path: &Path) -> Said {
+    read_facts(path).map_or(Said::UNREADABLE, |facts| Said {
+        has_words: facts.has_conversation,
+        last_at_ms: facts.last_at_ms,
+    })
 }
 
 /// The date of any record, the header included.

@@ -21,7 +21,7 @@ fn facts(lines: &[&str]) -> ChatFacts {
     let path = directory.path().join(file);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     std::fs::write(&path, text).expect("a file");
-    read_facts(&path, &ChatName::parse(file).unwrap()).expect("facts")
+    read_facts(&path).expect("facts")
 }
 
 #[test]
@@ -100,16 +100,15 @@ fn a_chat_of_an_earlier_version_is_one_object() -> std::io::Result<()> {
     let directory = tempfile::tempdir()?;
     let file = "session-2026-11-27T20-53-5db42c53.json";
     let path = directory.path().join(file);
-    let name = ChatName::parse(file).unwrap();
     let object = format!(
         r#"{{"sessionId":"{ID}","projectHash":"a","startTime":"2026-11-27T20:53:03.261Z","lastUpdated":"2026-11-27T20:53:32.023Z","messages":[{PROMPT}]}}"#
     );
     std::fs::write(&path, object)?;
-    let facts = read_facts(&path, &name).unwrap();
-    assert_eq!(facts.header, read_header(&path, &name).unwrap());
+    let facts = read_facts(&path).unwrap();
+    assert_eq!(facts.header, read_header(&path).unwrap());
     assert_eq!(facts.last_at_ms, Some(1_795_812_812_023));
     assert_eq!(facts.prompts.len(), 1);
     std::fs::write(&path, "{")?;
-    assert!(read_facts(&path, &name).is_err());
+    assert!(read_facts(&path).is_err());
     Ok(())
 }

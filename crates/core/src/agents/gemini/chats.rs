@@ -39,9 +39,9 @@ impl Scanning<'_> {
                 is_named || is_modified_since(&path, since.saturating_sub(MODIFIED_SLACK_MS))
             });
             let read = if is_of_interest {
-                chat::read_facts(&path, name)
+                chat::read_facts(&path)
             } else if self.look.depth.is_walk() {
-                let header = chat::read_header(&path, name);
+                let header = chat::read_header(&path);
                 header.map(|header| chat::ChatFacts {
                     starts_ms: header
                         .iter()

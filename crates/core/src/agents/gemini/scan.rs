@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 
 use whosup_sidecar::SessionId;
 
-use super::chat::Chat;
+use super::chat::{self, Chat};
 use super::lineage::{self, Lineage};
 use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::agents::folder::{Names, is_directory, list_folders_or_tell, list_or_tell};
+use crate::agents::one_per_session::OnePerSession;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
 use crate::attribution::{Clue, Lost, Unclaimed, Visit};
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
@@ -24,7 +25,8 @@ const PROJECTS_MAX: usize = 100_000;
 pub(super) struct Scanning<'a> {
     pub(super) look: &'a Look<'a>,
     pub(super) home: &'a Home,
-    found: AgentScan,
+    pub(super) sketches: OnePerSession,
+    claims: Vec<Box<Claim>>,
     problems: Vec<Problem>,
 }
 
@@ -33,14 +35,15 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let mut scanning = Scanning {
         look,
         home,
-        found: AgentScan::default(),
+        sketches: OnePerSession::new(chat::said),
+        claims: Vec::new(),
         problems: Vec::new(),
     };
     for (project, servers) in scanning.projects() {
         scanning.read_project(&project, &servers);
     }
     Found {
-        found: scanning.found,
+        found: scanning.sketches.into_scan(scanning.claims),
         problems: scanning.problems,
     }
 }
@@ -50,12 +53,8 @@ impl<'a> Scanning<'a> {
         self.problems.push(Problem::at(&AGENT, path, message));
     }
 
-    pub(super) fn add_sketch(&mut self, sketch: Sketch) {
-        self.found.sketch(sketch);
-    }
-
     pub(super) fn add_claim(&mut self, claim: Claim) {
-        self.found.claim(claim);
+        self.claims.push(Box::new(claim));
     }
 
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {
@@ -214,7 +213,8 @@ impl<'a> Scanning<'a> {
                 let gaps = possible.iter().map(|its| Clue::gap(its.process.pid, says));
                 sketch.clues.extend(gaps);
             }
-            self.add_sketch(sketch);
+            self.sketches
+                .add(sketch, possible.iter().map(|its| its.process.pid));
             self.claim_of_hosts(chat, !possible.is_empty());
             if !possible.is_empty() || self.look.depth.is_walk() {
                 subagent::read(self, project, chat);

@@ -8,7 +8,7 @@ use std::path::Path;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
-use super::chat::{self, Chat, ChatName};
+use super::chat::{self, Chat};
 use super::project::Project;
 use super::scan::Scanning;
 use crate::agents::Sketch;
@@ -45,12 +45,7 @@ fn read_one(
     id: SessionId,
     path: &Path,
 ) {
-    let name = ChatName {
-        file: format!("{id}.jsonl"),
-        minute_ms: None,
-        id_begins: id.as_str().to_owned(),
-    };
-    let read = match chat::read_facts(path, &name) {
+    let read = match chat::read_facts(path) {
         Ok(read) => read,
         Err(message) => {
             scanning.problem(path, message);
@@ -71,33 +66,31 @@ fn read_one(
                 read.last_at_ms,
                 parent.last_at_ms.max(parent.perhaps_until_ms),
             ));
-    if has_ended && let Ok(facts) = facts(path, Links::Follow) {
-        let machine = scanning.look.machine;
-        let claim = Claim {
-            key: scanning.key(&id),
-            subject: Subject::Released,
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: parent.last_at_ms,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
-            exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
-            trust: trust_of(&facts, scanning.home, machine),
-            placement: machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind: EvidenceKind::Transcript,
-                path: parent.path.clone(),
-                says: "its parent has gone on since its last record".to_owned(),
-            },
-        };
-        scanning.add_claim(claim);
-    }
+    let facts = facts(path, Links::Follow).ok().filter(|_| has_ended);
+    let machine = scanning.look.machine;
+    let ended = facts.map(|facts| Claim {
+        key: scanning.key(&id),
+        subject: Subject::Released,
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: parent.last_at_ms,
+        modified_at_ms: None,
+        taken_up: TakenUp::AsDated,
+        is_inferred: false,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Exclusive,
+        serving: Serving::One,
+        trust: trust_of(&facts, scanning.home, machine),
+        placement: machine.mounts().placement_of(path),
+        evidence: Evidence {
+            kind: EvidenceKind::Transcript,
+            path: parent.path.clone(),
+            says: "its parent has gone on since its last record".to_owned(),
+        },
+    });
     let born_at_ms = read.header.and_then(|header| header.started_at_ms);
-    scanning.add_sketch(Sketch {
+    let sketch = Sketch {
         parent: Some(parent.id.clone()),
         work_dir: project.root.clone(),
         born_at_ms,
@@ -107,5 +100,6 @@ fn read_one(
         transcript: Some(path.to_owned()),
         started_at_ms: born_at_ms,
         ..Sketch::new(scanning.key(&id))
-    });
+    };
+    scanning.sketches.add_sub_agent(sketch, ended);
 }

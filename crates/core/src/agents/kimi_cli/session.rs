@@ -4,7 +4,7 @@ mod directory;
 mod folder;
 mod search;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,12 @@ use super::log::Log;
 use super::logs;
 use super::untouched::BEGAN_SLACK_MS;
 use super::work_dir::{FolderKind, folder_of};
-use super::{AGENT, process, sidecar, work_dir};
+use super::{AGENT, process, sidecar, wire, work_dir};
+use crate::agents::one_per_session::OnePerSession;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch, told_by_sidecar};
 use crate::attribution::Unclaimed;
 use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
+use crate::phase::PhaseFact;
 use crate::problem::{Found, Problem};
 use crate::trust::trust_of;
 
@@ -42,12 +44,22 @@ pub(super) struct Reading<'a> {
     /// The local directories that are known, by their folders.
     work_dirs: HashMap<String, PathBuf>,
     claims: Vec<Box<Claim>>,
-    sketches: BTreeMap<SessionId, Box<Sketch>>,
+    sketches: OnePerSession,
     /// Sessions whose sidecar is there and can't be read.
     unread: BTreeSet<SessionId>,
     /// What the log says, once it was looked for.
     log: Option<Option<Log>>,
     problems: Vec<Problem>,
+}
+
+/// What the sidecar of a session shows besides its claim.
+struct FromSidecar {
+    /// The process that it names; `None` if that has released the session.
+    pid: Option<Pid>,
+    work_dir: PathBuf,
+    agent_version: Option<String>,
+    endpoint: Option<String>,
+    facts: Vec<PhaseFact>,
 }
 
 /// Which sidecars make claims.
@@ -64,7 +76,7 @@ impl<'a> Reading<'a> {
             home,
             work_dirs: HashMap::new(),
             claims: Vec::new(),
-            sketches: BTreeMap::new(),
+            sketches: OnePerSession::new(|path| wire::DIALECT.said(path)),
             unread: BTreeSet::new(),
             log: None,
             problems: Vec::new(),
@@ -132,7 +144,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(self) -> Found<AgentScan> {
         Found {
-            found: AgentScan::of(self.claims, self.sketches.into_values()),
+            found: self.sketches.into_scan(self.claims),
             problems: self.problems,
         }
     }
@@ -189,7 +201,7 @@ impl<'a> Reading<'a> {
             let mut sketch = Sketch::new(self.key(&session.id));
             sketch.born_at_ms = self.unless_ahead(session.made_at_ms);
             (sketch.transcript, _) = session.transcript();
-            self.sketches.insert(session.id, Box::new(sketch));
+            self.sketches.add(sketch, []);
         }
     }
 
@@ -199,13 +211,22 @@ impl<'a> Reading<'a> {
         made_at_ms.filter(|made_at_ms| *made_at_ms <= self.look.machine.now_ms())
     }
 
-    fn sketch(&mut self, folder: &str, session: &SessionDir, dates: Dates) {
-        let key = self.key(&session.id);
+    /// What the directory of a session shows, and its sidecar, if it has one.
+    fn sketch(
+        &mut self,
+        folder: &str,
+        session: &SessionDir,
+        sidecar: Option<FromSidecar>,
+        dates: Dates,
+    ) -> Sketch {
         let made_at_ms = self.unless_ahead(session.made_at_ms);
-        let sketch = self
-            .sketches
-            .entry(session.id.clone())
-            .or_insert_with(|| Box::new(Sketch::new(key)));
+        let mut sketch = Sketch::new(self.key(&session.id));
+        if let Some(its) = sidecar {
+            sketch.work_dir = Some(its.work_dir);
+            sketch.agent_version = its.agent_version;
+            sketch.endpoint = its.endpoint;
+            sketch.facts = its.facts;
+        }
         sketch.unclaimed = Unclaimed::Owner;
         sketch.born_at_ms = if dates.born_at_ms == session.made_at_ms {
             made_at_ms
@@ -227,6 +248,7 @@ impl<'a> Reading<'a> {
             self.claims
                 .push(Box::new(sidecar::unread_claim(key, path, placement)));
         }
+        sketch
     }
 
     fn key(&self, session: &SessionId) -> SessionKey {
@@ -237,9 +259,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads the sidecar of a session, if there is one, and returns the PID that
-    /// it names. The `runtime.json` of background tasks lie deeper.
-    fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<Pid> {
+    /// Reads the sidecar of a session, if there is one. The `runtime.json` of
+    /// background tasks lie deeper.
+    fn read_sidecar(&mut self, session: &SessionDir, keep: Keep<'_>) -> Option<FromSidecar> {
         let name = session.below_folder(SIDECAR);
         let path = || session.folder.path_of(name.as_ref());
         let (mut sidecar, facts) = match read_sidecar_in(&session.folder, name.as_ref()) {
@@ -277,16 +299,14 @@ impl<'a> Reading<'a> {
             return None;
         }
         let key = self.key(&session.id);
-        let sketch = self
-            .sketches
-            .entry(session.id.clone())
-            .or_insert_with(|| Box::new(Sketch::new(key.clone())));
-        sketch.work_dir = Some(sidecar.work_dir.clone());
-        sketch.agent_version = sidecar.agent_version.take();
-        sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
-        sketch.facts = told_by_sidecar::phase(&sidecar, &facts, self.look.machine)
-            .into_iter()
-            .collect();
+        let phase = told_by_sidecar::phase(&sidecar, &facts, self.look.machine);
+        let told = FromSidecar {
+            pid,
+            work_dir: sidecar.work_dir.clone(),
+            agent_version: sidecar.agent_version.take(),
+            endpoint: told_by_sidecar::endpoint(&sidecar),
+            facts: phase.into_iter().collect(),
+        };
         let path = path();
         let source = sidecar::Source {
             trust: trust_of(&facts, self.home, self.look.machine),
@@ -296,7 +316,7 @@ impl<'a> Reading<'a> {
         };
         self.claims
             .push(Box::new(sidecar::claim(key, sidecar, source)));
-        pid
+        Some(told)
     }
 }
 

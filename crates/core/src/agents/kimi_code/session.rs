@@ -15,9 +15,10 @@ use super::wire::{self, Dates};
 use super::{AGENT, process};
 use crate::agents::folder::metadata;
 use crate::agents::folder::{Names, list_or_tell};
+use crate::agents::one_per_session::OnePerSession;
 use crate::agents::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
 use crate::attribution::{Clue, Unclaimed};
-use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
+use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -79,7 +80,7 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
-    sketches: BTreeMap<SessionId, Sketch>,
+    sketches: OnePerSession,
     problems: Vec<Problem>,
 }
 
@@ -135,11 +136,11 @@ impl Told {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) const fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+    pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
         Self {
             look,
             home,
-            sketches: BTreeMap::new(),
+            sketches: OnePerSession::new(|path| wire::DIALECT.said(path)),
             problems: Vec::new(),
         }
     }
@@ -166,7 +167,7 @@ impl<'a> Reading<'a> {
 
     pub(super) fn finish(self) -> Found<AgentScan> {
         Found {
-            found: AgentScan::of([] as [Claim; 0], self.sketches.into_values()),
+            found: self.sketches.into_scan(Vec::new()),
             problems: self.problems,
         }
     }
@@ -210,17 +211,6 @@ impl<'a> Reading<'a> {
             session: told.id.clone(),
             home: self.home.root.clone(),
         };
-        // Of two directories with one name the one in which something was said,
-        // and then the one that went on.
-        let rank = (told.has_wire, told.last_at_ms());
-        let known = self.sketches.get(&told.id);
-        let rank_of = |one: &Sketch| {
-            let last = one.last_record_at_ms.or(one.born_at_ms);
-            (one.transcript.is_some(), last)
-        };
-        if known.is_some_and(|known| rank_of(known) > rank) {
-            return;
-        }
         let mut sketch = Sketch::new(key);
         sketch.unclaimed = Unclaimed::Owner;
         let beside = || seekers.first()?.work_dir().map(Path::to_owned);
@@ -232,7 +222,7 @@ impl<'a> Reading<'a> {
         sketch.perhaps_until_ms = told.dates.perhaps_until_ms();
         sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
         if seekers.is_empty() {
-            self.sketches.insert(told.id.clone(), sketch);
+            self.sketches.add(sketch, []);
             return;
         }
         // Whoever went over to an unprompted session still shows the title of
@@ -245,7 +235,9 @@ impl<'a> Reading<'a> {
         }
         let now_ms = self.look.machine.now_ms();
         add_run(&mut sketch, told, seekers, now_ms);
-        self.sketches.insert(told.id.clone(), sketch);
+        let open_to = seekers.iter().filter(|seeker| fits(seeker, told));
+        self.sketches
+            .add(sketch, open_to.map(|its| its.process.pid));
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {

@@ -1,12 +1,14 @@
 //! What the runs of the log and the arguments of processes claim.
 
 use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, facts};
 
 use super::AGENT;
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
 use super::run::Runs;
 use super::scan::Scanning;
+use super::session::{Row, Turn};
 use crate::agents::{AgentProcess, Role};
 use crate::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
@@ -137,6 +139,49 @@ impl Scanning<'_> {
         claim.placement = self.look.machine.mounts().placement_of(&log.path);
         claim.evidence.path = Some(log.path.clone());
         claim
+    }
+
+    /// A sub-agent has ended with its turn, and with the process that ran it: then every
+    /// process of the home is younger than what was said in it last.
+    pub(super) fn claim_of_ended(&self, row: &Row) -> Option<Claim> {
+        let (path, database) = self.databases.get(row.database)?;
+        let processes = self.processes.iter();
+        let began = processes.map(|its| its.process.began_at_ms.clone().ok());
+        let oldest = began.min().flatten();
+        let (at_ms, says) = match database.turn(row.id.as_str()).ok()?? {
+            Turn::Ended => (
+                row.last_message_at_ms,
+                "its last message has ended its turn",
+            ),
+            Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => (
+                Some(since_ms),
+                "every process of opencode is younger than its last message",
+            ),
+            Turn::GoesOn { .. } => return None,
+        };
+        let facts = facts(path, Links::Follow).ok()?;
+        let machine = self.look.machine;
+        Some(Claim {
+            key: self.key(&row.id),
+            is_inferred: false,
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: at_ms,
+            modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Exclusive,
+            serving: Serving::One,
+            trust: trust_of(&facts, self.home, machine),
+            placement: machine.mounts().placement_of(path),
+            evidence: Evidence {
+                kind: EvidenceKind::Transcript,
+                path: Some(path.clone()),
+                says: says.to_owned(),
+            },
+        })
     }
 
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {

@@ -122,27 +122,28 @@ impl SessionDb {
         Ok(found)
     }
 
-    /// Where the conversation is.
-    pub(super) fn turn(&self, id: &str) -> Result<Turn, String> {
+    /// Where the conversation is; `None` if nothing has been said in it, or that cannot be
+    /// made out.
+    pub(super) fn turn(&self, id: &str) -> Result<Option<Turn>, String> {
         self.query_turn(id).map_err(|error| error.reason())
     }
 
-    fn query_turn(&self, id: &str) -> Result<Turn, SqliteError> {
+    fn query_turn(&self, id: &str) -> Result<Option<Turn>, SqliteError> {
         let sql = "SELECT id, time_created, data FROM message WHERE session_id = ?1
                    ORDER BY time_created DESC, id DESC LIMIT 1";
         let read = |row: &rusqlite::Row<'_>| Some((text(row, 0)?, integer(row, 1)?, text(row, 2)?));
         let last = self.0.rows(sql, [id], 1, read)?;
         let Some(Some((message, begun_at_ms, data))) = last.into_iter().next() else {
-            return Ok(Turn::Ended);
+            return Ok(None);
         };
         let Some(head) = Head::parse(&data) else {
-            return Ok(Turn::Ended);
+            return Ok(None);
         };
         let sql = "SELECT time_created, data FROM part WHERE message_id = ?1 ORDER BY id";
         let read = |row: &rusqlite::Row<'_>| Some((integer(row, 0)?, text(row, 1)?));
         let parts = self.0.rows(sql, [&message], PARTS_MAX, read)?;
         let parts: Vec<_> = parts.into_iter().flatten().collect();
-        Ok(head.turn(begun_at_ms, &parts))
+        Ok(Some(head.turn(begun_at_ms, &parts)))
     }
 
     /// The first thing that a person said, as a title.
@@ -307,8 +308,8 @@ mod tests {
             since_ms: 120,
             tool: Some(tool),
         };
-        assert_eq!(database.turn("ses_1").unwrap(), right);
-        assert_eq!(database.turn("ses_2").unwrap(), Turn::Ended);
+        assert_eq!(database.turn("ses_1").unwrap(), Some(right));
+        assert_eq!(database.turn("ses_2").unwrap(), None);
     }
 
     #[test]

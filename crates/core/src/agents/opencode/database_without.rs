@@ -31,7 +31,7 @@ impl SessionDb {
         match *self {}
     }
 
-    pub(super) fn turn(&self, _id: &str) -> Result<Turn, String> {
+    pub(super) fn turn(&self, _id: &str) -> Result<Option<Turn>, String> {
         match *self {}
     }
 

@@ -24,7 +24,8 @@
 //! Traps: `session.time_updated` is no date of use: renaming a session, and the
 //! first start after `git init`, renew it from any process. Only the dates of
 //! messages count. `/new` makes no session, and picking another one from the list
-//! leaves no trace, before the next prompt. A fork has no parent; a sub-agent has.
+//! shows in the terminal's title alone, before the next prompt. A fork has no parent;
+//! a sub-agent has.
 //! `opencode serve`, `web` and `acp` work in every directory and on many sessions.
 //! Shells that it starts have `OPENCODE_PID`, which is their parent's, not theirs.
 //!
@@ -121,6 +122,10 @@ impl Adapter for OpenCode {
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         // That of the server, wherever this process was started.
         process::is_client_without_directory(program).then(PathBuf::new)
+    }
+
+    fn shows_title_at_once(&self) -> bool {
+        true
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -1,7 +1,7 @@
 //! One home: its databases, the runs of its log, and what they claim.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -61,7 +61,7 @@ pub(super) struct Scanning<'a> {
     pub(super) processes: Vec<&'a AgentProcess>,
     /// The runs of the log; `None` if there is no log, or nobody to match.
     pub(super) runs: Option<Runs<'a>>,
-    pub(super) databases: Vec<SessionDb>,
+    pub(super) databases: Vec<(PathBuf, SessionDb)>,
     /// Every database could be read.
     pub(super) is_all_read: bool,
     pub(super) rows: Vec<Row>,
@@ -115,7 +115,7 @@ impl<'a> Scanning<'a> {
                         ..row
                     });
                     self.rows.extend(rows);
-                    self.databases.push(database);
+                    self.databases.push((path, database));
                 }
                 Err(reason) => {
                     self.is_all_read = false;
@@ -157,7 +157,7 @@ impl<'a> Scanning<'a> {
             let Some(Ok(dates)) = self
                 .databases
                 .get(database)
-                .map(|its| its.last_messages(&ids))
+                .map(|(_, its)| its.last_messages(&ids))
             else {
                 continue;
             };

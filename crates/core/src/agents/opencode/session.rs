@@ -82,7 +82,7 @@ pub(super) fn model_of(json: &str) -> Option<String> {
 /// Where the conversation is, by its last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Nothing has been said, or the turn has ended.
+    /// The turn has ended.
     Ended,
     /// A turn goes on, if whoever wrote this is still there.
     GoesOn {

@@ -99,13 +99,21 @@ impl<'a> Scanning<'a> {
         let rows = std::mem::take(&mut self.rows);
         let is_all = self.look.depth.is_walk();
         let mut sketches = BTreeMap::new();
+        // Sessions that a process may be serving, and their sub-agents.
+        let mut open = BTreeSet::new();
         let mut prompts_left = PROMPTS_MAX;
         for row in rows.iter().filter(|row| row.parent.is_none()) {
             let claimants = self.claimants(&row.id);
             let owners = self.owners(row);
             let possible = self.possible(row, &owners);
-            if is_all || !claimants.is_empty() || !possible.is_empty() {
+            let is_open = !claimants.is_empty() || !possible.is_empty();
+            if is_open {
+                open.insert(&row.id);
+            }
+            let may_be_shown = !is_open && row.title.is_some() && self.may_be_shown(row);
+            if is_all || is_open || may_be_shown {
                 let mut sketch = self.sketch(row, &mut prompts_left);
+                sketch.matters_only_if_shown = !is_all && !is_open;
                 self.put_owners(&mut sketch, owners, &claimants, &possible);
                 let strayed = self.strayed_about(&row.id);
                 let says = "the log lacks a part in which it may have gone on";
@@ -133,6 +141,11 @@ impl<'a> Scanning<'a> {
             for row in next {
                 let sketch = self.sketch(row, &mut prompts_left);
                 sketches.insert(row.id.clone(), sketch);
+                if row.parent.as_ref().is_some_and(|its| open.contains(its)) {
+                    open.insert(&row.id);
+                    let ended = self.claim_of_ended(row);
+                    self.claims.extend(ended);
+                }
             }
         }
         // A session that is claimed and whose row could not be read.
@@ -140,6 +153,13 @@ impl<'a> Scanning<'a> {
         let unread = claimed.filter(|key| !sketches.contains_key(&key.session));
         let unread: Vec<_> = unread.cloned().map(Sketch::new).collect();
         sketches.into_values().chain(unread).collect()
+    }
+
+    /// A person may have chosen it from the list in a terminal of its directory: that
+    /// leaves no trace but the title there.
+    fn may_be_shown(&self, row: &Row) -> bool {
+        let mut terminals = self.of_role(Role::Session);
+        terminals.any(|its| its.process.tty.is_some() && self.real_paths.are_beside(its, row))
     }
 
     /// The terminals that may serve a session.
@@ -164,7 +184,7 @@ impl<'a> Scanning<'a> {
         if described.title.is_none() && *prompts_left > 0 {
             *prompts_left -= 1;
             let database = self.databases.get(row.database);
-            let prompt = database.and_then(|its| its.first_prompt(row.id.as_str()).ok()?);
+            let prompt = database.and_then(|(_, its)| its.first_prompt(row.id.as_str()).ok()?);
             described.title = prompt.as_deref().and_then(crate::agents::title::one_line);
             described.is_title_a_prompt = described.title.is_some();
         }
@@ -253,7 +273,8 @@ impl<'a> Scanning<'a> {
         let began = serving()
             .filter_map(|its| its.process.began_at_ms.clone().ok())
             .min();
-        let Some(database) = self.databases.get(row.database).filter(|_| began.is_some()) else {
+        let database = self.databases.get(row.database);
+        let Some((_, database)) = database.filter(|_| began.is_some()) else {
             return;
         };
         let asked = serving()
@@ -261,6 +282,7 @@ impl<'a> Scanning<'a> {
             .max();
         if let (Ok(turn), Some(described)) = (database.turn(row.id.as_str()), &mut sketch.described)
         {
+            let turn = turn.unwrap_or(Turn::Ended);
             let (phase, waiting_for) = turn.phase(began, asked);
             described.phase = Some(phase);
             described.waiting_for = waiting_for;

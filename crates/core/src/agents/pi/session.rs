@@ -1,6 +1,6 @@
 //! The sessions of one home, each a file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,10 @@ use super::session_dir::{folder_of, moved_to};
 use super::transcript::{self, Header, Outline, Prompts};
 use super::{AGENT, process};
 use crate::agents::folder::{Names, list_folders_or_tell, list_or_tell};
+use crate::agents::one_per_session::OnePerSession;
 use crate::agents::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
 use crate::attribution::Unclaimed;
-use crate::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
+use crate::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::problem::{Found, Problem};
 use crate::transcript::{TranscriptError, TranscriptFile};
 
@@ -28,7 +29,7 @@ const SUFFIX: &str = ".jsonl";
 pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
-    sessions: BTreeMap<SessionId, Told>,
+    sessions: Vec<(SessionId, Told)>,
     problems: Vec<Problem>,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Reading<'a> {
         Self {
             look,
             home,
-            sessions: BTreeMap::new(),
+            sessions: Vec::new(),
             problems: Vec::new(),
         }
     }
@@ -93,7 +94,7 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn finish(mut self) -> Found<AgentScan> {
-        let mut sketches = Vec::new();
+        let mut sketches = OnePerSession::new(transcript::said);
         let mut problems = Vec::new();
         for (id, told) in &self.sessions {
             let seekers = self.seekers().filter(|seeker| fits(seeker, id, told));
@@ -111,11 +112,11 @@ impl<'a> Reading<'a> {
                     });
                 add_prompts(&mut sketch, told, read, &seekers);
             }
-            sketches.push(sketch);
+            sketches.add(sketch, seekers.iter().map(|its| its.process.pid));
         }
         self.problems.extend(problems);
         Found {
-            found: AgentScan::of([] as [Claim; 0], sketches),
+            found: sketches.into_scan(Vec::new()),
             problems: self.problems,
         }
     }
@@ -167,18 +168,7 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
-        // Of two files with one id, the one that has words, and then the one that
-        // went on.
-        let is_older = self.sessions.get(&id).is_some_and(|other| {
-            let rank = |one: &Told| {
-                let said = transcript::said(&one.path);
-                (said.is_some(), one.last_at_ms().max(said.flatten()))
-            };
-            rank(other) > rank(&told)
-        });
-        if !is_older {
-            self.sessions.insert(id, told);
-        }
+        self.sessions.push((id, told));
     }
 
     /// Reads one session: how it went on too, where somebody may serve it.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::agents::bad_lines::BadLines;
+use crate::agents::one_per_session::Said;
 use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Description, Message, MessageRole};
@@ -110,15 +111,22 @@ pub(super) fn header_by_name(
     }))
 }
 
-/// When something was said last in a transcript; the outer `None` if nothing
-/// was, as in the stub that is left in another folder.
-pub(super) fn said(path: &Path) -> Option<Option<i64>> {
-    let file = TranscriptFile::open(path).ok()?;
-    let newest_first = file.backwards(LAST_BOUNDS).ok()?;
-    let mut records = newest_first
-        .map_while(Result::ok)
-        .flat_map(|line| line.json().values.into_iter().rev());
-    records.find_map(|record| role(&record).is_some().then(|| at_ms(&record)))
+/// Reads what was said in a transcript.
+pub(super) fn said(path: &Path) -> Said {
+    let read = || -> Result<Said, TranscriptError> {
+        for line in TranscriptFile::open(path)?.backwards(LAST_BOUNDS)? {
+            let records = line?.json().values;
+            let mut messages = records.iter().rev().filter(|its| role(its).is_some());
+            if let Some(last) = messages.next() {
+                return Ok(Said {
+                    has_words: true,
+                    last_at_ms: at_ms(last),
+                });
+            }
+        }
+        Ok(Said::default())
+    };
+    read().unwrap_or(Said::UNREADABLE)
 }
 
 /// Tells whether a file is called as sessions are.

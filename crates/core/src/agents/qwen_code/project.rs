@@ -247,24 +247,34 @@ impl<'a, 'r> Projects<'a, 'r> {
         self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
     }
 
-    /// Sets the transcript of a session, unless a better one is known: of two
-    /// in two folders one with words, and of these the one written last. Tells
-    /// whether it is the session's now.
+    /// Sets the transcript of a session, unless a better one is known: of two in two
+    /// folders the one of a process that claims the session, which is all that the
+    /// default depth reads; then one with words, and of these the one written last.
+    /// Tells whether it is the session's now.
     fn set_transcript(&mut self, session: &SessionId, path: PathBuf) -> bool {
-        let known = &mut self.reading.sketch(session).transcript;
-        let rank = |path: &Path| {
-            let written = facts(path, Links::Follow)
-                .ok()
-                .and_then(|its| its.modified_ms);
-            (transcript::may_have_words(path), written)
-        };
-        let is_better_known = known
+        let known = self.reading.sketch(session).transcript.take();
+        let other = known.filter(|known| *known != path);
+        let is_better_known = other
             .as_deref()
-            .is_some_and(|known| known != path && rank(known) >= rank(&path));
-        if !is_better_known {
-            *known = Some(path);
-        }
+            .is_some_and(|known| self.worth(session, known) >= self.worth(session, &path));
+        let better = other.filter(|_| is_better_known);
+        self.reading.sketch(session).transcript = better.or(Some(path));
         !is_better_known
+    }
+
+    /// What a transcript is worth beside another one of its session.
+    fn worth(&self, session: &SessionId, transcript: &Path) -> (bool, bool, Option<i64>) {
+        let chats = transcript.parent();
+        let is_its = |runtime: &Runtime, work_dir: &Path| {
+            Some(chats_in(runtime, work_dir).as_path()) == chats
+        };
+        let is_open = self
+            .reading
+            .open_work_dirs(session)
+            .any(|work_dir| self.runtimes.iter().any(|its| is_its(its, work_dir)));
+        let facts = facts(transcript, Links::Follow).ok();
+        let written_ms = facts.and_then(|its| its.modified_ms);
+        (is_open, transcript::may_have_words(transcript), written_ms)
     }
 
     /// Reads every sidecar of a folder, and notes the transcripts of sessions

@@ -173,6 +173,18 @@ impl<'a> Reading<'a> {
         })
     }
 
+    /// The directories of a session that running processes claim.
+    pub(super) fn open_work_dirs(&self, session: &SessionId) -> impl Iterator<Item = &Path> {
+        let ours = self.look.machine.table().scope();
+        let of_it = move |claim: &&Claim| {
+            let mut processes = self.look.processes_of(self.home);
+            claim.key.session == *session
+                && processes.any(|its| claim.may_be_about(&its.process, ours))
+        };
+        let claims = self.claims.iter().map(AsRef::as_ref).filter(of_it);
+        claims.filter_map(|claim| claim.work_dir.as_deref())
+    }
+
     /// Ends the scan.
     ///
     /// A left-over registry record or active writer lock makes an orphan of a

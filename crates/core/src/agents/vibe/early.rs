@@ -20,6 +20,7 @@ use whosup_sidecar::file::{Links, read_regular};
 
 use super::store::Meta;
 use crate::agents::folder::list_or_tell;
+use crate::agents::one_per_session::Said;
 use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::{Description, Message, MessageRole};
 use crate::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
@@ -182,6 +183,15 @@ fn first_prompt(transcript: &Path) -> Result<Option<String>, String> {
         }
     }
     Ok(words.title())
+}
+
+/// Reads whether anything was said in a session. Its times are left out: a zone may be
+/// missing, and today's form of a session has gone on since its early form.
+pub(super) fn said(transcript: &Path) -> Said {
+    messages(transcript, 1).map_or(Said::UNREADABLE, |last| Said {
+        has_words: !last.is_empty(),
+        last_at_ms: None,
+    })
 }
 
 /// Reads the last messages of a session, oldest first.

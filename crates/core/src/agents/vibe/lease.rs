@@ -106,6 +106,8 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
     if names.is_cut {
         let message = format!("more than {ENTRIES_MAX} entries: the rest is left out");
         problems.push(Problem::at(&AGENT, &directory, message));
+        // Any session without a known lease may have one of them.
+        found.unreadable.push((None, directory.clone()));
     }
     for name in &names.names {
         let path = directory.join(name);
@@ -126,6 +128,11 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
     find_holders(look, &mut found.leases, problems);
     found.cleanup = cleanup(look, &directory);
     found
+}
+
+/// The lock of a session's lease.
+pub(super) fn lock_of(storage: &Path, id: &SessionId) -> PathBuf {
+    directory(storage).join(format!("{id}.lock"))
 }
 
 /// The session in the name of its lock, `ID.lock`.

@@ -1,19 +1,20 @@
 //! One home of Vibe: its leases and sessions, and what they claim.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
 use super::early;
-use super::lease::{Lease, Leases, is_session, read as read_leases};
+use super::lease::{Lease, Leases, is_session, lock_of, read as read_leases};
 use super::process::{is_headless, resumed, takes_up};
 use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
-use super::{AGENT, Vibe};
+use super::{AGENT, Vibe, state};
 use crate::agents::folder::names_in;
 use crate::agents::folder::{is_directory, is_there};
+use crate::agents::one_per_session::OnePerSession;
 use crate::agents::{
     Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
 };
@@ -39,12 +40,17 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let mut scanning = Scanning {
         look,
         home,
-        found: AgentScan::default(),
-        sketches: BTreeMap::new(),
+        claims: Vec::new(),
+        sketches: OnePerSession::new(|transcript| match early::is_early(transcript) {
+            true => early::said(transcript),
+            false => state::said(transcript),
+        }),
+        added: BTreeSet::new(),
         unclear: BTreeSet::new(),
     };
     let storages = roots(&home.root, look.machine.mounts(), &mut problems);
     for storage in &storages {
+        scanning.added.clear();
         let leases = read_leases(look, storage, &mut problems);
         for lease in &leases.leases {
             scanning.add_lease(storage, &leases, lease, &mut problems);
@@ -58,26 +64,25 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             scanning.add_all(storage, &leases, &mut problems);
         }
     }
-    // What goes on in the form of today is not told once more by what it was before.
+    // Of a session in both forms, that of today comes first.
     for storage in storages.iter().filter(|_| look.depth.is_walk()) {
         scanning.add_early(storage, None, &mut problems);
     }
-    let Scanning {
-        mut found,
-        sketches,
-        ..
-    } = scanning;
-    found.sketches = sketches.into_values().map(Box::new).collect();
     problems.sort();
     problems.dedup();
-    Found { found, problems }
+    Found {
+        found: scanning.sketches.into_scan(scanning.claims),
+        problems,
+    }
 }
 
 struct Scanning<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
-    found: AgentScan,
-    sketches: BTreeMap<SessionId, Sketch>,
+    claims: Vec<Box<Claim>>,
+    sketches: OnePerSession,
+    /// Sessions that were added from the storage that is being read.
+    added: BTreeSet<SessionId>,
     /// Sessions of which can't be read whether they run below another one.
     unclear: BTreeSet<SessionId>,
 }
@@ -100,8 +105,7 @@ impl<'a> Scanning<'a> {
         let directory = sessions_in(storage).join(lease.id.as_str());
         let chain = lease.held.by.iter().find_map(|pid| self.chain_of(*pid));
         let is_stored = is_directory(&directory);
-        if self.sketches.contains_key(&lease.id)
-            || is_taken_to_tidy_up(leases, lease)
+        if is_taken_to_tidy_up(leases, lease)
             || (!is_stored && chain.is_some_and(|chain| self.is_passing(lease, chain)))
         {
             return;
@@ -125,8 +129,9 @@ impl<'a> Scanning<'a> {
             self.unclear.insert(lease.id.clone());
         }
         let claims = self.claims_of(lease, &sketch);
-        self.found.claim_all(claims);
-        self.sketches.insert(lease.id.clone(), sketch);
+        self.claims.extend(claims.into_iter().map(Box::new));
+        self.added.insert(lease.id.clone());
+        self.sketches.add(sketch, lease.held.by.iter().copied());
     }
 
     /// A session whose lease can't be looked at: somebody may hold it.
@@ -141,8 +146,9 @@ impl<'a> Scanning<'a> {
         let directory = Some(&directory).filter(|directory| is_directory(directory));
         let sketch = self.sketch(id, directory, problems);
         let claim = self.unknown_claim(id, path);
-        self.found.claim(claim);
-        self.sketches.insert(id.clone(), sketch);
+        self.claims.push(Box::new(claim));
+        self.added.insert(id.clone());
+        self.sketches.add(sketch, []);
     }
 
     /// Every session that is stored, also without a lease.
@@ -165,8 +171,10 @@ impl<'a> Scanning<'a> {
             let Ok(id) = SessionId::parse(name) else {
                 continue;
             };
-            let is_known = self.sketches.contains_key(&id);
-            if is_known || !self.look.depth.reaches(&id) || !is_directory(&directory) {
+            if self.added.contains(&id)
+                || !self.look.depth.reaches(&id)
+                || !is_directory(&directory)
+            {
                 continue;
             }
             let all = leases.unreadable.iter().find(|(one, _)| one.is_none());
@@ -174,7 +182,8 @@ impl<'a> Scanning<'a> {
                 Some((_, path)) => self.add_unreadable(storage, &id, path, problems),
                 None => {
                     let sketch = self.sketch(&id, Some(&directory), problems);
-                    self.sketches.insert(id, sketch);
+                    let ended = self.claim_of_closed(storage, &sketch);
+                    self.sketches.add_sub_agent(sketch, ended);
                 }
             }
         }
@@ -207,7 +216,7 @@ impl<'a> Scanning<'a> {
             if above.is_none() && named.is_directory() {
                 self.add_early(&named.agents(), Some(&id), problems);
             }
-            if self.sketches.contains_key(&id) || !self.look.depth.reaches(&id) {
+            if !self.look.depth.reaches(&id) {
                 continue;
             }
             let sketch = Sketch {
@@ -219,7 +228,7 @@ impl<'a> Scanning<'a> {
                 last_record_at_ms: meta.last_at_ms,
                 ..Sketch::new(self.key(&id))
             };
-            self.sketches.insert(id, sketch);
+            self.sketches.add(sketch, []);
         }
     }
 
@@ -327,6 +336,21 @@ impl<'a> Scanning<'a> {
             },
             ..self.unknown_claim(&lease.id, &lease.path)
         }
+    }
+
+    /// A sub-agent has a lease of its own while it is open, between its turns as well
+    /// (read in the sources of 3.0, 2026-11). Its parent may live on without it.
+    fn claim_of_closed(&self, storage: &Path, sketch: &Sketch) -> Option<Claim> {
+        sketch.parent.as_ref()?;
+        let lock = lock_of(storage, &sketch.key.session);
+        // It may have been opened since the leases were listed.
+        if is_there(&lock) {
+            return None;
+        }
+        let mut claim = self.unknown_claim(&sketch.key.session, &lock);
+        claim.subject = Subject::Released;
+        claim.evidence.says = "it has no lease".to_owned();
+        Some(claim)
     }
 
     /// Says that a lease, or all of them, can't be looked at.

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::store::{Failure, Generation, of_newest};
+use super::store::{Failure, Generation, of_newest, read_meta};
 use crate::agents::bad_lines::BadLines;
+use crate::agents::one_per_session::Said;
 use crate::agents::prompt::{FirstWords, Wrapping};
 use crate::agents::title::one_line;
 use crate::agents::{Message, MessageRole};
@@ -184,6 +185,19 @@ fn asked_for(kind: Option<&str>) -> Option<WaitingFor> {
         Some("user_input") => Some(WaitingFor::Question),
         _ => None,
     }
+}
+
+/// Reads what was said in a session. Nothing has a title before its first prompt.
+pub(super) fn said(session: &Path) -> Said {
+    let id = session.file_name().and_then(|name| name.to_str());
+    let read = || -> Result<Said, (PathBuf, String)> {
+        let meta = read_meta(session, id.unwrap_or_default())?.unwrap_or_default();
+        Ok(Said {
+            has_words: meta.title.is_some() || !messages(session, 1)?.is_empty(),
+            last_at_ms: meta.last_at_ms,
+        })
+    };
+    read().unwrap_or(Said::UNREADABLE)
 }
 
 /// Reads the last messages of a session, oldest first.

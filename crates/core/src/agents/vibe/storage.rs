@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+use whosup_sidecar::file::{Links, ReadFileError, facts_of_any, read_regular};
 
 use super::AGENT;
 use crate::mounts::Mounts;
@@ -25,6 +25,7 @@ pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -
             let text = String::from_utf8_lossy(&file.bytes);
             if let Some(named) = named_in(&text).filter(|named| *named != roots[0]) {
                 match mounts.touchable(&named) {
+                    Ok(_) if is_same(&roots[0], &named) => {}
                     Ok(_) => roots.push(named),
                     Err(why) => problems.push(Problem::at(&AGENT, &named, why)),
                 }
@@ -34,6 +35,15 @@ pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -
         Err(error) => problems.push(Problem::at(&AGENT, &path, error.reason())),
     }
     roots
+}
+
+/// Both paths lead to one directory.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let inode = |path: &Path| {
+        let facts = facts_of_any(path, Links::Follow).ok()?;
+        Some((facts.device, facts.inode))
+    };
+    inode(one).is_some_and(|its| Some(its) == inode(other))
 }
 
 /// The value of `save_dir = "…"` in its table, if it is an absolute path. That

@@ -8,7 +8,7 @@ use whosup_process::{Pid, Process};
 use super::super::history::History;
 use super::super::untouched::Untouched;
 use super::directory::{Dates, SessionDir};
-use super::{Keep, Reading, fits};
+use super::{FromSidecar, Keep, Reading, fits};
 use crate::agents::{AgentProcess, Role};
 use crate::attribution::Clue;
 use crate::claim::{Placement, Trust};
@@ -23,10 +23,10 @@ pub(super) struct Folder<'a, 'f> {
     left: Option<(Vec<OsString>, Untouched<'a>)>,
 }
 
-/// A session, and the process that its sidecar names.
+/// A session, and what its sidecar shows, if it has one.
 struct Claimed {
     session: SessionDir,
-    by: Option<Pid>,
+    sidecar: Option<FromSidecar>,
 }
 
 impl<'a> Reading<'a> {
@@ -86,7 +86,7 @@ impl<'a> Reading<'a> {
     fn claimed(&mut self, sessions: Vec<SessionDir>) -> Vec<Claimed> {
         let sessions = sessions.into_iter();
         let claimed = sessions.map(|session| Claimed {
-            by: self.read_sidecar(&session, Keep::All),
+            sidecar: self.read_sidecar(&session, Keep::All),
             session,
         });
         claimed.collect()
@@ -129,8 +129,11 @@ impl<'a> Reading<'a> {
             ..
         } = folder;
         if seekers.is_empty() {
-            for Claimed { session, .. } in &sessions {
-                self.sketch(name, session, Dates::of_directory(session));
+            for Claimed { session, sidecar } in sessions {
+                let named = self.running(sidecar.as_ref());
+                let dates = Dates::of_directory(&session);
+                let sketch = self.sketch(name, &session, sidecar, dates);
+                self.sketches.add(sketch, named);
             }
             return Vec::new();
         }
@@ -148,15 +151,9 @@ impl<'a> Reading<'a> {
         });
         let born: Vec<_> = born.collect();
         let history = self.history(born);
-        for (claimed, dates) in &dated {
-            let is_wanted = is_all || claimed.by.is_some();
-            self.sketch_sought(
-                name,
-                seekers,
-                &claimed.session,
-                (*dates, &history),
-                is_wanted,
-            );
+        for (claimed, dates) in dated {
+            let is_wanted = is_all || claimed.sidecar.is_some();
+            self.sketch_sought(name, seekers, claimed, (dates, &history), is_wanted);
         }
         let ours = self.look.machine.table().scope();
         let is_named = |its: &Process| self.claims.iter().any(|all| all.may_be_about(its, ours));
@@ -170,7 +167,7 @@ impl<'a> Reading<'a> {
         &mut self,
         folder: &str,
         seekers: &[&AgentProcess],
-        session: &SessionDir,
+        Claimed { session, sidecar }: Claimed,
         (dates, history): (Dates, &History),
         is_wanted: bool,
     ) {
@@ -187,14 +184,14 @@ impl<'a> Reading<'a> {
             let began = its.process.began_at_ms.clone().ok();
             !is_doubtful && history.has_launch_of(began) && events.exclude(began)
         };
-        let is_possible = of_its_time.iter().any(|its| !is_excluded(&its));
+        let possible = of_its_time.iter().filter(|its| !is_excluded(its));
+        let mut open_to: Vec<Pid> = possible.map(|its| its.process.pid).collect();
+        let is_possible = !open_to.is_empty();
         if !is_wanted && !is_possible {
             return;
         }
-        self.sketch(folder, session, dates);
-        let Some(sketch) = self.sketches.get_mut(&session.id) else {
-            return;
-        };
+        open_to.extend(self.running(sidecar.as_ref()));
+        let mut sketch = self.sketch(folder, &session, sidecar, dates);
         // It ends with its terminal, so a process that has none is a run.
         let is_run = |its: &&AgentProcess| its.process.tty.is_none();
         if is_possible && of_its_time.iter().all(is_run) {
@@ -218,5 +215,13 @@ impl<'a> Reading<'a> {
         if history.is_untold(&session.id, dates.born_at_ms) {
             sketch.launched_at_ms.extend(dates.born_at_ms);
         }
+        self.sketches.add(sketch, open_to);
+    }
+
+    /// The process that a sidecar names, if a process of this home has that PID.
+    fn running(&self, sidecar: Option<&FromSidecar>) -> Option<Pid> {
+        let named = sidecar?.pid?;
+        let mut processes = self.look.processes_of(self.home);
+        processes.find_map(|its| (its.process.pid == named).then_some(named))
     }
 }

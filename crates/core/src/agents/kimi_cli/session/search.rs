@@ -36,9 +36,11 @@ impl Reading<'_> {
                 continue;
             }
             for session in self.sessions_written_since(folder, since_ms) {
-                if self.read_sidecar(&session, Keep::Naming(silent)).is_some() {
+                if let Some(sidecar) = self.read_sidecar(&session, Keep::Naming(silent)) {
                     let dates = self.read_dates(&session);
-                    self.sketch(folder, &session, dates);
+                    let named = sidecar.pid;
+                    let sketch = self.sketch(folder, &session, Some(sidecar), dates);
+                    self.sketches.add(sketch, named);
                 }
             }
         }
