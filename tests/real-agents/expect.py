@@ -108,7 +108,7 @@ def live(stage, truth, directory_known=True, confidences=None):
                                         confidences)
         return not seen["wrong"]
     try:
-        wait.until("the right answer", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+        wait.until("the right answer", is_right, stage.agent.settle_seconds, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:
         raise Failed("; ".join(seen["wrong"]) + " | " + shown(seen["look"])) from None
 
@@ -154,7 +154,7 @@ def undecided(stage, truth):
         seen["wrong"] += _not_a_candidate(look, truth)
         return not seen["wrong"][-1]
     try:
-        wait.until("live or undecided", is_right, SETTLE_SECONDS, wait.SLOW_STEP_SECONDS)
+        wait.until("live or undecided", is_right, stage.agent.settle_seconds, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:
         raise Failed("; ".join(filter(None, seen["wrong"])) + " | " + shown(seen["look"])) from None
 

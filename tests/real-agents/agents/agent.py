@@ -111,6 +111,8 @@ class Agent:
     has_hooks = True
     # Whether its hooks tell that it asks for leave.
     hooks_tell_questions = True
+    # How long it may take until its files tell of a moment what they tell.
+    settle_seconds = 4
     # How long a person takes to prompt a new conversation, where a prompt that
     # comes at once looks like one of the command line.
     reads_seconds = 0

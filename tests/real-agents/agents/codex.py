@@ -61,6 +61,8 @@ class Codex(Agent):
     moves = (Move("CODEX_HOME", {".codex": ""}),)
     lingers_seconds = LINGERS_SECONDS
     tells_directory_at_launch = False
+    # The log of what terminals opened is written seconds later, and is believed once it is sure to be.
+    settle_seconds = 20
     switches = ()
     command = "codex"
     # Names of its program that a check has given it.
@@ -177,6 +179,7 @@ class CodexAlone(Codex):
     name = "codex-alone"
     lingers_seconds = 0
     tells_directory_at_launch = True
+    settle_seconds = Agent.settle_seconds
     switches = ("--disable", "daemon_auto_start")
 
     def sessions_before(self, world):
