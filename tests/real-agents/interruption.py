@@ -42,7 +42,7 @@ def _in_turn(stage, run):
     run.start_turn(stage.model, f"hold-turn{{{mark}}}")
     wait.until("a held turn", lambda: stage.model.is_held(mark), HELD_SECONDS)
     agent.press_until("the turn interrupted", run.pane, (agent.interrupt_key,), lambda: stage.model.is_dropped(mark))
-    _is_idle(stage, run)
+    _is_idle(stage, run, stage.agent.interruption_is_untold)
 
 
 def _at_question(stage, run):
@@ -53,10 +53,10 @@ def _at_question(stage, run):
     _is_idle(stage, run)
 
 
-def _is_idle(stage, run):
+def _is_idle(stage, run, untold=""):
     allowed = ("idle",)
-    if stage.agent.interruption_is_untold:
-        allowed += stage.agent.phases_working
+    if untold:
+        allowed += (None,)
     expect.phase(stage, run.session, allowed, TOLD_SECONDS)
     # Hooks name the process with its start.
     expect.live(stage, run.truth(), confidences=(*stage.agent.confidences, "proven"))

@@ -98,7 +98,7 @@ class Agent:
     clear_is_undecided = ""
     # The same for the session of the one that lives on, of two in one directory.
     survivor_is_undecided = ""
-    # Why nothing tells that a turn was interrupted: then it may be shown as working.
+    # Why nothing tells that a turn was interrupted: then it may be shown without a phase.
     interruption_is_untold = ""
     # What is pressed to interrupt a turn, and to refuse what it asks.
     interrupt_key = "Escape"

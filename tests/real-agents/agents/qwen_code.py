@@ -26,6 +26,7 @@ class QwenCode(Agent):
     quit_command = "/quit"
     confidences = ("proven",)
     # It publishes no state: the transcript shows the prompt without its answer.
+    interruption_is_untold = "Escape in a turn leaves nothing: a prompt without an answer may be being answered"
 
     def install(self):
         self.node = install.node_binary()

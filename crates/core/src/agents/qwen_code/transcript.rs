@@ -172,6 +172,8 @@ struct Last {
     phase: Option<Option<Phase>>,
     /// The date of the record that decided.
     phase_at_ms: Option<i64>,
+    /// After the records that were read, nothing came but calls that were refused.
+    has_refusal: bool,
 }
 
 struct Place {
@@ -201,8 +203,17 @@ impl Last {
             self.title = title.and_then(|title| one_line(&title));
         }
         if is_conversation(record) && self.phase.is_none() {
-            self.phase = Some(phase_after(record));
-            self.phase_at_ms = at_ms(record);
+            self.phase_at_ms = self.phase_at_ms.or_else(|| at_ms(record));
+            if is_refused(record) {
+                self.has_refusal = true;
+                return;
+            }
+            self.phase = Some(match (self.has_refusal, kind(record)) {
+                (false, _) => phase_after(record),
+                // Every call of the last reply was refused.
+                (true, Some("assistant")) => Some(Phase::Idle),
+                (true, _) => None,
+            });
         }
     }
 
@@ -229,6 +240,13 @@ fn read_last(file: &TranscriptFile, bad_lines: &mut BadLines) -> Result<Last, Tr
         }
     }
     Ok(last)
+}
+
+/// A person refused a call: that ends the turn, unless another call of the same reply was
+/// carried out.
+fn is_refused(record: &Value) -> bool {
+    let status = record.pointer("/toolCallResult/status");
+    kind(record) == Some("tool_result") && status.and_then(Value::as_str) == Some("cancelled")
 }
 
 /// What is certain after `record`, the last one of the conversation.
@@ -443,6 +461,19 @@ mod tests {
             description(&[USER, CALL, RESULT, REPLY]).phase,
             Some(Phase::Idle)
         );
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_refusal_of_all_its_calls() {
+        let refused = RESULT.replace(
+            r#""message""#,
+            r#""toolCallResult":{"callId":"c","status":"cancelled"},"message""#,
+        );
+        let phase = |lines: &[&str]| description(lines).phase;
+        assert_eq!(phase(&[USER, CALL, &refused]), Some(Phase::Idle));
+        assert_eq!(phase(&[USER, CALL, RESULT, &refused]), None);
+        assert_eq!(phase(&[USER, CALL, &refused, RESULT]), None);
+        assert_eq!(phase(&[USER, CALL, &refused, USER]), None);
     }
 
     #[test]
