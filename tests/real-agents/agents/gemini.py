@@ -30,6 +30,8 @@ class Gemini(Agent):
     loses_early_typing = True
     confidences = ("inferred",)
     ends_with_pane = False
+    # A start removes the chats in which nothing was said, and with them when the processes that run were launched.
+    tells_launched_together = False
     # A resumed chat gets a second file, but not within the minute of its first.
     tells_continued = False
 
