@@ -27,6 +27,8 @@ class Copilot(Agent):
     moves = (Move("COPILOT_HOME", {".copilot": ""}),)
     # The one that `/clear` has left is held a second longer.
     holds_several = True
+    # Escape does not interrupt it while it waits for the model.
+    interrupt_key = "C-c"
 
     def install(self):
         self.binary = install.binary(install.install(self.packages[0]), "copilot")
