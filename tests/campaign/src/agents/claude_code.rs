@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
+use super::{Agent, Habits, Leave, Task, encoded, ended, hook_with_transcript, program, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
@@ -114,13 +114,7 @@ impl Agent for ClaudeCode {
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
         let reason = if to.is_some() { "resume" } else { "clear" };
-        world.tell(
-            process,
-            left.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": reason }),
-        )?;
+        ended(world, process, left.session, reason)?;
         match to {
             Some(session) => world.process(process)?.current = Some(session),
             None => {
@@ -164,13 +158,7 @@ impl Agent for ClaudeCode {
             Leave::Terminated => "other",
         };
         world.unclaim(process, &record(&scene))?;
-        world.tell(
-            process,
-            scene.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": reason }),
-        )
+        ended(world, process, scene.session, reason)
     }
 
     fn claim_file(&self, world: &mut World, process: usize) -> Option<String> {

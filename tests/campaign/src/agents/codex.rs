@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, program, words};
+use super::{Agent, Habits, Leave, Task, ended, program, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date, now_ms, text};
 
@@ -145,13 +145,7 @@ impl Agent for Codex {
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         if how == Leave::Exit {
-            world.tell(
-                process,
-                scene.session,
-                Kind::End,
-                "SessionEnd",
-                &json!({ "reason": "other" }),
-            )?;
+            ended(world, process, scene.session, "other")?;
             world.remove(&lock(&scene));
         }
         Ok(())

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
+use super::{
+    Agent, Habits, Leave, Task, encoded, ended, hook_with_transcript, program, started, words,
+};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
@@ -49,14 +51,7 @@ impl Agent for Droid {
             let id = world.chance.uuid();
             world.bear(process, id)?;
         }
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
@@ -90,13 +85,7 @@ impl Agent for Droid {
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        world.tell(
-            process,
-            left.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": "clear" }),
-        )?;
+        ended(world, process, left.session, "clear")?;
         let source = if let Some(session) = to {
             world.process(process)?.current = Some(session);
             "resume"
@@ -107,25 +96,12 @@ impl Agent for Droid {
         };
         world.process(process)?.named = None;
         world.process(process)?.is_silent = true;
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn leave(&self, world: &mut World, process: usize, _how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
-        world.tell(
-            process,
-            scene.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": "other" }),
-        )
+        ended(world, process, scene.session, "other")
     }
 
     fn hook(&self, home: &Path, id: &str, event: &str, cwd: &str) -> (String, Value) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, program, words};
+use super::{Agent, Habits, Leave, Task, ended, program, started, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date, text};
 
@@ -104,13 +104,7 @@ impl Agent for Gemini {
         let left = world.scene(process)?;
         let command = if to.is_some() { "/resume" } else { "/clear" };
         typed(world, process, command)?;
-        world.tell(
-            process,
-            left.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": "clear" }),
-        )?;
+        ended(world, process, left.session, "clear")?;
         let source = if let Some(session) = to {
             world.process(process)?.current = Some(session);
             world.process(process)?.named = None;
@@ -122,27 +116,14 @@ impl Agent for Gemini {
             begin(world, process)?;
             "clear"
         };
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         let times = if how == Leave::Exit { 2 } else { 3 };
         for _ in 0..times {
-            world.tell(
-                process,
-                scene.session,
-                Kind::End,
-                "SessionEnd",
-                &json!({ "reason": "exit" }),
-            )?;
+            ended(world, process, scene.session, "exit")?;
         }
         if how == Leave::Exit && scene.is_first_prompt {
             // A chat in which nothing was said is removed; what hooks told

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, titled, words};
+use super::{Agent, Habits, Leave, Task, ended, started, titled, words};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date};
 
@@ -52,14 +52,7 @@ impl Agent for KimiCli {
             note(world, process, "Created new session")?;
             "startup"
         };
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
@@ -96,13 +89,7 @@ impl Agent for KimiCli {
 
     fn switch(&self, world: &mut World, process: usize, to: Option<usize>) -> anyhow::Result<()> {
         let left = world.scene(process)?;
-        world.tell(
-            process,
-            left.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": "exit" }),
-        )?;
+        ended(world, process, left.session, "exit")?;
         let source = if let Some(session) = to {
             world.process(process)?.current = Some(session);
             "resume"
@@ -119,26 +106,13 @@ impl Agent for KimiCli {
                 world.session(left.session)?.is_on_disk = false;
             }
         }
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn leave(&self, world: &mut World, process: usize, how: Leave) -> anyhow::Result<()> {
         let scene = world.scene(process)?;
         if how == Leave::Exit {
-            world.tell(
-                process,
-                scene.session,
-                Kind::End,
-                "SessionEnd",
-                &json!({ "reason": "exit" }),
-            )?;
+            ended(world, process, scene.session, "exit")?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::actor::Program;
-use crate::world::World;
+use crate::world::{Kind, World};
 
 /// All of them.
 pub(crate) const AGENTS: [&dyn Agent; 13] = [
@@ -161,6 +161,19 @@ fn program(executable: &Path, comm: &'static str, argv: &[&str]) -> Program {
 /// A program with a title over its arguments.
 fn titled(executable: &Path, comm: &'static str, title: &str) -> Program {
     program(executable, comm, &[&format!("{title}{}", " ".repeat(24))])
+}
+
+/// Runs the hook of a start, of the session that a process serves now.
+fn started(world: &mut World, process: usize, source: &str) -> anyhow::Result<()> {
+    let session = world.scene(process)?.session;
+    let more = json!({ "source": source });
+    world.tell(process, session, Kind::Start, "SessionStart", &more)
+}
+
+/// Runs the hook of an end of a session in a process.
+fn ended(world: &mut World, process: usize, session: usize, why: &str) -> anyhow::Result<()> {
+    let more = json!({ "reason": why });
+    world.tell(process, session, Kind::End, "SessionEnd", &more)
 }
 
 /// What a prompt says.

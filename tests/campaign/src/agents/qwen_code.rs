@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Agent, Habits, Leave, Task, encoded, hook_with_transcript, program, words};
+use super::{
+    Agent, Habits, Leave, Task, encoded, ended, hook_with_transcript, program, started, words,
+};
 use crate::actor::Program;
 use crate::world::{Kind, Scene, World, date, text};
 
@@ -52,14 +54,7 @@ impl Agent for QwenCode {
         } else {
             "startup"
         };
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn prompt(&self, world: &mut World, process: usize) -> anyhow::Result<()> {
@@ -100,13 +95,7 @@ impl Agent for QwenCode {
             world.process(process)?.named = None;
             "resume"
         } else {
-            world.tell(
-                process,
-                left.session,
-                Kind::End,
-                "SessionEnd",
-                &json!({ "reason": "clear" }),
-            )?;
+            ended(world, process, left.session, "clear")?;
             if left.is_first_prompt && !world.hooked.contains(&self.id()) {
                 world.session(left.session)?.is_on_disk = false;
             }
@@ -115,14 +104,7 @@ impl Agent for QwenCode {
             "clear"
         };
         publish(world, process)?;
-        let session = world.scene(process)?.session;
-        world.tell(
-            process,
-            session,
-            Kind::Start,
-            "SessionStart",
-            &json!({ "source": source }),
-        )
+        started(world, process, source)
     }
 
     fn leave(&self, world: &mut World, process: usize, _how: Leave) -> anyhow::Result<()> {
@@ -131,13 +113,7 @@ impl Agent for QwenCode {
             return Ok(());
         }
         world.unclaim(process, &record(&scene))?;
-        world.tell(
-            process,
-            scene.session,
-            Kind::End,
-            "SessionEnd",
-            &json!({ "reason": "prompt_input_exit" }),
-        )
+        ended(world, process, scene.session, "prompt_input_exit")
     }
 
     fn claim_file(&self, world: &mut World, process: usize) -> Option<String> {
