@@ -21,11 +21,17 @@ use super::clue::ClueKind;
 pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed: &[Unattributed]) {
     let blind = without_directory(drafts, parts);
     let left_over = without_session(drafts, parts, unattributed);
+    let named = named_by(unattributed);
     for (key, draft) in drafts.iter_mut() {
         if draft.sketch.parent.is_some() || draft.is_found_out() {
             continue;
         }
-        let gap = gap_of(draft, &left_over);
+        // A renamed directory excludes no process whose arguments name the session.
+        let mut named = named.iter().filter(|(one, name)| {
+            key.session.as_str().starts_with(name) && may_serve(&one.process, key, draft, parts)
+        });
+        let named = named.next().map(|(one, _)| one.process.process.pid);
+        let gap = gap_of(draft, &left_over).or(named);
         if !is_open(key, draft, parts, gap.is_some()) {
             continue;
         }
@@ -75,6 +81,15 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     let mut gaps = gaps.filter(|clue| clue.kind == ClueKind::Gap);
     let gap = gaps.find(|clue| left_over.contains(&clue.pid));
     gap.map(|clue| clue.pid)
+}
+
+/// Processes without a session, and the one that their arguments name.
+fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
+    let named = unattributed.iter().filter_map(|one| {
+        let adapter = agents::adapter(&one.process.agent)?;
+        Some((one, adapter.session_named_by(&one.process.program())?))
+    });
+    named.collect()
 }
 
 /// A process without a session excludes itself by another directory, or by a clue.

@@ -130,14 +130,12 @@ impl<'a> Seeker<'a> {
 
     /// The arguments of the process name the session, and nothing shows that it has been
     /// left.
-    pub(super) fn names(&self, key: &SessionKey, draft: &Draft) -> bool {
+    pub(super) fn names(&self, key: &SessionKey, draft: &Draft, is_beside: bool) -> bool {
         let is_named = self
             .named
             .is_some_and(|named| key.session.as_str().starts_with(named));
-        let work_dir = draft.sketch.work_dir.as_deref();
-        let may_be_beside = || self.beside(work_dir) != Beside::Excluded;
         is_named
-            && (self.names_any_directory || may_be_beside())
+            && (self.names_any_directory || is_beside)
             && self.may_still_be_named(draft)
             && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
     }

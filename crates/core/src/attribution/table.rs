@@ -263,7 +263,7 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
         return None;
     }
     let is_beside = seeker.is_beside(sketch.work_dir.as_deref(), draft.is_live());
-    let is_named = has_clue(ClueKind::Names) || seeker.names(key, draft);
+    let is_named = has_clue(ClueKind::Names) || seeker.names(key, draft, is_beside);
     let visits = clues().filter_map(|clue| match clue.kind {
         ClueKind::Run { at_ms } => Some(at_ms),
         _ => None,

@@ -40,9 +40,17 @@ pub(super) struct Sessions<'a> {
     claimed: HashSet<SessionId>,
     sketches: BTreeMap<SessionId, Box<Sketch>>,
     /// Who has a record, as the records say.
-    registered: Vec<(Pid, Option<StartStamp>)>,
+    registered: Vec<Registered>,
     folders: HashMap<PathBuf, ProjectFolder>,
     problems: Vec<Problem>,
+}
+
+/// What a record of the registry says of its process.
+#[derive(Debug)]
+struct Registered {
+    pid: Pid,
+    stamp: Option<StartStamp>,
+    dated_at_ms: Option<i64>,
 }
 
 impl<'a> Sessions<'a> {
@@ -122,7 +130,11 @@ impl<'a> Sessions<'a> {
             // It has not found yet what it continues: it serves nothing.
             return;
         }
-        self.registered.push((record.pid, record.stamp.clone()));
+        self.registered.push(Registered {
+            pid: record.pid,
+            stamp: record.stamp.clone(),
+            dated_at_ms: record.dated_at_ms,
+        });
         self.claimed.insert(record.session.clone());
         self.claims.push(Box::new(self.claim(entry)));
         let mut sketch = Sketch::new(self.key(&record.session));
@@ -228,14 +240,18 @@ impl<'a> Sessions<'a> {
             .collect()
     }
 
-    /// A record is about this process: it has its PID, and no other start.
+    /// A record is about this process: it has its PID and its start, or was written since.
     fn is_registered(&self, process: &AgentProcess) -> bool {
         let pids = [own_pid(process), process.process.pid];
-        self.registered.iter().any(|(pid, stamp)| {
-            let is_same = stamp
-                .as_ref()
-                .and_then(|stamp| stamp.is_same_as(&process.process.stamp));
-            pids.contains(pid) && is_same != Some(false)
+        let began_at_ms = process.process.began_at_ms.as_ref().ok();
+        self.registered.iter().any(|record| {
+            let stamp = record.stamp.as_ref();
+            let is_same = stamp.and_then(|stamp| stamp.is_same_as(&process.process.stamp));
+            let is_since = || {
+                let dates = record.dated_at_ms.zip(began_at_ms);
+                dates.is_none_or(|(dated, began)| dated.saturating_add(CLOCK_SLACK_MS) >= *began)
+            };
+            pids.contains(&record.pid) && is_same.unwrap_or_else(is_since)
         })
     }
 
