@@ -38,9 +38,10 @@ const PROMPT_BOUNDS: TailBounds = TailBounds {
 };
 /// Entries that the list of sessions in another process may have written.
 const ASIDES: &[&str] = &["label", "session", "session_info"];
-/// How soon after its birth a session has its first prompt when that was in
-/// the arguments: 20 ms where this was seen. Nobody types that fast.
-const PROMPT_AT_BIRTH_MS_MAX: i64 = 300;
+/// How soon after its birth a session has its first prompt when that was in the arguments:
+/// 20 ms where this was seen, and 350 on a busy machine. It is asked of processes without a
+/// terminal alone, in which nobody types.
+const PROMPT_AT_BIRTH_MS_MAX: i64 = 2_000;
 
 /// What pi itself puts where a prompt stands.
 const WRAPPING: Wrapping = Wrapping {
