@@ -188,7 +188,12 @@ fn nothing_has_exited(answers: &Answers) -> Vec<String> {
         // That an exclusive claim is dead counts, unless arguments say otherwise,
         // and those can't be seen any more.
         let is_dead_claim = before.reason == "arguments" && after.reason == "no-such-process";
-        let has_exited = after.liveness == "exited" && !is_dead_claim;
+        // The title of its terminal chose it, of those that a log connects with a process,
+        // and can't be seen any more.
+        let is_hidden = before.confidence.as_deref() == Some("inferred")
+            && (before.has_pane, after.has_pane) == (true, false)
+            && after.reason == "superseded";
+        let has_exited = after.liveness == "exited" && !is_dead_claim && !is_hidden;
         has_exited.then(|| format!("{key}: {before:?} became {after:?}"))
     });
     exited.chain(lost(answers)).collect()
