@@ -216,7 +216,12 @@ fn of_two_agents_with_one_number_the_one_that_is_left_is_live_and_the_other_has_
     assert_eq!(world.said_of("of-living"), (live, Some(living.inner())));
     let (answer, owner) = world.said_of("of-dead");
     if can_tell_who_has_the_number_here() {
-        assert_eq!((answer.as_str(), owner), ("exited no-such-process", None));
+        // Another program may have the number here.
+        let right = ["exited no-such-process", "exited pid-reused"];
+        assert!(
+            right.contains(&answer.as_str()) && owner.is_none(),
+            "{answer}"
+        );
     } else {
         skip("that it has exited: not everybody who may be meant can be looked at");
         assert!(answer.starts_with("unknown"), "{answer}");

@@ -338,10 +338,13 @@ impl Judging<'_> {
         Some(match open_question {
             Some(Verdict::Unknown(because)) => Verdict::Unknown(because),
             Some(_) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
-            None if self.is_view_complete() => match at_pid.map(|seen| self.process(seen)) {
-                Some(exited @ Verdict::Exited(_)) => exited,
-                _ => Verdict::Exited(ExitedBecause::NoSuchProcess),
-            },
+            None if self.is_view_complete() => {
+                let here = at_pid.filter(|seen| !seen.process.is_kernel_thread);
+                match here.map(|seen| self.process(seen)) {
+                    Some(exited @ Verdict::Exited(_)) => exited,
+                    _ => Verdict::Exited(ExitedBecause::NoSuchProcess),
+                }
+            }
             None => Verdict::Unknown(UnknownBecause::OtherPidNamespace),
         })
     }
