@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::shell_agent::{event, record_of};
 use super::terminal::Tmux;
-use super::world::{WHOSUP, World, copy_program, wait_for, whoever_has_the_pid};
+use super::world::{WHOSUP, World, wait_for, whoever_has_the_pid};
 
 /// Runs a line of shell in a new pane that stays when it is dead, and waits for that.
 fn run_in_pane(tmux: &Tmux, line: &str) {
@@ -39,11 +39,7 @@ fn agent_line(world: &World, program: &Path, session: &str, last: &str) -> Strin
 #[test]
 fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does() {
     let world = World::new();
-    let program = world
-        .root()
-        .join("opt/@anthropic-ai/claude-code/bin/claude");
-    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    copy_program("/bin/sh", &program);
+    let program = world.shell_as_claude();
     let Some(tmux) = Tmux::start(&world, 80, "exec cat") else {
         return;
     };
@@ -74,11 +70,7 @@ fn a_pane_that_waited_for_the_agent_itself_tells_how_it_ended_and_no_other_does(
 #[test]
 fn a_zombie_tells_how_it_ended_until_its_parent_has_waited_for_it() {
     let world = World::new();
-    let program = world
-        .root()
-        .join("opt/@anthropic-ai/claude-code/bin/claude");
-    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    copy_program("/bin/sh", &program);
+    let program = world.shell_as_claude();
     let third = format!("0c{}", &world.s1[2..]);
     let mut zombies = Vec::new();
     for (session, last) in [

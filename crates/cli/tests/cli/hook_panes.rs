@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::shell_agent::{event, file_of, record_of};
 use super::terminal::Tmux;
-use super::world::{WHOSUP, World, copy_program, said, wait_for};
+use super::world::{WHOSUP, World, said, wait_for};
 
 /// A line that runs an agent in an environment that tells of no pane: its hook tells
 /// of a turn of the session, and it stays until there is a file `end`.
@@ -54,11 +54,7 @@ fn row(world: &World, path: &str, variable: &str, session: &str) -> Option<Value
 #[test]
 fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
     let world = World::new();
-    let program = world
-        .root()
-        .join("opt/@anthropic-ai/claude-code/bin/claude");
-    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    copy_program("/bin/sh", &program);
+    let program = world.shell_as_claude();
     let line = format!(
         "{}; {}; exec cat",
         agent_line(&world, &program, &world.s1),
@@ -124,18 +120,14 @@ fn a_pane_is_told_by_where_an_agent_lives_and_goes_to_the_next_one() {
 #[test]
 fn a_session_whose_terminal_was_closed_is_an_orphan_though_its_agent_announced_the_end() {
     let world = World::new();
-    let program = world
-        .root()
-        .join("opt/@anthropic-ai/claude-code/bin/claude");
-    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    copy_program("/bin/sh", &program);
+    let program = world.shell_as_claude();
     let line = |session: &str, reason: &str, until: &str| {
-        let told = |name: &str, more: Value| {
-            let told = event(&world, session, name, more).to_string();
-            world.write(&format!("{name}-{session}"), told)
+        let payload = |name: &str, more: Value| {
+            let payload = event(&world, session, name, more).to_string();
+            world.write(&format!("{name}-{session}"), payload)
         };
-        let start = told("SessionStart", json!({"source": "startup"}));
-        let end = told("SessionEnd", json!({ "reason": reason }));
+        let start = payload("SessionStart", json!({"source": "startup"}));
+        let end = payload("SessionEnd", json!({ "reason": reason }));
         let hook =
             |payload: &Path| format!("'{WHOSUP}' hook claude-code < '{}'", payload.display());
         let script = format!(

@@ -91,6 +91,14 @@ impl World {
         }
     }
 
+    /// A shell that looks like Claude Code, which runs what an agent would do.
+    pub(crate) fn shell_as_claude(&self) -> PathBuf {
+        let program = self.root().join("opt/@anthropic-ai/claude-code/bin/claude");
+        std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+        copy_program("/bin/sh", &program);
+        program
+    }
+
     /// Outside of home: for programs and sockets.
     pub(crate) fn root(&self) -> &Path {
         &self.root

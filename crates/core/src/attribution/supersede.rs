@@ -25,14 +25,9 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
             .extract_if(.., |taking| is_left(&taking.key))
             .map(|taking| taking.key)
             .collect();
-        if let [only] = Vec::from_iter(&held).as_slice() {
-            let key = (*only).clone();
-            let event = Event::TakenUp(None);
-            takings = vec![Taking {
-                key,
-                event,
-                is_from_hooks: false,
-            }];
+        // Hooks may not have heard yet that it was taken up again.
+        if held.len() == 1 {
+            takings.retain(|taking| taking.event != Event::Left);
         }
         let before = current_of(&takings).current;
         let shown =
