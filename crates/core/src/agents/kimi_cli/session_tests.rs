@@ -25,10 +25,12 @@ struct World {
     _directory: tempfile::TempDir,
 }
 
-/// A home and processes that began so many milliseconds ago.
+/// A home and processes that began so many milliseconds ago. The machine is looked at
+/// a minute from now, because the tests create the sessions after this call.
 fn world(ages_ms: &[i64]) -> World {
     let directory = tempfile::tempdir().expect("a directory");
     let now_ms = now_ms();
+    let looked_at_ms = now_ms + 60_000;
     let mut recorded = Recorded::initial();
     for (at, age_ms) in (0_i32..).zip(ages_ms) {
         let process = RecordedProcess::new(100 + at, 1, now_ms - age_ms)
@@ -39,7 +41,7 @@ fn world(ages_ms: &[i64]) -> World {
     }
     let machine = Machine::new(
         Environment::default(),
-        now_ms,
+        looked_at_ms,
         ProcessTable::look(Arc::new(recorded)),
         Mounts::default(),
         Arc::new(SystemCommands),
