@@ -192,7 +192,7 @@ impl<'a> Observer<'a> {
             Some(named) if ours.is_some_and(|ours| ours != named) => {
                 observed.named_namespace = self.look_into(claim, pid, named);
             }
-            None if !is_settled(claim, &observed) && table.has_nested_namespaces() => {
+            None if self.is_number_of_others(claim, pid, &observed) => {
                 observed.has_nested_namespaces = true;
                 observed.elsewhere = self.processes_with_inner(claim, pid);
                 let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
@@ -203,6 +203,22 @@ impl<'a> Observer<'a> {
             _ => {}
         }
         observed
+    }
+
+    /// The PID of a claim without a PID namespace may be one of a nested namespace.
+    /// Where the process with that very PID has the claim's stamp and is its agent, only
+    /// a process that began at the same instant could be meant instead.
+    fn is_number_of_others(&self, claim: &Claim, pid: Pid, observed: &Observed) -> bool {
+        let table = self.machine.table();
+        match &observed.at_pid {
+            Ok(Some(seen)) if is_settled(claim, seen) => table
+                .processes()
+                .unwrap_or_default()
+                .iter()
+                .filter(|other| other.pid != pid && other.stamp == seen.process.stamp)
+                .any(|other| table.details(other).innermost_pid() == Some(pid)),
+            _ => table.has_nested_namespaces(),
+        }
     }
 
     /// The process that has `pid` inside the PID namespace `named`.
@@ -350,7 +366,9 @@ impl Observed {
 fn fits(claim: &Claim, seen: &Seen) -> bool {
     let is_excluded = seen.is_of_another_user || seen.rival == Rival::Better;
     let is_it = match &claim.stamp {
-        Some(stamp) => seen.process.stamp == *stamp,
+        Some(stamp) => {
+            seen.process.stamp == *stamp && seen.recognition != Recognition::AnotherProgram
+        }
         None => {
             let is_elsewhere = claim.work_dir.is_some() && !seen.is_in_claimed_directory;
             let is_older = match (claim.dated_at_ms, &seen.process.began_at_ms) {
@@ -363,12 +381,8 @@ fn fits(claim: &Claim, seen: &Seen) -> bool {
     is_it && !is_excluded
 }
 
-/// The process with that very PID has the claim's stamp and is its agent: then
-/// other namespaces do not matter.
-fn is_settled(claim: &Claim, observed: &Observed) -> bool {
-    let Ok(Some(seen)) = &observed.at_pid else {
-        return false;
-    };
+/// This process has the claim's stamp and is its agent.
+fn is_settled(claim: &Claim, seen: &Seen) -> bool {
     claim.stamp.as_ref() == Some(&seen.process.stamp)
         && seen.recognition == Recognition::ClaimingAgent
 }

@@ -330,3 +330,39 @@ fn the_process_of_a_live_claim_is_the_one_that_fits() {
     assert_eq!(judged.verdict.liveness(), Liveness::Live);
     assert_eq!(judged.process.unwrap().pid.get(), 31_000);
 }
+
+/// A wrapper outside that looks like the agent, and the agent that is PID 1 inside, may
+/// have begun at one clock tick.
+#[test]
+fn a_stamp_that_two_processes_of_one_number_have_shows_neither() {
+    let outside = process(1, "/usr/bin/node", QWEN);
+    let mut stamped = claim("s1", 1);
+    stamped.stamp = Some(StartStamp::LinuxTicks(1_000));
+    let with = |inside: RecordedProcess| {
+        let machine = machine(vec![outside.clone(), inside]);
+        verdicts(&machine, std::slice::from_ref(&stamped))[0]
+    };
+    let twin = with(contained(31_000));
+    assert_eq!(twin, Verdict::Unknown(UnknownBecause::Ambiguous));
+    let later = RecordedProcess::new(31_000, 1_001, BEGAN)
+        .exe("/usr/bin/node")
+        .argv(QWEN)
+        .inner_pids(&[1])
+        .pid_namespace(NAMESPACE);
+    assert_eq!(with(later).liveness(), Liveness::Live);
+    let another = process(31_000, "/usr/bin/vim", &["vim"]).comm("vim");
+    let another = another.inner_pids(&[1]).pid_namespace(NAMESPACE);
+    assert_eq!(with(another).liveness(), Liveness::Live);
+}
+
+/// `unshare` with the number and the start tick of the agent that it began inside.
+#[test]
+fn a_wrapper_that_is_another_program_is_not_the_process_of_the_claim() {
+    let wrapper = process(1, "/usr/bin/unshare", &["unshare"]).comm("unshare");
+    let machine = machine(vec![wrapper, contained(31_000)]);
+    let mut stamped = claim("s1", 1);
+    stamped.stamp = Some(StartStamp::LinuxTicks(1_000));
+    let judged = judged(&machine, &[stamped]).remove(0);
+    assert_eq!(judged.verdict.liveness(), Liveness::Live);
+    assert_eq!(judged.process.unwrap().pid.get(), 31_000);
+}

@@ -301,9 +301,12 @@ impl Judging<'_> {
     /// be a number of any of them: every process that has it somewhere counts.
     fn unnamed_namespace(&self) -> Option<Verdict> {
         let at_pid = self.observed.at_pid.as_ref().ok().and_then(Option::as_ref);
+        let has_equal_stamp = |seen: &Seen| self.stamp_equals(&seen.process) == Some(true);
+        // A wrapper outside and its agent inside may have one PID and one start tick.
         if let Some(seen) = at_pid
-            && self.stamp_equals(&seen.process) == Some(true)
+            && has_equal_stamp(seen)
             && seen.recognition == Recognition::ClaimingAgent
+            && !self.observed.elsewhere.iter().any(has_equal_stamp)
         {
             return None;
         }

@@ -69,6 +69,9 @@ fn a_number_of_several_namespaces_is_judged_against_all_who_have_it() {
     let mut stamped = world();
     stamped.observed.has_nested_namespaces = true;
     check(PROVEN, &stamped, |_| {});
+    check(unknown(UnknownBecause::Ambiguous), &stamped, |world| {
+        world.observed.elsewhere = vec![seen(Recognition::ClaimingAgent)];
+    });
     check(BY_DATE, &base, |_| {});
     check(BY_DATE, &base, |world| {
         world.observed.at_pid = Ok(None);
