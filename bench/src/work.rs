@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
-use whosup_core::transcript::{TailBounds, TranscriptFile};
+use whosup_core::sources::transcript::{TailBounds, TranscriptFile};
 use whosup_process::{Among, FileId, ProcessTable, system_backend};
 
 use crate::measure::milliseconds;

@@ -14,10 +14,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use whosup_core::agents::{AGENTS, Depth};
-use whosup_core::recognize::Users;
-use whosup_core::scan::{Scope, scan};
-use whosup_core::verdict::Liveness;
+use whosup_core::adapter::{Depth};
+use whosup_core::sources::agents::{AGENTS};
+use whosup_core::sources::recognize::Users;
+use whosup_core::sessions::scan::{Scope, scan};
+use whosup_core::judging::verdict::Liveness;
 use world::World;
 
 /// How many messages of a session are asked for.

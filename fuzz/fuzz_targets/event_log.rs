@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whosup_core::record::{fold, parse_line, parse_record};
+use whosup_core::sources::record::{fold, parse_line, parse_record};
 use whosup_sidecar::{AgentId, SessionId};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let once = fold(&agent, &session, &doubled);
     doubled.extend_from_within(..);
     let twice = fold(&agent, &session, &doubled);
-    let phase = |folded: &whosup_core::record::Folded| {
+    let phase = |folded: &whosup_core::sources::record::Folded| {
         folded.record.as_ref().map(|record| (record.phase, record.heard.turns))
     };
     if once.last_ids.len() < 64 {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use whosup_core::agents::AGENTS;
+use whosup_core::sources::agents::AGENTS;
 
 fuzz_target!(|bytes: &[u8]| {
     for adapter in AGENTS {

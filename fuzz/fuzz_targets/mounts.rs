@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use whosup_core::mounts::Mounts;
+use whosup_core::machine::mounts::Mounts;
 
 fuzz_target!(|bytes: &[u8]| {
     let mounts = Mounts::parse(bytes);

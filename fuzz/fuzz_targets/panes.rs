@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
-use whosup_core::command::{CommandError, CommandOutput, Commands};
+use whosup_core::machine::command::{CommandError, CommandOutput, Commands};
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
-use whosup_core::panes::Panes;
+use whosup_core::machine::mounts::Mounts;
+use whosup_core::sources::panes::Panes;
 use whosup_process::{ProcessTable, Recorded, RecordedProcess};
 
 #[derive(Debug)]

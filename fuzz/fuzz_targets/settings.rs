@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use whosup_core::agents::AGENTS;
+use whosup_core::sources::agents::AGENTS;
 use whosup_core::machine::Environment;
 use whosup_track::{HookSite, Store, installed, make, plan_install, plan_uninstall};
 

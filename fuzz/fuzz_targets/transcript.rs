@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use tempfile::NamedTempFile;
-use whosup_core::transcript::{HeadBounds, TailBounds, TranscriptFile};
+use whosup_core::sources::transcript::{HeadBounds, TailBounds, TranscriptFile};
 
 thread_local! {
     static FILE: RefCell<NamedTempFile> = RefCell::new(NamedTempFile::new().expect("a file"));
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         let tail = transcript.backwards(TailBounds { bytes_max: wide }).expect("its tail");
         let mut tail: Vec<_> = tail.map(|line| line.expect("a line")).collect();
         tail.reverse();
-        let text = |line: &whosup_core::transcript::Line| {
+        let text = |line: &whosup_core::sources::transcript::Line| {
             (line.offset, line.bytes().to_vec(), line.is_torn)
         };
         let forwards: Vec<_> = head.lines.iter().map(text).collect();

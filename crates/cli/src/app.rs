@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::Home;
-use whosup_core::agents::{Adapter, AgentProcess};
+use whosup_core::adapter::Home;
+use whosup_core::adapter::{Adapter, AgentProcess};
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::reader::{Reach, Reader};
-use whosup_core::recognize::homes;
-use whosup_core::scan::Scanned;
-use whosup_core::session::Session;
+use whosup_core::sessions::scan::Scanned;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::recognize::homes;
+use whosup_core::views::reader::{Reach, Reader};
 
 use crate::config::{Config, ConfigError};
 

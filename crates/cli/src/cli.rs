@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser};
-use whosup_core::agents::{AGENTS, adapter};
-use whosup_core::common_place::has_agent;
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents::{AGENTS, adapter};
+use whosup_core::sources::common_place::has_agent;
 
 use crate::colour::ColourChoice;
 use crate::commands::Command;

@@ -1,18 +1,18 @@
 //! The columns of the list, and what stands in them.
 
 use anstyle::Style;
-use whosup_core::panes::Pane;
-use whosup_core::session::{Session, Unattributed};
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
-use whosup_core::verdict::Liveness;
-use whosup_core::wire::timestamp;
+use whosup_core::sources::panes::Pane;
+use whosup_core::views::wire::timestamp;
 
 use crate::condition::{Condition, State, Wording};
 use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
 use crate::text;
-use whosup_core::reader::shown_pid;
+use whosup_core::views::reader::shown_pid;
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";

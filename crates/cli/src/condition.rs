@@ -1,11 +1,11 @@
 //! What a person is told of a session in a word or two.
 
 use anstyle::{AnsiColor, Color, Style};
-use whosup_core::phase::Phase;
-use whosup_core::session::Session;
-use whosup_core::verdict::{Confidence, Liveness};
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::{Confidence, Liveness};
+use whosup_core::sessions::session::Session;
 
-pub(crate) use whosup_core::reader::{Condition, Wording};
+pub(crate) use whosup_core::views::reader::{Condition, Wording};
 
 /// How a condition is shown when nothing else is said.
 pub(crate) fn default_style(condition: Condition) -> Style {

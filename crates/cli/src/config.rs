@@ -9,21 +9,21 @@ use anstyle::Style;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
-use whosup_core::config::{ConfigFile, Wrong, parse_toml, unknown_key};
 use whosup_core::machine::Environment;
-use whosup_core::problem::Problem;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sources::config::{ConfigFile, Wrong, parse_toml, unknown_key};
 
 use crate::colour::parse_style;
 use crate::condition::{Condition, default_style};
 
 pub(crate) use self::tracking::Tracking;
-pub(crate) use whosup_core::config::{ConfigError, Prompts};
+pub(crate) use whosup_core::sources::config::{ConfigError, Prompts};
 
 /// What a user has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
     /// What it says to whoever reads sessions.
-    pub(crate) reading: whosup_core::config::Config,
+    pub(crate) reading: whosup_core::sources::config::Config,
     /// Styles by the name of a condition.
     styles: BTreeMap<String, Style>,
     /// What becomes of session records.
@@ -87,7 +87,7 @@ fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
     // Knows every key, and says which ones there are.
     let file: Keys = parse_toml(bytes)?;
     Ok(Config {
-        reading: whosup_core::config::Config::parse(bytes, environment)?,
+        reading: whosup_core::sources::config::Config::parse(bytes, environment)?,
         styles: styles(file.colour)?,
         tracking: Tracking::of(
             file.keep_ended.as_ref(),
@@ -123,7 +123,7 @@ mod tests {
 
     use whosup_core::machine::Environment;
 
-    use whosup_core::config::line_of;
+    use whosup_core::sources::config::line_of;
 
     use super::{Config, Prompts, Tracking, parse};
 

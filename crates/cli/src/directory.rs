@@ -3,9 +3,9 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use whosup_core::claim::Placement;
+use whosup_core::adapter::claim::Placement;
 use whosup_core::machine::Machine;
-use whosup_core::session::Session;
+use whosup_core::sessions::session::Session;
 
 /// Whether `directory` is known to be gone. One on a file system that machines
 /// share is not looked at, since its server may never answer; one that can't be

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use whosup_core::agents::{Message, MessageRole};
-use whosup_core::wire::{
+use whosup_core::adapter::{Message, MessageRole};
+use whosup_core::views::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
 };
 

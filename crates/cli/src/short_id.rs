@@ -1,6 +1,6 @@
 //! Ids short enough to type.
 
-use whosup_core::session::Session;
+use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::SessionId;
 
 /// How much of an id is shown at least, in characters.

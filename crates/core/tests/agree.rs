@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use whosup_core::agents::adapter;
-use whosup_core::config::Config;
-use whosup_core::reader::{IdQuery, ListQuery, Reader, Wish};
+use whosup_core::sources::agents::adapter;
+use whosup_core::sources::config::Config;
+use whosup_core::views::reader::{IdQuery, ListQuery, Reader, Wish};
 use whosup_sidecar::AgentId;
 use world::{World, time_ms};
 
@@ -138,7 +138,7 @@ fn write_record(world: &World, answer: &Value, session: &Value, phase: &str, at_
     if path.exists() || world.file().env.contains_key("XDG_STATE_HOME") {
         return false;
     }
-    let at = whosup_core::wire::timestamp(at_ms).unwrap();
+    let at = whosup_core::views::wire::timestamp(at_ms).unwrap();
     let owner = &session["owner"];
     let record = json!({
         "schema_version": 1, "agent": agent.as_str(), "session_id": id, "home": home,

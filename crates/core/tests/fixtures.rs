@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whosup_core::agents::Depth;
+use whosup_core::adapter::Depth;
 use whosup_sidecar::SessionId;
 use world::{DepthName, Tree, World, differences};
 

@@ -8,8 +8,10 @@
 
 use std::path::Path;
 
-use whosup_core::agents::{AGENTS, Adapter, SettingsPlace};
-use whosup_core::hook_event::{EventKind, HookError, HookEvent};
+use whosup_core::adapter::{Adapter, SettingsPlace};
+
+use whosup_core::adapter::hook_event::{EventKind, HookError, HookEvent};
+use whosup_core::sources::agents::AGENTS;
 
 fn parse(agent: &str, event: Option<&str>, payload: &str) -> Result<HookEvent, HookError> {
     let adapter = AGENTS.iter().find(|one| one.profile().id == agent).unwrap();

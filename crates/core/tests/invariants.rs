@@ -73,13 +73,13 @@ fn only_the_judge_the_solver_and_the_merge_make_verdicts() {
     check_none(
         &["LiveBecause::", "ExitedBecause::", "UnknownBecause::"],
         &[
-            "core/src/verdict/",
-            "core/src/attribution/",
-            "core/src/merge",
+            "core/src/judging/verdict/",
+            "core/src/judging/attribution/",
+            "core/src/sessions/merge",
             // They read verdicts: they say them, or ask which one it is.
-            "core/src/explain.rs",
-            "core/src/reader/filter.rs",
-            "core/src/session.rs",
+            "core/src/views/explain.rs",
+            "core/src/views/reader/filter.rs",
+            "core/src/sessions/session.rs",
             "track/src/sweep/conditions.rs",
             "track/src/sweep/finish.rs",
             "cli/src/",
@@ -92,8 +92,8 @@ fn only_formats_are_serialize() {
     check_none(
         &["Serialize"],
         &[
-            "core/src/wire",
-            "core/src/record",
+            "core/src/views/wire",
+            "core/src/sources/record",
             "cli/src/json",
             "cli/src/commands/agents.rs",
         ],
@@ -119,13 +119,13 @@ fn platform_code_stays_in_its_places() {
             // Descriptors, owners and modes of directories.
             "sidecar/src/own_directory",
             // Mounts, which pane hosts there are, device numbers of terminals, SQLite's files.
-            "core/src/mounts.rs",
+            "core/src/machine/mounts.rs",
             // Pipes of commands that are asked what they have.
-            "core/src/command",
-            "core/src/panes/mod.rs",
-            "core/src/panes/tmux",
-            "core/src/sqlite",
-            "core/src/transcript",
+            "core/src/machine/command",
+            "core/src/sources/panes/mod.rs",
+            "core/src/sources/panes/tmux",
+            "core/src/sources/sqlite",
+            "core/src/sources/transcript",
             // The demo's own processes and signals.
             "cli/src/pose.rs",
             "cli/src/commands/demo",
@@ -185,7 +185,7 @@ fn nothing_is_signalled() {
         &signalling,
         &[
             // Ends a pane host's listing command that does not answer: its own child.
-            "core/src/command.rs",
+            "core/src/machine/command.rs",
             // Ends what is run at the end of a session and takes too long: its own child.
             "cli/src/commands/after_end.rs",
             // Ends the demo's own children.
@@ -240,7 +240,7 @@ fn every_path_that_the_documents_name_is_there() {
 fn the_readme_has_the_table_of_agents() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     let readme = std::fs::read_to_string(&path).unwrap();
-    let rows = whosup_core::agents::AGENTS.iter().map(|adapter| {
+    let rows = whosup_core::sources::agents::AGENTS.iter().map(|adapter| {
         let profile = adapter.profile();
         format!(
             "| {} | `{}` | {} | {} |\n",

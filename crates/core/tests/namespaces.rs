@@ -13,11 +13,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use tempfile::TempDir;
-use whosup_core::agents::Depth;
-use whosup_core::command::NoCommands;
+use whosup_core::adapter::Depth;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
-use whosup_core::scan::{Scope, scan};
+use whosup_core::sessions::scan::{Scope, scan};
 use whosup_process::{ProcessTable, system_backend};
 
 /// The number that each agent has in its namespace.

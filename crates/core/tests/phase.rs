@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use whosup_core::hook_event::EventKind;
-use whosup_core::phase::{Phase, next_phase};
+use whosup_core::adapter::hook_event::EventKind;
+use whosup_core::adapter::phase::{Phase, next_phase};
 
 /// What each event leads to from starting, idle, working, waiting and ended.
 const TABLE: &[(&str, [&str; 5])] = &[
@@ -145,7 +145,7 @@ fn document() -> String {
     let mut text = String::from(
         "# Phases\n\nWhat a session is doing, by what its agent's hooks tell. About the conversation, never\n\
          about the process: whether that lives is the [verdict](verdicts.md). Generated from\n\
-         `next_phase` in `crates/core/src/phase.rs`, and held by a test.\n\n\
+         `next_phase` in `crates/core/src/adapter/phase.rs`, and held by a test.\n\n\
          An event that is not drawn leaves the phase as it is.\n\n```mermaid\nstateDiagram-v2\n",
     );
     let mut moves: BTreeMap<(Phase, Phase), Vec<&str>> = BTreeMap::new();

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use whosup_core::config::Config;
-use whosup_core::reader::{IdError, IdQuery, ListQuery, Reader, Wish};
-use whosup_core::recognize::Users;
+use whosup_core::sources::config::Config;
+use whosup_core::sources::recognize::Users;
+use whosup_core::views::reader::{IdError, IdQuery, ListQuery, Reader, Wish};
 use world::{DepthName, World, with_mark};
 
 fn cases() -> Vec<PathBuf> {

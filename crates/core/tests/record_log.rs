@@ -9,14 +9,14 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use whosup_core::hook_event::EventKind;
-use whosup_core::phase::{Phase, next_phase};
+use whosup_core::adapter::hook_event::EventKind;
+use whosup_core::adapter::phase::{Phase, next_phase};
 use whosup_core::process::{BootId, Pid, PidNamespace, StartStamp};
-use whosup_core::record::{
+use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::record::{
     EndCause, LogLine, LoggedEnd, LoggedEvent, OWNERS_MAX, PaneHint, RecordedOwner, SessionRecord,
     fold, fold_on, parse_line, parse_record, passed_on_line, record_line,
 };
-use whosup_core::sidecar::{AgentId, SessionId};
 
 fn agent() -> AgentId {
     AgentId::parse("claude-code").unwrap()

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use whosup_core::phase::{Phase, WaitingFor};
-use whosup_core::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
-use whosup_core::verdict::{
+use whosup_core::adapter::phase::{Phase, WaitingFor};
+use whosup_core::judging::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
+use whosup_core::sources::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
 use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
@@ -176,7 +176,7 @@ fn the_schema_names_every_word_that_is_written() {
 fn every_verdict_has_a_sentence_of_its_own() {
     let sentences: BTreeSet<String> = every_verdict()
         .into_iter()
-        .map(whosup_core::explain::sentence)
+        .map(whosup_core::views::explain::sentence)
         .collect();
     assert_eq!(sentences.len(), every_verdict().len());
 }

@@ -12,7 +12,9 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
-use whosup_core::transcript::{HeadBounds, LineContent, Stopped, TailBounds, TranscriptFile};
+use whosup_core::sources::transcript::{
+    HeadBounds, LineContent, Stopped, TailBounds, TranscriptFile,
+};
 
 /// How much the peak may grow: buffers of 2 MiB and what an allocator keeps.
 const GROWTH_BYTES_MAX: u64 = 32 << 20;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use vector::{World, list};
-use whosup_core::common_place::scan_common_place;
-use whosup_core::observe::Observer;
+use whosup_core::judging::observe::Observer;
+use whosup_core::sources::common_place::scan_common_place;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/vectors")

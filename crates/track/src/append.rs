@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use whosup_core::record::{
-    LoggedEvent, RECORD_BYTES_MAX, SessionRecord, parse_record, record_line,
-};
 use whosup_core::sidecar::file::{Links, read_regular};
 use whosup_core::sidecar::own_directory::Access;
+use whosup_core::sources::record::{
+    LoggedEvent, RECORD_BYTES_MAX, SessionRecord, parse_record, record_line,
+};
 
 use crate::disk::{IN_AGENT, is_at, open_or_make};
 use crate::{SessionFiles, TrackError};

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use whosup_core::process::Backend;
-use whosup_core::record::RecordedOwner;
+use whosup_core::sources::record::RecordedOwner;
 
 /// Where Linux has its pseudo-terminals, and what stands behind the path of one that is gone.
 const TERMINALS: &str = "/dev/pts/";

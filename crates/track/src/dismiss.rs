@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_core::claim::SessionKey;
-use whosup_core::dismissal::{DISMISSAL_BYTES_MAX, Dismissal, dismissals_root_of};
+use whosup_core::adapter::claim::SessionKey;
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::file::{Links, ReadFileError, read_regular};
 use whosup_core::sidecar::own_directory::Durable;
+use whosup_core::sources::dismissal::{DISMISSAL_BYTES_MAX, Dismissal, dismissals_root_of};
 
 use crate::TrackError;
 use crate::disk::{IN_AGENT, remove, replace};

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use whosup_core::hook_event::EventKind;
-use whosup_core::phase::Phase;
+use whosup_core::adapter::hook_event::EventKind;
+use whosup_core::adapter::phase::Phase;
 use whosup_core::process::Pid;
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, SessionRecord, passed_on_line};
+use whosup_core::sources::record::{
+    EndCause, LoggedEnd, LoggedEvent, SessionRecord, passed_on_line,
+};
 
 use crate::append::{append, append_line, read_record};
 use crate::refresh::read_folded;

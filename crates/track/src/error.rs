@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use whosup_core::hook_event::HookError;
+use whosup_core::adapter::hook_event::HookError;
 
 /// What kept something from being recorded.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use whosup_core::hook_event::{EventKind, StartSource};
-use whosup_core::mounts::Mounts;
+use whosup_core::adapter::hook_event::{EventKind, StartSource};
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::process::{Backend, Pid, Process};
-use whosup_core::record::{EndCause, LoggedEnd, LoggedEvent, RecordedOwner, SessionRecord};
+use whosup_core::sources::record::{
+    EndCause, LoggedEnd, LoggedEvent, RecordedOwner, SessionRecord,
+};
 
 use crate::append::append;
 use crate::end::{Ended, end_session};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use whosup_core::mounts::Mounts;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::sidecar::file::{Links, read_regular};
 
 /// How many directories upwards a repository is looked for.

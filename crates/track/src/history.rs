@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
-use whosup_core::record::{
+use whosup_core::sidecar::file::{Links, read_regular};
+use whosup_core::sidecar::own_directory::{Access, Durable};
+use whosup_core::sources::record::{
     HISTORY_BYTES_MAX, History, HistoryEvent, HistoryLine, RecordedOwner, histories_root_of,
     history_name, parse_history,
 };
-use whosup_core::sidecar::file::{Links, read_regular};
-use whosup_core::sidecar::own_directory::{Access, Durable};
 
 use crate::TrackError;
 use crate::append::write_once;

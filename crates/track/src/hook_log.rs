@@ -4,9 +4,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
-use whosup_core::record::records_root_of;
 use whosup_core::sidecar::own_directory::{Access, split};
-use whosup_core::wire::timestamp;
+use whosup_core::sources::record::records_root_of;
+use whosup_core::views::wire::timestamp;
 
 use crate::disk::{IN_WHOSUP, directory_for};
 

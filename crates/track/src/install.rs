@@ -4,11 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::{self, Adapter, HookCommand, Hooks, SettingsForm};
+use whosup_core::adapter::{Adapter, HookCommand, Hooks, SettingsForm};
+
 use whosup_core::machine::Environment;
 use whosup_core::sidecar::StrictObject;
 use whosup_core::sidecar::file::{Links, ReadFileError, owner_of, read_regular};
 use whosup_core::sidecar::own_directory::{Access, Durable, OwnDirectory, split};
+use whosup_core::sources::agents;
 
 use crate::disk::{IN_FOLDER, remove, replace};
 use crate::settings::{

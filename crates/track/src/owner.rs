@@ -6,13 +6,15 @@ mod passed_over;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::{self, AGENTS, Adapter, Program, Role};
-use whosup_core::claim::CLOCK_SLACK_MS;
+use whosup_core::adapter::{Adapter, Program, Role};
+
+use whosup_core::adapter::claim::CLOCK_SLACK_MS;
 use whosup_core::machine::Environment;
 use whosup_core::process::{Backend, Details, Pid, Process};
-use whosup_core::recognize::look_through;
-use whosup_core::record::{Ancestor, CHAIN_MAX, RecordedOwner};
 use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::agents::{self, AGENTS};
+use whosup_core::sources::recognize::look_through;
+use whosup_core::sources::record::{Ancestor, CHAIN_MAX, RecordedOwner};
 
 use self::passed_over::{Kind, kind_of};
 

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use whosup_core::agents::{self, Adapter};
-use whosup_core::hook_event::{EventKind, HookEvent};
+use whosup_core::adapter::Adapter;
+
+use whosup_core::adapter::hook_event::{EventKind, HookEvent};
 use whosup_core::machine::Environment;
-use whosup_core::mounts::Mounts;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::process::{Backend, Pid};
-use whosup_core::record::{
+use whosup_core::sources::agents;
+use whosup_core::sources::record::{
     EndCause, HistoryEvent, HistoryLine, LoggedEnd, LoggedEvent, PROMPT_CHARS_MAX, PaneHint,
     SessionRecord,
 };

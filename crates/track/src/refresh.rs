@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use whosup_core::record::{LOG_BYTES_MAX, LogLine, SessionRecord, fold, fold_on, parse_line};
 use whosup_core::sidecar::own_directory::Durable;
+use whosup_core::sources::record::{
+    LOG_BYTES_MAX, LogLine, SessionRecord, fold, fold_on, parse_line,
+};
 
 use crate::append::read_record;
 use crate::disk::{IN_AGENT, open_if_there, replace};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use whosup_core::agents::{Adapter, Hooks, Program};
-use whosup_core::hook_event::{EventKind, HookEvent, StartSource};
-use whosup_core::mounts::Mounts;
+use whosup_core::adapter::hook_event::{EventKind, HookEvent, StartSource};
+use whosup_core::adapter::{Adapter, Hooks, Program};
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::process::Backend;
 use whosup_core::sidecar::SessionId;
 

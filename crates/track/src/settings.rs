@@ -12,7 +12,7 @@ mod toml_text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whosup_core::agents::{HookCommand, SettingsForm};
+use whosup_core::adapter::{HookCommand, SettingsForm};
 
 use self::json::Place;
 

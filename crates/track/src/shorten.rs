@@ -10,9 +10,11 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use whosup_core::phase::Phase;
-use whosup_core::record::{Folded, LINE_BYTES_MAX, LogLine, fold, parse_line, record_line};
+use whosup_core::adapter::phase::Phase;
 use whosup_core::sidecar::own_directory::{Access, Durable};
+use whosup_core::sources::record::{
+    Folded, LINE_BYTES_MAX, LogLine, fold, parse_line, record_line,
+};
 
 use crate::append::write_once;
 use crate::disk::{IN_AGENT, is_same_file, link, open_if_there, open_or_make, remove, replace};

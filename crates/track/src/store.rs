@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use whosup_core::machine::Environment;
-use whosup_core::record::{ended_root_of, records_root_of};
 use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::record::{ended_root_of, records_root_of};
 
 use crate::TrackError;
 

@@ -11,12 +11,12 @@ mod retention;
 
 use std::time::Duration;
 
+use whosup_core::adapter::phase::Phase;
 use whosup_core::machine::Machine;
-use whosup_core::phase::Phase;
-use whosup_core::problem::Problem;
+use whosup_core::machine::problem::Problem;
 use whosup_core::process::Pid;
-use whosup_core::record::{EndCause, SessionRecord, StoredRecord, read_records};
 use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::record::{EndCause, SessionRecord, StoredRecord, read_records};
 
 use self::candidate::{candidates, hold};
 use self::finish::end_all;

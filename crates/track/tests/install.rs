@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use whosup_core::agents::{AGENTS, Adapter};
+use whosup_core::adapter::Adapter;
 use whosup_core::machine::Environment;
+use whosup_core::sources::agents::AGENTS;
 use whosup_track::{
     Change, HookSite, Installed, Store, TrackError, installed, make, plan_install, plan_uninstall,
 };

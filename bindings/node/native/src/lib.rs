@@ -1,5 +1,5 @@
 //! What reads sessions, for Node.js and Bun: questions in, documents of
-//! [`whosup_core::reader`] out, as JSON. The package `whosup` gives them types.
+//! [`whosup_core::views::reader`] out, as JSON. The package `whosup` gives them types.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use napi::{Env, Error, Result, Task};
 use napi_derive::napi;
 use serde::Serialize;
 use whosup_core::machine::Environment;
-use whosup_core::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
+use whosup_core::views::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
 
 /// A question that a thread beside the event loop answers.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
 //! What reads sessions, for Python: questions in, documents of
-//! [`whosup_core::reader`] out, as JSON. The package `whosup` gives them types.
+//! [`whosup_core::views::reader`] out, as JSON. The package `whosup` gives them types.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use serde::Serialize;
 use whosup_core::machine::Environment;
-use whosup_core::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
+use whosup_core::views::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
 
 /// The extension module.
 #[pymodule]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::record::SessionRecord;
-use whosup_core::wire;
+use whosup_core::sources::record::SessionRecord;
+use whosup_core::views::wire;
 use whosup_track::note_problem;
 
 use crate::app::App;

@@ -4,16 +4,17 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
-use whosup_core::agents::{AGENTS, Adapter, Home, Role, id_of};
-use whosup_core::scan::Scanned;
-use whosup_core::verdict::Liveness;
-use whosup_core::wire;
+use whosup_core::adapter::{Adapter, Home, Role};
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::sessions::scan::Scanned;
+use whosup_core::sources::agents::{AGENTS, id_of};
+use whosup_core::views::wire;
 
 use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{AgentDocument, AgentsDocument, HomeDocument, ProcessDocument, write_document};
 use crate::text;
-use whosup_core::reader::Reach;
+use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,7 @@ pub(crate) struct AgentsArgs {
 struct AgentFound<'a> {
     adapter: &'static dyn Adapter,
     homes: Vec<Home>,
-    processes: Vec<&'a whosup_core::agents::AgentProcess>,
+    processes: Vec<&'a whosup_core::adapter::AgentProcess>,
     live_sessions: usize,
     unattributed: usize,
 }

@@ -1,10 +1,10 @@
 //! `whosup check`
 
 use clap::Args;
-use whosup_core::explain::sentence;
-use whosup_core::reader::IdError;
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::sessions::session::Session;
+use whosup_core::views::explain::sentence;
+use whosup_core::views::reader::IdError;
 
 use crate::app::App;
 use crate::exit::ExitStatus;

@@ -23,9 +23,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use whosup_core::command::NoCommands;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
 use whosup_core::process::{ProcessTable, system_backend};
 
 use self::only_these::OnlyThese;

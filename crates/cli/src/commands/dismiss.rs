@@ -1,7 +1,7 @@
 //! `whosup dismiss`
 
 use clap::Args;
-use whosup_core::verdict::Liveness;
+use whosup_core::judging::verdict::Liveness;
 use whosup_track::{bring_back, dismiss};
 
 use crate::app::App;

@@ -7,10 +7,10 @@ mod records;
 mod sessions;
 
 use clap::Args;
-use whosup_core::phase::Phase;
-use whosup_core::record::read_records;
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::record::read_records;
 use whosup_track::{HookSite, Store, SweepOptions, make, plan_install};
 
 use self::finding::{Finding, Remedy};
@@ -18,7 +18,7 @@ use super::sweep::{options, sweep_here};
 use crate::app::App;
 use crate::exit::ExitStatus;
 use crate::text;
-use whosup_core::reader::Reach;
+use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! `whosup end`
 
 use clap::Args;
-use whosup_core::verdict::Liveness;
+use whosup_core::judging::verdict::Liveness;
 use whosup_track::{Ended, Store, end_by_hand};
 
 use super::after_end;

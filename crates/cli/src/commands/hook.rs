@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use clap::Args;
-use whosup_core::agents::adapter;
 use whosup_core::machine::Environment;
 use whosup_core::process::{Pid, system_backend};
 use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents::adapter;
 use whosup_track::{HookWorld, Prompts, TrackError, note_problem, receive};
 
 use super::after_end::{self, AFTERMATH};

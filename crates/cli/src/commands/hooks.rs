@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use similar::{ChangeTag, TextDiff};
-use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
-use whosup_core::record::read_records;
+use whosup_core::adapter::{Adapter, Home};
 use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents::{AGENTS, id_of};
+use whosup_core::sources::record::read_records;
 use whosup_track::{
     Change, HookSite, Store, TrackError, installed, make, plan_install, plan_uninstall,
 };
@@ -157,7 +158,8 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
         }
     }
     if let Some(agent) = agents.iter().find(|agent| {
-        whosup_core::agents::adapter(agent).is_some_and(|adapter| adapter.hooks().is_none())
+        whosup_core::sources::agents::adapter(agent)
+            .is_some_and(|adapter| adapter.hooks().is_none())
     }) {
         anyhow::bail!("cannot set hooks of {agent}: it has none, or they are not known");
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use clap::Args;
-use whosup_core::agents::Depth;
-use whosup_core::phase::Phase;
-use whosup_core::record::{EndCause, StoredRecord, read_records, records_root};
-use whosup_core::session::{Session, Snapshot};
+use whosup_core::adapter::Depth;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::sidecar::AgentId;
-use whosup_core::wire;
+use whosup_core::sources::record::{EndCause, StoredRecord, read_records, records_root};
+use whosup_core::views::wire;
 
 use crate::app::{App, World};
 use crate::directory::gone_to_resume_in;
@@ -18,7 +18,7 @@ use crate::shell::{line, readable};
 use crate::short_id::ShortIds;
 use crate::since::Since;
 use crate::text;
-use whosup_core::reader::Reach;
+use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

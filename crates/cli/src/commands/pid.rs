@@ -1,10 +1,10 @@
 //! `whosup pid`
 
 use clap::Args;
-use whosup_core::explain::sentence;
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Process;
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
+use whosup_core::sessions::session::Session;
+use whosup_core::views::explain::sentence;
 
 use super::check::status_of;
 use crate::app::{App, say};

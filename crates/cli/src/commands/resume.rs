@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use whosup_core::agents::Invocation;
-use whosup_core::explain::sentence;
+use whosup_core::adapter::Invocation;
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Environment;
-use whosup_core::mounts::Mounts;
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
+use whosup_core::machine::mounts::Mounts;
+use whosup_core::sessions::session::Session;
+use whosup_core::views::explain::sentence;
 
 use super::show::look;
 use crate::app::{App, say};

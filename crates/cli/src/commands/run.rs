@@ -13,14 +13,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use whosup_core::agents::adapter;
-use whosup_core::common_place;
-use whosup_core::hook_event::EventKind;
+use whosup_core::adapter::hook_event::EventKind;
+use whosup_core::adapter::phase::WaitingFor;
 use whosup_core::machine::Environment;
-use whosup_core::phase::WaitingFor;
 use whosup_core::process::{Pid, system_backend};
-use whosup_core::record::{EndCause, SessionRecord};
 use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
+use whosup_core::sources::agents::adapter;
+use whosup_core::sources::common_place;
+use whosup_core::sources::record::{EndCause, SessionRecord};
 use whosup_track::{Store, Supervised};
 
 use self::program::Program;

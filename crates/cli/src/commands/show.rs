@@ -3,12 +3,13 @@
 mod view;
 
 use clap::Args;
-use whosup_core::agents::{self, Message};
-use whosup_core::problem::Problem;
-use whosup_core::reader::Single;
-use whosup_core::scan::untouched_transcript;
-use whosup_core::session::Session;
-use whosup_core::wire;
+use whosup_core::adapter::Message;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sessions::scan::untouched_transcript;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::agents;
+use whosup_core::views::reader::Single;
+use whosup_core::views::wire;
 
 use crate::app::{App, World};
 use crate::exit::ExitStatus;

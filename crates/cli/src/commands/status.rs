@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use whosup_core::phase::Phase;
-use whosup_core::problem::Problem;
-use whosup_core::session::{Session, Snapshot};
+use whosup_core::adapter::phase::Phase;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sessions::session::{Session, Snapshot};
 
 use super::sweep::{options, sweep_here};
 use crate::app::{App, say};
@@ -15,8 +15,8 @@ use crate::exit::ExitStatus;
 use crate::json::write_document;
 use crate::short_id::ShortIds;
 use crate::text;
-use whosup_core::reader::Reach;
-use whosup_core::reader::{Filter, Wish};
+use whosup_core::views::reader::Reach;
+use whosup_core::views::reader::{Filter, Wish};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,7 +98,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
         if let Some(ended) = ended {
             say(app.err, &ended);
         }
-        let wire = whosup_core::wire::snapshot(app.world.machine(), &snapshot);
+        let wire = whosup_core::views::wire::snapshot(app.world.machine(), &snapshot);
         write_document(app.out, &wire)?;
     } else if let Some(form) = arguments.format {
         let counts = counts(&snapshot, now_ms);

@@ -3,7 +3,7 @@
 use clap::Args;
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::process::Pid;
-use whosup_core::wire::timestamp;
+use whosup_core::views::wire::timestamp;
 use whosup_track::{SweepOptions, SweepReport, TrackError, sweep};
 
 use super::after_end;

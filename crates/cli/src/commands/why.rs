@@ -5,9 +5,9 @@ mod process;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use whosup_core::explain::explain;
 use whosup_core::process::Pid;
-use whosup_core::wire;
+use whosup_core::views::explain::explain;
+use whosup_core::views::wire;
 
 use super::show;
 use crate::app::App;

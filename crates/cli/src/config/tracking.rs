@@ -8,7 +8,7 @@ use whosup_core::machine::Environment;
 use whosup_track::KEEP_ENDED;
 
 use crate::since::parse_span;
-use whosup_core::config::Wrong;
+use whosup_core::sources::config::Wrong;
 
 /// How many commands are run at the end of a session.
 const COMMANDS_MAX: usize = 8;

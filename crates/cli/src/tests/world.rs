@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use whosup_core::command::NoCommands;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
 use whosup_core::process::{ProcessTable, Recorded, RecordedProcess};
 
 use crate::app::{App, Face, World as Looked};

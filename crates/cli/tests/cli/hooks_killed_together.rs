@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use whosup_core::record::{StoredRecord, read_records};
+use whosup_core::sources::record::{StoredRecord, read_records};
 
 use super::chance::Chance;
 use super::shell_agent::{event, file_of, record_of};

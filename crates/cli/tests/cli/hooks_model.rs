@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use whosup_core::hook_event::{EventKind, StartSource};
-use whosup_core::phase::{Phase, WaitingFor, next_phase};
+use whosup_core::adapter::hook_event::{EventKind, StartSource};
+use whosup_core::adapter::phase::{Phase, WaitingFor, next_phase};
 
 use super::chance::Chance;
 use super::shell_agent::{ShellAgent, event, file_of, record_of};

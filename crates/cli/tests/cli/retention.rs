@@ -1,7 +1,7 @@
 //! How long records are kept, and what is ended though nobody can tell.
 
 use serde_json::{Value, json};
-use whosup_core::wire::timestamp;
+use whosup_core::views::wire::timestamp;
 
 use super::shell_agent::{ShellAgent, file_of, record_of, write_record};
 use super::world::{World, now_ms};

@@ -113,7 +113,7 @@ fn what_is_unknown_is_stale_only_after_an_hour_of_silence() {
     let world = World::new();
     let heard = |minutes: i64| -> Value {
         let now_ms = i64::try_from(super::world::now_ms()).unwrap();
-        json!(whosup_core::wire::timestamp(now_ms - minutes * 60_000).unwrap())
+        json!(whosup_core::views::wire::timestamp(now_ms - minutes * 60_000).unwrap())
     };
     for (session, minutes) in [(&world.s1, 58), (&world.s2, 62)] {
         let lost = json!({"owner": owner_elsewhere(), "last_event_at": heard(minutes)});

@@ -20,15 +20,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use whosup_core::agents::{
-    AGENTS, Adapter, AgentScan, Depth, Home, Look, Program, Role, Sketch, id_of,
-};
-use whosup_core::attribution::Unclaimed;
-use whosup_core::claim::SessionKey;
-use whosup_core::command::NoCommands;
+use whosup_core::adapter::Unclaimed;
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::adapter::{Adapter, AgentScan, Depth, Home, Look, Program, Role, Sketch};
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
+use whosup_core::machine::problem::Found;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
-use whosup_core::problem::Found;
+use whosup_core::sources::agents::{AGENTS, id_of};
 use whosup_process::{ProcessTable, Recorded, RecordedProcess};
 use whosup_sidecar::{AgentId, SessionId};
 

@@ -69,7 +69,7 @@ fn a_process_name_alone_makes_no_agent() {
 fn a_program_that_mentions_an_agent_is_not_that_agent() {
     check_all(|adapter| {
         let words: BTreeSet<&str> = adapter.profile().comms.iter().copied().collect();
-        let is_runtime = whosup_core::agents::is_runtime_name;
+        let is_runtime = whosup_core::adapter::is_runtime_name;
         // A name that the kernel has cut is not the beginning of another one.
         let is_whole = |word: &&str| word.len() < COMM_BYTES_MAX;
         let words = words

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tempfile::TempDir;
-use whosup_core::agents::Depth;
-use whosup_core::claim::SessionKey;
-use whosup_core::command::NoCommands;
+use whosup_core::adapter::Depth;
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
-use whosup_core::scan::{Scope, scan, scan_at_once};
-use whosup_core::session::Unattributed;
-use whosup_core::verdict::Liveness;
+use whosup_core::sessions::scan::{Scope, scan, scan_at_once};
+use whosup_core::sessions::session::Unattributed;
 use whosup_process::{
     Access, FileId, LockKind, PidNamespace, ProcessTable, Recorded, RecordedProcess, View,
 };
@@ -310,7 +310,7 @@ impl World {
         };
         let machine = self.machine();
         let snapshot = scan(&machine, &scope).snapshot;
-        let said = |session: &whosup_core::session::Session| {
+        let said = |session: &whosup_core::sessions::session::Session| {
             let is_its = |process: &&Unattributed| {
                 process.process.agent == session.key.agent
                     && process.candidates.contains(&session.key.session)

@@ -18,7 +18,7 @@ mod spec;
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
-use whosup_core::agents::Depth;
+use whosup_core::adapter::Depth;
 
 use generated::World;
 use spec::{Agent, Spec, worlds};

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use whosup_core::command::{CommandError, CommandOutput, Commands};
+use whosup_core::machine::command::{CommandError, CommandOutput, Commands};
+use whosup_core::machine::mounts::Mounts;
+use whosup_core::machine::problem::Found;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
-use whosup_core::panes::{Pane, PaneHost as _, tmux::Tmux};
-use whosup_core::problem::Found;
+use whosup_core::sources::panes::{Pane, PaneHost as _, tmux::Tmux};
 use whosup_process::{Absent, Backend as _, ProbeError, ProcessTable, Recorded, RecordedProcess};
 
 const GOOD: &str = "%0 1000 0 900 /dev/pts/2 4 main:x\n";

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use whosup_core::panes::{Pane, PaneServer, Panes};
+use whosup_core::sources::panes::{Pane, PaneServer, Panes};
 use whosup_process::{Pid, ProcessTable, Recorded, RecordedProcess, Tty};
 
 /// The tmux server of these tests.

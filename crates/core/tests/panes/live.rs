@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use whosup_core::panes::{Pane, PaneHost as _, tmux::Tmux};
+use whosup_core::sources::panes::{Pane, PaneHost as _, tmux::Tmux};
 use whosup_process::Pid;
 
 use super::server::{OnlyIn, Patient, Server, machine, machine_with, wait_for};

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 use whosup_core::machine::Machine;
-use whosup_core::panes::Panes;
+use whosup_core::sources::panes::Panes;
 use whosup_process::{Process, RunState};
 
 use super::server::{Server, machine, signal, wait_for};

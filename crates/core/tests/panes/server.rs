@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::process::Signal;
 use tempfile::TempDir;
-use whosup_core::command::{CommandError, CommandOutput, Commands, SystemCommands};
+use whosup_core::machine::command::{CommandError, CommandOutput, Commands, SystemCommands};
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
 use whosup_process::{
     Among, Backend, Details, ExitWatch, Field, FileId, Holders, Listing, OpenFile, Pid, PidScope,
     ProbeError, Process, ProcessTable, StartStamp, Still, View, system_backend,

@@ -13,16 +13,16 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use whosup_core::command::NoCommands;
-use whosup_core::common_place::root;
-use whosup_core::config::Config;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
 use whosup_core::process::{
     Absent, BootId, HostName, PidNamespace, PidScope, ProbeError, ProcessTable, Recorded,
     RecordedProcess, View,
 };
-use whosup_core::reader::{ListQuery, Reader, Wish};
+use whosup_core::sources::common_place::root;
+use whosup_core::sources::config::Config;
+use whosup_core::views::reader::{ListQuery, Reader, Wish};
 
 /// The world of a vector. Its file goes when it is dropped.
 #[derive(Debug)]

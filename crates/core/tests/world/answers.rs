@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::Value;
-use whosup_core::agents::Depth;
-use whosup_core::command::{CommandError, CommandOutput, Commands};
-use whosup_core::config::Config;
+use whosup_core::adapter::Depth;
 use whosup_core::machine::Machine;
-use whosup_core::mounts::Mounts;
-use whosup_core::reader::Reader;
-use whosup_core::recognize::Users;
-use whosup_core::scan::{Scanned, Scope, scan, scan_at_once};
-use whosup_core::wire;
+use whosup_core::machine::command::{CommandError, CommandOutput, Commands};
+use whosup_core::machine::mounts::Mounts;
+use whosup_core::sessions::scan::{Scanned, Scope, scan, scan_at_once};
+use whosup_core::sources::config::Config;
+use whosup_core::sources::recognize::Users;
+use whosup_core::views::reader::Reader;
+use whosup_core::views::wire;
 use whosup_process::RecordedProcess;
 
 use super::HOME_MARK;

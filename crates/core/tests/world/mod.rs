@@ -19,7 +19,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
-use whosup_core::agents::Depth;
+use whosup_core::adapter::Depth;
 use whosup_core::machine::{Environment, Machine};
 use whosup_process::{
     Absent, BootId, Field, HidePid, HostName, PidNamespace, PidScope, ProcessTable, Recorded, View,

@@ -1,6 +1,6 @@
 //! Programs above a hook that serve no session.
 
-use whosup_core::agents::Program;
+use whosup_core::adapter::Program;
 
 /// What a program that is no known agent is to a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

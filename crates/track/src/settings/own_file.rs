@@ -1,6 +1,6 @@
 //! A file that has nothing in it but our hooks.
 
-use whosup_core::agents::HookCommand;
+use whosup_core::adapter::HookCommand;
 
 /// Stands for a program whose name needs no quotes anywhere.
 const STAND_IN: &str = "/stand-in/whosup";

@@ -2,10 +2,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use whosup_core::hook_event::EventKind;
+use whosup_core::adapter::hook_event::EventKind;
 use whosup_core::machine::Environment;
-use whosup_core::record::{LoggedEvent, SessionRecord};
 use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::record::{LoggedEvent, SessionRecord};
 
 use super::*;
 use crate::append::append;

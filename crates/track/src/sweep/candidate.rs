@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use whosup_core::claim::Claim;
+use whosup_core::adapter::claim::Claim;
+use whosup_core::judging::observe::Observer;
+use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
-use whosup_core::observe::Observer;
 use whosup_core::process::HostName;
-use whosup_core::record::{EndCause, RecordedOwner, SessionRecord, StoredRecord};
-use whosup_core::verdict::{Liveness, Verdict};
+use whosup_core::sources::record::{EndCause, RecordedOwner, SessionRecord, StoredRecord};
 
 use super::conditions::positive_exit;
 use super::{ENDED_MAX, SweepOptions, SweepReport, kept, problem};

@@ -1,10 +1,10 @@
 //! What must hold before a session is ended by others than its agent.
 
+use whosup_core::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
 use whosup_core::machine::Machine;
-use whosup_core::record::{EndCause, RecordedOwner, SessionRecord};
-use whosup_core::scan::Scanned;
-use whosup_core::session::Session;
-use whosup_core::verdict::{ExitedBecause, UnknownBecause, Verdict};
+use whosup_core::sessions::scan::Scanned;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::record::{EndCause, RecordedOwner, SessionRecord};
 
 use super::candidate::Ground;
 
@@ -78,7 +78,7 @@ pub(super) fn why_not(
     let said = about.iter().find_map(|session| served(session, keeps));
     let id = record.session.as_str();
     let candidate = || {
-        let is_its = |pid: &&whosup_core::session::Unattributed| {
+        let is_its = |pid: &&whosup_core::sessions::session::Unattributed| {
             pid.process.agent == record.agent && pid.candidates.contains(&record.session)
         };
         let process = snapshot.unattributed.iter().find(is_its)?;
@@ -88,7 +88,7 @@ pub(super) fn why_not(
         ))
     };
     let unreadable = || {
-        let is_about = |problem: &&whosup_core::problem::Problem| {
+        let is_about = |problem: &&whosup_core::machine::problem::Problem| {
             problem
                 .agent
                 .as_ref()

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use whosup_core::machine::Machine;
 use whosup_core::process::{ExitStatus, Pid};
-use whosup_core::record::{EndCause, PaneHint, SessionRecord};
+use whosup_core::sources::record::{EndCause, PaneHint, SessionRecord};
 
 /// What tmux is asked of a pane.
 const FORMAT: &str = "#{pid} #{pane_id} #{pane_pid} #{pane_dead} \

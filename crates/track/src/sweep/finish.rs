@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use whosup_core::agents::Depth;
+use whosup_core::adapter::Depth;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::{ExitedBecause, Verdict};
 use whosup_core::machine::Machine;
-use whosup_core::phase::Phase;
 use whosup_core::process::Pid;
-use whosup_core::recognize::Users;
-use whosup_core::record::{EndCause, LoggedEnd, StoredRecord};
-use whosup_core::scan::{Scanned, Scope, scan};
-use whosup_core::session::Session;
+use whosup_core::sessions::scan::{Scanned, Scope, scan};
+use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::SessionId;
-use whosup_core::verdict::{ExitedBecause, Verdict};
+use whosup_core::sources::recognize::Users;
+use whosup_core::sources::record::{EndCause, LoggedEnd, StoredRecord};
 
 use super::candidate::{Ground, Held, grounds_again, is_silent};
 use super::conditions::why_not;

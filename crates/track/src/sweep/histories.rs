@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use whosup_core::judging::observe::Observer;
 use whosup_core::machine::Machine;
-use whosup_core::observe::Observer;
-use whosup_core::problem::Problem;
-use whosup_core::record::{
+use whosup_core::machine::problem::Problem;
+use whosup_core::sidecar::file::{Links, read_regular};
+use whosup_core::sources::record::{
     HISTORY_BYTES_MAX, HistoryLine, StoredRecord, claim_of_history, histories_root_of,
     history_name, parse_history,
 };
-use whosup_core::sidecar::file::{Links, read_regular};
 
 use super::SweepReport;
 use super::conditions::positive_exit;

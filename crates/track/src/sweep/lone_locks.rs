@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use whosup_core::machine::Machine;
-use whosup_core::problem::Problem;
+use whosup_core::machine::problem::Problem;
 use whosup_core::sidecar::own_directory::is_temporary;
 use whosup_core::sidecar::{AgentId, SessionId};
 

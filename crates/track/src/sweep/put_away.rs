@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use whosup_core::adapter::phase::Phase;
 use whosup_core::machine::Machine;
-use whosup_core::phase::Phase;
-use whosup_core::record::StoredRecord;
 use whosup_core::sidecar::own_directory::Durable;
+use whosup_core::sources::record::StoredRecord;
 
 use super::candidate::is_silent;
 use super::{SweepReport, problem};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use whosup_core::machine::Machine;
-use whosup_core::record::StoredRecord;
+use whosup_core::sources::record::StoredRecord;
 
 use super::{SweepOptions, SweepReport, problem};
 use crate::shorten::{remove_if_there, take_away};

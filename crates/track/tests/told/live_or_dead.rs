@@ -1,11 +1,11 @@
 //! Who is ended and who is not, by public reports of what went wrong.
 
 use serde_json::json;
-use whosup_core::phase::Phase;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::{Absent, BootId, HostName, PidNamespace, PidScope, RunState, View};
 use whosup_core::process::{HidePid, RecordedProcess};
-use whosup_core::record::EndCause;
-use whosup_core::verdict::Liveness;
+use whosup_core::sources::record::EndCause;
 
 use super::scene::Scene;
 

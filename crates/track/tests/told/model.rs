@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::json;
-use whosup_core::hook_event::{EventKind, StartSource};
-use whosup_core::phase::{Phase, WaitingFor, next_phase};
-use whosup_core::record::EndCause;
+use whosup_core::adapter::hook_event::{EventKind, StartSource};
+use whosup_core::adapter::phase::{Phase, WaitingFor, next_phase};
+use whosup_core::sources::record::EndCause;
 
 use super::scene::Scene;
 

@@ -2,9 +2,9 @@
 //! named; each must leave a true record.
 
 use serde_json::json;
-use whosup_core::phase::Phase;
-use whosup_core::record::EndCause;
-use whosup_core::verdict::Liveness;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::sources::record::EndCause;
 
 use super::scene::Scene;
 

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use whosup_core::agents;
-use whosup_core::command::NoCommands;
+use whosup_core::machine::command::NoCommands;
+use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
-use whosup_core::mounts::Mounts;
 use whosup_core::process::{Pid, PidScope, ProcessTable, Recorded, RecordedProcess, View};
-use whosup_core::record::{EndCause, SessionRecord, read_records};
-use whosup_core::scan::{Scope, scan};
-use whosup_core::session::Session;
+use whosup_core::sessions::scan::{Scope, scan};
+use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents;
+use whosup_core::sources::record::{EndCause, SessionRecord, read_records};
 use whosup_track::{HookWorld, Prompts, SweepOptions, SweepReport, receive, sweep};
 
 /// When the story begins, in milliseconds since 1970.
@@ -199,7 +199,7 @@ impl Scene {
 
     /// Writes a transcript whose last record is a tool call without an answer.
     pub(crate) fn write_transcript(&self, pid: i32, session: &str, at_ms: i64) -> PathBuf {
-        let at = whosup_core::wire::timestamp(at_ms).unwrap();
+        let at = whosup_core::views::wire::timestamp(at_ms).unwrap();
         let common = |kind: &str, message: Value| {
             json!({
                 "type": kind,

@@ -1,9 +1,9 @@
 //! The sessions of Claude Code in a demo.
 
 use serde_json::{Value, json};
-use whosup_core::phase::Phase;
-use whosup_core::record::{Heard, Owners, RecordedOwner, SessionRecord};
+use whosup_core::adapter::phase::Phase;
 use whosup_core::sidecar::{AgentId, SessionId};
+use whosup_core::sources::record::{Heard, Owners, RecordedOwner, SessionRecord};
 
 use super::part::Part;
 use super::props::{Props, date};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use whosup_core::agents::Adapter;
+use whosup_core::adapter::Adapter;
 
 /// Something that is wrong.
 pub(super) struct Finding {

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use whosup_core::agents::{AGENTS, Adapter, Home, id_of};
-use whosup_core::record::StoredRecord;
-use whosup_core::session::Session;
+use whosup_core::adapter::{Adapter, Home};
+
+use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::file::mode_of;
+use whosup_core::sources::agents::{AGENTS, id_of};
+use whosup_core::sources::record::StoredRecord;
 use whosup_track::{HookSite, Installed, Store, installed};
 
 use super::finding::{Finding, Remedy};

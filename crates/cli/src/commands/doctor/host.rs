@@ -84,9 +84,9 @@ fn of_limit(name: &str, text: &str, minimum: u64) -> Option<Finding> {
 mod tests {
     use std::sync::Arc;
 
-    use whosup_core::command::NoCommands;
+    use whosup_core::machine::command::NoCommands;
+    use whosup_core::machine::mounts::Mounts;
     use whosup_core::machine::{Environment, Machine};
-    use whosup_core::mounts::Mounts;
     use whosup_core::process::{Absent, Backend as _, PidScope, ProcessTable, Recorded, View};
 
     use super::{findings, of_limit};

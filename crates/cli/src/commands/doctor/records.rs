@@ -1,7 +1,7 @@
 //! What is wrong with session records, and with what else could not be read.
 
-use whosup_core::problem::Problem;
-use whosup_core::record::StoredRecord;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sources::record::StoredRecord;
 use whosup_track::{Kept, SweepReport};
 
 use super::finding::Finding;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
-use whosup_core::claim::{EvidenceKind, SessionKey};
-use whosup_core::phase::Phase;
+use whosup_core::adapter::claim::{EvidenceKind, SessionKey};
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::{ExitedBecause, Liveness, UnknownBecause, Verdict};
 use whosup_core::process::Pid;
-use whosup_core::record::StoredRecord;
-use whosup_core::session::{JudgedEvidence, Session};
-use whosup_core::verdict::{ExitedBecause, Liveness, UnknownBecause, Verdict};
+use whosup_core::sessions::session::{JudgedEvidence, Session};
+use whosup_core::sources::record::StoredRecord;
 
 use super::finding::Finding;
 use crate::column::pane_words;

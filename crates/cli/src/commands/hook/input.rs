@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use whosup_core::hook_event::PAYLOAD_BYTES_MAX;
+use whosup_core::adapter::hook_event::PAYLOAD_BYTES_MAX;
 
 use super::is_whole;
 

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use whosup_core::hook_event::PAYLOAD_BYTES_MAX;
+use whosup_core::adapter::hook_event::PAYLOAD_BYTES_MAX;
 
 use super::is_whole;
 

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::io::{self, IoSlice, Write};
 
 use anyhow::bail;
-use whosup_core::agents::{AGENTS, Depth, Home};
+use whosup_core::adapter::{Depth, Home};
 use whosup_core::machine::Machine;
-use whosup_core::problem::Problem;
-use whosup_core::reader::{Chosen, Form, Order, Reach, Shown};
-use whosup_core::session::Session;
-use whosup_core::wire;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::agents::AGENTS;
+use whosup_core::views::reader::{Chosen, Form, Order, Reach, Shown};
+use whosup_core::views::wire;
 
 use super::ListArgs;
 use super::json_rows::{JsonRows, RowId};
@@ -307,7 +308,7 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
     let mut looked_at = Vec::new();
     let mut absent = Vec::new();
     for adapter in AGENTS {
-        let id = whosup_core::agents::id_of(*adapter);
+        let id = whosup_core::sources::agents::id_of(*adapter);
         let mut wanted = reach.agents.iter();
         if !wanted.all(|wanted| wanted.contains(&id)) {
             continue;

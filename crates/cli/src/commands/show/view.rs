@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
-use whosup_core::agents::Message;
-use whosup_core::explain::sentence;
-use whosup_core::problem::Problem;
+use whosup_core::adapter::Message;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::machine::problem::Problem;
 use whosup_core::process::Process;
-use whosup_core::session::{JudgedEvidence, Session};
-use whosup_core::verdict::Liveness;
-use whosup_core::wire::{self, WireCommand, WireResume, timestamp};
+use whosup_core::sessions::session::{JudgedEvidence, Session};
+use whosup_core::views::explain::sentence;
+use whosup_core::views::wire::{self, WireCommand, WireResume, timestamp};
 
 use crate::app::{App, World, say};
 use crate::colour::paint;
@@ -21,7 +21,7 @@ use crate::directory::{gone_to_resume_in, is_gone};
 use crate::json::role_name;
 use crate::shell::{line, readable};
 use crate::text;
-use whosup_core::reader::Single;
+use whosup_core::views::reader::Single;
 
 /// How wide the names of facts are.
 const NAME_WIDTH: usize = 12;

@@ -1,20 +1,20 @@
 //! `whosup why --pid`: which session a process serves, or why none is known.
 
-use whosup_core::agents::{AgentProcess, Depth, Role};
-use whosup_core::explain::{explain, explain_unattributed};
+use whosup_core::adapter::{AgentProcess, Depth, Role};
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::{Pid, Process};
-use whosup_core::recognize::Users;
-use whosup_core::scan::Scanned;
-use whosup_core::session::Session;
-use whosup_core::verdict::Liveness;
-use whosup_core::wire;
+use whosup_core::sessions::scan::Scanned;
+use whosup_core::sessions::session::Session;
+use whosup_core::sources::recognize::Users;
+use whosup_core::views::explain::{explain, explain_unattributed};
+use whosup_core::views::wire;
 
 use super::write_sentences;
 use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{Answer, WhyMore, write_document};
 use crate::text;
-use whosup_core::reader::Reach;
+use whosup_core::views::reader::Reach;
 
 /// How many sessions of one process are explained in full; of the others the
 /// ids are told.

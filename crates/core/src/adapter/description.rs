@@ -1,0 +1,74 @@
+//! What a session's own files tell of it once somebody wants to see it.
+
+use std::path::PathBuf;
+
+use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
+
+/// What a session's own files tell about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Description {
+    /// Its title: given by a person or the agent, else its first prompt.
+    pub title: Option<String>,
+    /// The title is a prompt's text, so that a setting may keep it out.
+    pub is_title_a_prompt: bool,
+    /// The model of its last reply.
+    pub model: Option<String>,
+    /// The agent's version that wrote last.
+    pub agent_version: Option<String>,
+    /// The branch it was on last.
+    pub git_branch: Option<String>,
+    /// The directory it works in now.
+    pub work_dir: Option<PathBuf>,
+    /// When it began, in milliseconds since 1970.
+    pub started_at_ms: Option<i64>,
+    /// The date inside its last record.
+    pub last_activity_at_ms: Option<i64>,
+    /// What its last records say it was doing.
+    pub phase: Option<Phase>,
+    /// What it was waiting for, by its last records.
+    pub waiting_for: Option<WaitingFor>,
+    /// The date inside the last record that shows this phase.
+    pub phase_at_ms: Option<i64>,
+    /// The date inside the record that began it, where that is another one.
+    pub phase_since_ms: Option<i64>,
+    /// It runs without a person at a terminal.
+    pub is_headless: Option<bool>,
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+}
+
+impl Description {
+    /// What its last records report of its phase.
+    #[must_use]
+    pub(crate) fn fact(&self) -> Option<PhaseFact> {
+        let phase = self.phase?;
+        Some(PhaseFact {
+            since_ms: self.phase_since_ms,
+            ..PhaseFact::new(FactSource::Transcript, Some(phase))
+                .waiting_for(self.waiting_for)
+                .dated(self.phase_at_ms)
+        })
+    }
+}
+
+/// One message of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: MessageRole,
+    /// When, in milliseconds since 1970.
+    pub at_ms: Option<i64>,
+    /// The text; of a tool call its name.
+    pub text: String,
+}
+
+/// Who speaks in a transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageRole {
+    /// The person.
+    User,
+    /// The agent.
+    Assistant,
+    /// A tool call or its result.
+    Tool,
+}

@@ -1,0 +1,116 @@
+//! What an adapter is given to look with, and what it finds.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use whosup_sidecar::SessionId;
+
+use super::{AgentProcess, Sketch};
+use crate::adapter::claim::Claim;
+use crate::machine::Machine;
+
+/// One home of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Home {
+    /// Its root.
+    pub root: Arc<Path>,
+    /// It is the one that the agent uses when nothing moves it.
+    pub is_default: bool,
+    /// The user who owns the root; `None` where that can't be told.
+    pub owner_uid: Option<u32>,
+}
+
+/// How far a scan looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Depth {
+    /// What processes, PID-keyed registries, locks and records lead to.
+    Live,
+    /// Every session on disk.
+    All,
+    /// What [`Depth::Live`] finds and, of these sessions, all that [`Depth::All`]
+    /// does. An agent whose files don't say by their names whose they are is
+    /// walked.
+    Sessions(BTreeSet<SessionId>),
+}
+
+impl Depth {
+    /// Tells whether sessions are looked for that no process leads to. Where they
+    /// can't be told by their names, all of them are read.
+    #[must_use]
+    pub const fn is_walk(&self) -> bool {
+        !matches!(self, Self::Live)
+    }
+
+    /// Tells whether a session is looked for that no process leads to.
+    #[must_use]
+    pub fn reaches(&self, session: &SessionId) -> bool {
+        match self {
+            Self::Live => false,
+            Self::All => true,
+            Self::Sessions(sessions) => sessions.contains(session),
+        }
+    }
+}
+
+/// What an adapter is given to look with.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The world.
+    pub machine: &'a Machine,
+    /// How far to look.
+    pub depth: &'a Depth,
+    /// This agent's processes, of every home.
+    pub processes: &'a [AgentProcess],
+}
+
+impl<'a> Look<'a> {
+    /// This agent's processes that may use `home`.
+    pub fn processes_of(&self, home: &'a Home) -> impl Iterator<Item = &'a AgentProcess> + use<'a> {
+        self.processes
+            .iter()
+            .filter(move |process| process.may_use(&home.root))
+    }
+}
+
+/// What one home of an agent told.
+///
+/// There may be very many of both, and they are put in order, grouped and handed on: what
+/// moves is a pointer.
+#[derive(Debug, Clone, Default)]
+pub struct AgentScan {
+    /// Who is said to serve which session.
+    pub claims: Vec<Box<Claim>>,
+    /// What is known of sessions, claimed or not. A claimed session without a
+    /// sketch is fine.
+    pub sketches: Vec<Box<Sketch>>,
+}
+
+impl AgentScan {
+    /// These claims and sketches.
+    pub(crate) fn of<C, S>(claims: C, sketches: S) -> Self
+    where
+        C: IntoIterator<Item: Into<Box<Claim>>>,
+        S: IntoIterator<Item: Into<Box<Sketch>>>,
+    {
+        Self {
+            claims: claims.into_iter().map(Into::into).collect(),
+            sketches: sketches.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Adds a claim.
+    pub(crate) fn claim(&mut self, claim: impl Into<Box<Claim>>) {
+        self.claims.push(claim.into());
+    }
+
+    /// Adds claims.
+    pub(crate) fn claim_all(&mut self, claims: impl IntoIterator<Item: Into<Box<Claim>>>) {
+        self.claims.extend(claims.into_iter().map(Into::into));
+    }
+
+    /// Adds a sketch.
+    pub(crate) fn sketch(&mut self, sketch: impl Into<Box<Sketch>>) {
+        self.sketches.push(sketch.into());
+    }
+}

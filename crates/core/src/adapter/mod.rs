@@ -1,0 +1,290 @@
+//! The words in which sources speak.
+//!
+//! [`Adapter`] is what each agent's folder implements. What it and the other sources
+//! give: a [`Sketch`] of each session, with [claims](claim) ("process P serves session
+//! S"), [clues](Clue) about pairs of both, and dated facts of its [phase]. What hooks
+//! report is a [hook event](hook_event).
+
+mod agent_process;
+pub mod claim;
+mod clue;
+mod description;
+pub mod hook_event;
+mod hooks;
+mod look;
+pub mod phase;
+mod program;
+mod runtime;
+mod sketch;
+
+use std::path::{Path, PathBuf};
+
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::SessionId;
+
+pub use self::agent_process::{AgentProcess, Role};
+pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
+pub use self::description::{Description, Message, MessageRole};
+pub use self::hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
+pub(crate) use self::hooks::{no_session_by_path, session_by_file_stem, started};
+pub use self::look::{AgentScan, Depth, Home, Look};
+pub use self::program::Program;
+pub use self::runtime::is_runtime_name;
+pub use self::sketch::{KnownClient, Sketch};
+use crate::adapter::phase::PhaseFact;
+use crate::machine::problem::Found;
+use crate::machine::{Environment, Machine};
+
+/// The longest name that the kernel keeps of a process, in bytes
+/// (`TASK_COMM_LEN` less its NUL).
+const COMM_BYTES_MAX: usize = 15;
+
+/// Knows one agent: how its processes look, where its files are, what they claim.
+///
+/// Adapters make claims; they never judge. They read, and write nothing.
+pub trait Adapter: Send + Sync {
+    /// What is fixed about the agent.
+    fn profile(&self) -> &'static Profile;
+
+    /// How its hooks talk and where they are set; `None` for an agent that has none.
+    fn hooks(&self) -> Option<&'static Hooks> {
+        None
+    }
+
+    /// The session that the agent itself publishes for one of its processes, by PID;
+    /// `None` where it does not, or where that can't be read.
+    fn published_session(&self, _home: &Path, _pid: Pid, _stamp: &StartStamp) -> Option<SessionId> {
+        None
+    }
+
+    /// The session that this process made of another one, if its hooks report the
+    /// other one when it starts; `None` if they don't, or if it forked nothing.
+    fn session_forked_by(&self, _home: &Path, _program: &Program<'_>) -> Option<Forked> {
+        None
+    }
+
+    /// The variable in which the agent tells what it runs, hooks among it, its own PID.
+    fn pid_variable(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The homes (configuration roots) that a program of this agent uses when
+    /// started with `environment`: ours, or one of its processes'. Empty
+    /// variables count as unset.
+    ///
+    /// Of most agents it is where the first of their variables says, else in the
+    /// default place.
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let profile = self.profile();
+        let mut names = profile.home_variables.iter();
+        let moved = names.next().and_then(|name| environment.directory(name));
+        let default = || Some(environment.home()?.join(profile.default_home));
+        moved.or_else(default).into_iter().collect()
+    }
+
+    /// The homes that a process with these arguments uses, where they name one:
+    /// they win over its environment.
+    fn homes_named_by(&self, program: &Program<'_>, environment: &Environment) -> Vec<PathBuf> {
+        let _ = program;
+        self.homes(environment)
+    }
+
+    /// The home that a process of this agent uses which has the file `path` open,
+    /// where every one keeps such a file open. For processes that have blanked
+    /// their environment.
+    fn home_of_open_file(&self, path: &Path) -> Option<PathBuf> {
+        let _ = path;
+        None
+    }
+
+    /// Tells whether one of its processes may have this name in the process
+    /// table, so that the process is worth a closer look: it is among
+    /// [`Profile::comms`], cut as the kernel cuts it.
+    fn may_be_called(&self, comm: &str) -> bool {
+        let mut names = self.profile().comms.iter();
+        names.any(|name| name.get(..COMM_BYTES_MAX).unwrap_or(name) == comm)
+    }
+
+    /// Says what a process is to this agent; `None` if it is none of its own.
+    ///
+    /// Goes by the executable and the arguments; by a title only where the
+    /// program overwrites its arguments; never by `comm` alone.
+    fn recognize(&self, program: &Program<'_>) -> Option<Role>;
+
+    /// Variables of which a launcher sets one for the program that it starts: a
+    /// process that has none of them set is a launcher, whatever it looks like.
+    fn variables_of_launched(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The session that a process's arguments name: an id, or the beginning of
+    /// one. Loses to anything newer: the arguments stay when the process moves on.
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        let _ = program;
+        None
+    }
+
+    /// The directory that a process's arguments say it works in, where that may
+    /// be another than its own.
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
+        let _ = program;
+        None
+    }
+
+    /// What the title that a process has given to its terminal says of the phase
+    /// of the session that it shows; `None` if it says nothing. Its word is the
+    /// same as long as the phase is, whatever moves in the title. A fact without a
+    /// phase means that the sign of a turn is missing.
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
+        let _ = title;
+        None
+    }
+
+    /// What is left of a terminal's title without what says the phase: the name of
+    /// the session, and what follows it.
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        title
+    }
+
+    /// The title of its terminal names the session that is shown there at once, also where
+    /// nothing else records yet that a person chose that session; and a new process does
+    /// not keep the title of an earlier one.
+    fn shows_title_at_once(&self) -> bool {
+        false
+    }
+
+    /// Its arguments may name a session of any directory. Otherwise one of
+    /// another directory is not found by the agent, and so not served.
+    fn resumes_from_anywhere(&self) -> bool {
+        true
+    }
+
+    /// A process of it may go on with a session and announce that nowhere, so
+    /// that a stale claim rules out nobody who can't be looked into.
+    fn takes_up_in_silence(&self) -> bool {
+        false
+    }
+
+    /// Reads the claims of one home.
+    ///
+    /// With [`Depth::Live`] it starts from the processes and from what is keyed
+    /// by PID or held, and reads only what these lead to; with [`Depth::All`]
+    /// it walks every session on disk.
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan>;
+
+    /// Reads what a session's own files tell about it (title, model, …).
+    /// Called only for sessions that somebody wants to see.
+    fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
+
+    /// The last messages of a session, oldest first, at most `messages_max`.
+    fn messages(
+        &self,
+        machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>>;
+
+    /// How the session is continued once it is not live: in its home, and where
+    /// the session lies, if that is elsewhere.
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
+
+    /// The paths of a home worth watching: what changes when a session starts,
+    /// moves or ends.
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath>;
+}
+
+/// What is fixed about an agent.
+#[derive(Debug)]
+pub struct Profile {
+    /// Its id, as in `--agent`.
+    pub id: &'static str,
+    /// Its name for people.
+    pub name: &'static str,
+    /// Where it keeps its things by default, below the user's home.
+    pub default_home: &'static str,
+    /// The variables that move its home.
+    pub home_variables: &'static [&'static str],
+    /// How a live session is found, in a few words, for `agents` and the README.
+    pub detection: &'static str,
+    /// The version this was checked against, and when.
+    pub checked_against: &'static str,
+    /// Names its processes may have as `comm` (at most 15 bytes), so that only
+    /// these and the runtimes are looked at closer.
+    pub comms: &'static [&'static str],
+    /// It has a session from launch on, before any prompt.
+    pub has_session_at_launch: bool,
+    /// How long after its launch a process has made or taken up the session that it
+    /// begins with, in milliseconds, where the agent records when. `None` if it does not.
+    pub launch_window_ms: Option<i64>,
+    /// How long after its launch a process claims the session that its arguments name, in
+    /// milliseconds. `None` if it may serve that session and never claim it.
+    pub announces_within_ms: Option<i64>,
+    /// Nothing is drawn in its terminal while nothing happens.
+    pub is_quiet_when_idle: bool,
+}
+
+/// A session that a process made of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// The new session, as the agent publishes it.
+    pub session: SessionId,
+    /// The session it was made of; `None` if the arguments do not name it.
+    pub parent: Option<SessionId>,
+}
+
+/// A command that somebody may run: shown by us, never run unasked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// Program and arguments.
+    pub argv: Vec<String>,
+    /// Where it is run, if not in the directory that the session works in now.
+    pub directory: Option<PathBuf>,
+    /// Variables it needs set.
+    pub environment: Vec<(String, PathBuf)>,
+}
+
+impl Invocation {
+    /// A command that needs no variable set.
+    #[must_use]
+    pub fn new<const WORDS: usize>(argv: [&str; WORDS]) -> Self {
+        Self {
+            argv: argv.map(str::to_owned).into(),
+            directory: None,
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same run in a directory of its own, where that is known.
+    #[must_use]
+    pub fn run_in(mut self, directory: Option<&Path>) -> Self {
+        self.directory = directory.map(Path::to_owned);
+        self
+    }
+
+    /// The same with a variable set.
+    #[must_use]
+    pub fn with(mut self, variable: &str, path: &Path) -> Self {
+        self.environment
+            .push((variable.to_owned(), path.to_owned()));
+        self
+    }
+
+    /// The same in the home of a session, which `variable` moves.
+    #[must_use]
+    pub fn in_home_of(self, sketch: &Sketch, is_default_home: bool, variable: &str) -> Self {
+        if is_default_home {
+            self
+        } else {
+            self.with(variable, &sketch.key.home)
+        }
+    }
+}
+
+/// A path worth watching.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchPath {
+    /// The directory or file.
+    pub path: PathBuf,
+    /// Directories below it count too.
+    pub is_recursive: bool,
+}

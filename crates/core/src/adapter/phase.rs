@@ -1,0 +1,127 @@
+//! What a session is doing: about the conversation, never about the process.
+
+mod fact;
+
+pub use self::fact::{BACKGROUND, Doing, FactSource, PhaseFact, doing, is_ahead, outlived};
+use crate::adapter::hook_event::{EventKind, StartSource};
+
+/// What hooks, the agent or its transcript last told of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// It has begun and said nothing yet.
+    Starting,
+    /// It has ended its turn.
+    Idle,
+    /// It is in a turn.
+    Working,
+    /// It is in a turn and has stopped until a person answers.
+    Waiting,
+    /// It has ended.
+    Ended,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Self; 5] = [
+        Self::Starting,
+        Self::Idle,
+        Self::Working,
+        Self::Waiting,
+        Self::Ended,
+    ];
+
+    /// The name used in files, output and options.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Waiting => "waiting",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// Finds a phase by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+}
+
+/// What a waiting session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitingFor {
+    /// Leave to do something.
+    Permission,
+    /// An answer to a question.
+    Question,
+    /// A login.
+    Auth,
+    /// The next prompt, which it asked for.
+    Prompt,
+}
+
+impl WaitingFor {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Permission, Self::Question, Self::Auth, Self::Prompt];
+
+    /// The name used in files and output.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Permission => "permission",
+            Self::Question => "question",
+            Self::Auth => "auth",
+            Self::Prompt => "prompt",
+        }
+    }
+
+    /// Finds a kind by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// Computes the phase after an event.
+///
+/// Pure and total: every pair has an answer, since hooks arrive late, twice and
+/// out of order. Only what starts work ([`EventKind::starts_work`]) leaves
+/// [`Phase::Ended`]; whether it was told too late for that is for whoever knows when
+/// it was told. What only
+/// tells that somebody is there changes nothing. `docs/phase.md` draws it.
+#[must_use]
+pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
+    match (phase, event) {
+        (_, EventKind::SessionEnded) => Phase::Ended,
+        (_, EventKind::TurnStarted) => Phase::Working,
+        (Phase::Ended, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
+        // A compaction starts no session: one that has ended has ended.
+        (Phase::Ended, EventKind::SessionStarted(StartSource::Compact)) => Phase::Ended,
+        (Phase::Ended, EventKind::SessionStarted(_)) => Phase::Starting,
+        // Something was said in it before.
+        (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
+        // A second start, or one that comes late, moves nothing back.
+        (same, EventKind::SessionStarted(_)) => same,
+        // What ends something that was begun before the end comes late.
+        (
+            Phase::Ended,
+            EventKind::ToolEnded | EventKind::TurnEnded | EventKind::TurnEndedInBackground,
+        ) => Phase::Ended,
+        (_, EventKind::ToolStarted) => Phase::Working,
+        // A tool that ends after its turn does not begin another one.
+        (Phase::Idle, EventKind::ToolEnded) => Phase::Idle,
+        (_, EventKind::ToolEnded) => Phase::Working,
+        (_, EventKind::InputRequested(_)) => Phase::Waiting,
+        (_, EventKind::TurnEnded) => Phase::Idle,
+        (_, EventKind::TurnEndedInBackground) => Phase::Working,
+        (
+            same,
+            EventKind::Compacted
+            | EventKind::SubAgentStarted
+            | EventKind::SubAgentEnded
+            | EventKind::Heartbeat,
+        ) => same,
+    }
+}

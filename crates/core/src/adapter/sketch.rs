@@ -1,0 +1,158 @@
+//! What a scan tells of one session besides claims.
+
+use std::path::PathBuf;
+
+use whosup_process::Process;
+use whosup_sidecar::SessionId;
+
+use super::{Description, Invocation};
+use crate::adapter::claim::{Evidence, SessionKey};
+use crate::adapter::phase::{Phase, PhaseFact};
+use crate::adapter::{Clue, Lost, Unclaimed, Visit};
+
+/// What a scan tells of one session besides claims: enough to group and attribute it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sketch {
+    /// The session.
+    pub key: SessionKey,
+    /// The session that this is a sub-agent of.
+    pub parent: Option<SessionId>,
+    /// The directory it works in.
+    pub work_dir: Option<PathBuf>,
+    /// When it was born: header, UUIDv7, birth of its lock file.
+    pub born_at_ms: Option<i64>,
+    /// The date inside its last prompt, reply or other record, not counting
+    /// what a later start of the agent writes into old files.
+    pub last_record_at_ms: Option<i64>,
+    /// Until when something may have been recorded of it that can't be read, where its
+    /// transcript lacks its end: it may have gone on until then.
+    pub perhaps_until_ms: Option<i64>,
+    /// It is a sub-agent of which is not known whether it has ended before its parent,
+    /// since what would tell that lacks its end.
+    pub may_have_ended: bool,
+    /// Its transcript.
+    pub transcript: Option<PathBuf>,
+    /// It has none yet, as its adapter saw: nothing was said in it.
+    pub lacks_transcript: bool,
+    /// What hooks and the agent itself report of its phase.
+    pub facts: Vec<PhaseFact>,
+    /// When a hook last reported anything of it, in milliseconds since 1970.
+    pub heard_at_ms: Option<i64>,
+    /// Who may serve it without a claim.
+    pub unclaimed: Unclaimed,
+    /// What the agent's files show about single processes.
+    pub clues: Vec<Clue>,
+    /// When a process may have been launched with it: its birth, or each time that a
+    /// process took it up, in milliseconds since 1970.
+    pub launched_at_ms: Vec<i64>,
+    /// When a running process made it and went on to it, where the agent's log shows that.
+    pub switched_at_ms: Option<i64>,
+    /// When a person last typed a prompt in it.
+    pub prompted_at_ms: Option<i64>,
+    /// When processes visited it that were launched with this or another session.
+    pub visits: Vec<Visit>,
+    /// When processes that were launched with it went on to sessions that are not known.
+    pub lost: Vec<Lost>,
+    /// What a terminal shows that is in it, where that is not its title.
+    pub terminal_title: Option<String>,
+    /// All that leads to it is that a terminal may show its title: without that it is no
+    /// row.
+    pub matters_only_if_shown: bool,
+    /// The process that shows it, where that is known for certain (it started
+    /// the one that serves it).
+    pub client: Option<Box<KnownClient>>,
+    /// The terminal of its process is one that the agent itself made: no person sits
+    /// at it, and a client may show the session in another.
+    pub is_terminal_hosted: bool,
+    /// The agent removes what is left here on a clean exit, so a stale claim
+    /// without an ended phase is an orphan.
+    pub is_orphan_when_stale: bool,
+    /// There is something to resume: false only where it is known that nothing
+    /// was ever said in it.
+    pub is_resumable: bool,
+    /// It runs without a person at a terminal; `None` if that isn't told.
+    pub is_headless: Option<bool>,
+    /// It is a session that the agent started without a real id yet, or one
+    /// that never came to be: never shown as a session of its own.
+    pub is_provisional: bool,
+    /// A title that is known without reading the transcript.
+    pub title: Option<String>,
+    /// The agent's version, where the claim's file names it.
+    pub agent_version: Option<String>,
+    /// Where the session's own process listens (a socket path or URL, never a token).
+    pub endpoint: Option<String>,
+    /// When the session began, by the claim's file.
+    pub started_at_ms: Option<i64>,
+    /// When the session ended, where somebody recorded that.
+    pub ended_at_ms: Option<i64>,
+    /// Our record says that its process went without an end.
+    pub has_died: bool,
+    /// What it was doing then, as far as that was reported.
+    pub phase_at_end: Option<Phase>,
+    /// How that end came to be known, in the word of our own records.
+    pub end_cause: Option<String>,
+    /// The processor time that went into it at least, in milliseconds.
+    pub cpu_at_least_ms: Option<u64>,
+    /// What describing it would tell, where the scan came to know that on the
+    /// way: one read of a database tells of every session in it.
+    pub described: Option<Box<Description>>,
+    /// How it is resumed, as the claim's file says. Counts only for an agent
+    /// without an adapter, and is shown, never run: anybody may have written it.
+    pub resume: Option<Box<Invocation>>,
+}
+
+impl Sketch {
+    /// A sketch that knows nothing but the session's name.
+    #[must_use]
+    pub fn new(key: SessionKey) -> Self {
+        Self {
+            key,
+            parent: None,
+            work_dir: None,
+            born_at_ms: None,
+            last_record_at_ms: None,
+            perhaps_until_ms: None,
+            may_have_ended: false,
+            transcript: None,
+            lacks_transcript: false,
+            facts: Vec::new(),
+            heard_at_ms: None,
+            unclaimed: Unclaimed::Nobody,
+            clues: Vec::new(),
+            launched_at_ms: Vec::new(),
+            switched_at_ms: None,
+            prompted_at_ms: None,
+            visits: Vec::new(),
+            lost: Vec::new(),
+            terminal_title: None,
+            matters_only_if_shown: false,
+            client: None,
+            is_terminal_hosted: false,
+            is_orphan_when_stale: false,
+            is_resumable: true,
+            is_headless: None,
+            is_provisional: false,
+            title: None,
+            agent_version: None,
+            endpoint: None,
+            started_at_ms: None,
+            ended_at_ms: None,
+            has_died: false,
+            phase_at_end: None,
+            end_cause: None,
+            cpu_at_least_ms: None,
+            described: None,
+            resume: None,
+        }
+    }
+}
+
+/// The process that shows a session which another process serves, known for
+/// certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownClient {
+    /// The process.
+    pub process: Process,
+    /// How that is known.
+    pub evidence: Evidence,
+}

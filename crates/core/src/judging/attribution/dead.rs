@@ -1,0 +1,151 @@
+//! Decides about the sessions that no process was found to serve.
+//!
+//! A session has exited when every process that could serve it is excluded, in a complete
+//! view. A stale claim excludes its own process and nobody else, unless whoever serves
+//! the session would make such a claim.
+
+use whosup_process::Pid;
+
+use super::directory::Beside;
+use super::{Drafts, attributed, process_key};
+use crate::adapter::claim::SessionKey;
+use crate::adapter::{Adapter, AgentProcess, Role};
+use crate::judging::unseen::is_refused;
+use crate::judging::verdict::{Confidence, ExitedBecause, Liveness, UnknownBecause, Verdict};
+use crate::sessions::merge::{Draft, Parts};
+use crate::sessions::session::Unattributed;
+use crate::sources::agents;
+
+use crate::adapter::ClueKind;
+
+/// Decides about every session that is neither live nor attributed.
+pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed: &[Unattributed]) {
+    let blind = without_directory(drafts, parts);
+    let left_over = without_session(drafts, parts, unattributed);
+    let named = named_by(unattributed);
+    for (key, draft) in drafts.iter_mut() {
+        if draft.sketch.parent.is_some() || draft.is_found_out() {
+            continue;
+        }
+        // A renamed directory excludes no process whose arguments name the session.
+        let mut named = named.iter().filter(|(one, name)| {
+            key.session.as_str().starts_with(name) && may_serve(&one.process, key, draft, parts)
+        });
+        let named = named.next().map(|(one, _)| one.process.process.pid);
+        let gap = gap_of(draft, &left_over).or(named);
+        if !is_open(key, draft, parts, gap.is_some()) {
+            continue;
+        }
+        let may_serve = unattributed
+            .iter()
+            .find(|one| may_serve(&one.process, key, draft, parts))
+            .map(|one| one.process.process.pid)
+            .or(gap)
+            .or_else(|| unrecognized(key, draft, parts))
+            .or_else(|| parts.unseen.get(&*key.home).copied())
+            .or_else(|| {
+                let may_use =
+                    |its: &&AgentProcess| its.agent == key.agent && its.may_use(&key.home);
+                let mut blind = blind.iter().copied();
+                blind.find(may_use).map(|its| its.process.pid)
+            });
+        match may_serve {
+            Some(pid) => {
+                draft.find_out(Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)), None);
+            }
+            None if draft.has_claims() => {}
+            None if parts.fully_seen_homes.contains(&*key.home) => {
+                draft.find_out(Verdict::Exited(ExitedBecause::NoProcess), None);
+            }
+            None => {
+                draft.find_out(Verdict::Unknown(UnknownBecause::IncompleteView), None);
+            }
+        }
+    }
+}
+
+/// The verdict of the claims does not settle the session.
+fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> bool {
+    if !draft.has_claims() {
+        return true;
+    }
+    let may_be_hidden = parts.unseen.contains_key(&*key.home)
+        && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
+    draft.verdict().liveness() == Liveness::Exited
+        && !draft.was_left()
+        && (may_be_hidden || has_gap || !draft.is_dead_for_good())
+}
+
+/// A process without a session: what would show whether it serves this one can't be read.
+fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
+    let gaps = draft.sketch.clues.iter();
+    let mut gaps = gaps.filter(|clue| clue.kind == ClueKind::Gap);
+    let gap = gaps.find(|clue| left_over.contains(&clue.pid));
+    gap.map(|clue| clue.pid)
+}
+
+/// Processes without a session, and the one that their arguments name.
+fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
+    let named = unattributed.iter().filter_map(|one| {
+        let adapter = agents::adapter(&one.process.agent)?;
+        Some((one, adapter.session_named_by(&one.process.program())?))
+    });
+    named.collect()
+}
+
+/// A process without a session excludes itself by another directory, or by a clue.
+fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Parts) -> bool {
+    let work_dir = draft.sketch.work_dir.as_deref();
+    let is_beside = parts
+        .places
+        .beside(&process.process, &process.details, work_dir)
+        != Beside::Excluded;
+    let pid = process.process.pid;
+    let is_excluded = || {
+        let mut clues = draft.sketch.clues.iter();
+        clues.any(|clue| clue.pid == pid && clue.kind.excludes())
+    };
+    process.agent == key.agent && process.may_use(&key.home) && is_beside && !is_excluded()
+}
+
+/// A process in the directory of the session that may be the agent, although no adapter
+/// recognizes it.
+fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
+    let work_dir = draft.sketch.work_dir.as_deref();
+    let mut possible = parts.possible.iter();
+    let found = possible.find(|its| {
+        its.may_be(&key.agent)
+            && parts.places.beside(&its.process, &its.details, work_dir) == Beside::Same
+    });
+    found.map(|its| its.process.pid)
+}
+
+/// Processes whose directory cannot be read and whose session is at best inferred: each
+/// may have gone on to any session of its home.
+fn without_directory<'a>(drafts: &Drafts, parts: &'a Parts) -> Vec<&'a AgentProcess> {
+    let is_sure = |process: &AgentProcess| {
+        let mut claims = drafts.values().flat_map(Draft::live_claims);
+        claims.any(|claim| {
+            claim.verdict.confidence() > Some(Confidence::Inferred)
+                && claim.process.as_deref().map(process_key) == Some(process_key(&process.process))
+        })
+    };
+    let processes = parts.processes.iter();
+    processes
+        .filter(|process| process.role == Role::Session && !process.process.is_exited)
+        .filter(|process| is_refused(&process.details.cwd) && !is_sure(process))
+        .collect()
+}
+
+/// Processes for which no session was found, with those that rarely have one.
+fn without_session(drafts: &Drafts, parts: &Parts, unattributed: &[Unattributed]) -> Vec<Pid> {
+    let taken = attributed(drafts);
+    let besides = parts.processes.iter().filter(|process| {
+        process.role == Role::Auxiliary
+            && !process.process.is_exited
+            && !taken.contains(&process_key(&process.process))
+    });
+    let left_over = unattributed.iter().map(|one| &one.process);
+    let all = left_over.chain(besides);
+    all.map(|process| process.process.pid).collect()
+}

@@ -1,0 +1,132 @@
+//! Whether the directory that a session was recorded in excludes a process.
+//!
+//! It does so only where nothing else can explain the difference: both directories are
+//! local, exist and differ by device and inode, and the recorded directory, with every link
+//! on the way to it, was born before the process began. A directory that was renamed or
+//! deleted is not there any more; one that was made anew, cloned again or linked anew was
+//! born since. None of them excludes anybody.
+//!
+//! What does not exist, or can't be touched without the risk of waiting for ever, is
+//! compared as text: equal text is the same directory, and a difference of text excludes
+//! nobody, also where neither exists. (A fixture's `/home/dev/app` exists nowhere: two such
+//! directories are the same or unknown.)
+//!
+//! Only agents that bind sessions to directories may be asked this: whoever resumes any
+//! session in any directory is excluded by none.
+
+use std::path::{Path, PathBuf};
+
+use whosup_process::Process;
+use whosup_sidecar::file::{Links, facts_of_any};
+
+use crate::adapter::claim::CLOCK_SLACK_MS;
+use crate::machine::Machine;
+use crate::machine::composed::composed;
+use crate::machine::mounts::Mounts;
+
+/// What a session's directory and a process's are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// They are one directory, by whatever names.
+    Same,
+    /// The process can't serve the session: it works in another directory.
+    Excluded,
+    /// They differ, and that excludes nobody.
+    Unknown,
+}
+
+/// A directory, and what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Directory {
+    /// The path without links, as far as it could be walked, in one Unicode form.
+    path: PathBuf,
+    /// `None` if it is not there, not local, or not this machine's to look at.
+    seen: Option<Seen>,
+}
+
+/// A local directory that exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    device: u64,
+    inode: u64,
+    /// When the youngest of the directory and the links on the way to it was born;
+    /// `None` if that is not known of one of them.
+    born_ms: Option<i64>,
+}
+
+impl Directory {
+    /// Looks at the directory that a record, a transcript or an argument names.
+    pub(crate) fn recorded(mounts: &Mounts, path: &Path) -> Self {
+        let way = mounts.way_to(path);
+        Self {
+            path: composed(mounts.resolved(path)),
+            seen: way.and_then(|way| Seen::at(&way.directory, &way.links)),
+        }
+    }
+
+    /// A directory that nobody looked at: it is text alone.
+    pub(crate) fn unseen(path: &Path) -> Self {
+        Self {
+            path: composed(path.to_owned()),
+            seen: None,
+        }
+    }
+
+    /// Looks at the directory that a process works in, by what the kernel calls it. The
+    /// link of the process is not followed. In another mount namespace the path means
+    /// something else, so that it is text alone.
+    pub(crate) fn of_process(machine: &Machine, process: &Process, path: &Path) -> Self {
+        if matches!(machine.table().shares_mounts(process), Ok(true)) {
+            Self::recorded(machine.mounts(), path)
+        } else {
+            Self::unseen(path)
+        }
+    }
+
+    /// Decides what this directory, a recorded one, is to the directory of a process that
+    /// began at `began_ms`.
+    ///
+    /// Pure: touches no file.
+    pub(crate) fn beside(&self, process: &Self, began_ms: Option<i64>) -> Beside {
+        let (Some(recorded), Some(own)) = (self.seen, process.seen) else {
+            return if self.path == process.path {
+                Beside::Same
+            } else {
+                Beside::Unknown
+            };
+        };
+        if (recorded.device, recorded.inode) == (own.device, own.inode) {
+            return Beside::Same;
+        }
+        // A clock that was set in between must not make a young directory look old.
+        let is_older = recorded
+            .born_ms
+            .zip(began_ms)
+            .is_some_and(|(born, began)| born.saturating_add(CLOCK_SLACK_MS) < began);
+        if is_older && self.path != process.path {
+            Beside::Excluded
+        } else {
+            Beside::Unknown
+        }
+    }
+}
+
+impl Seen {
+    fn at(directory: &Path, links: &[PathBuf]) -> Option<Self> {
+        let facts = facts_of_any(directory, Links::Follow).ok()?;
+        let born = links.iter().map(|link| {
+            let link = facts_of_any(link, Links::Refuse).ok()?;
+            link.born_ms
+        });
+        let born_ms = born.fold(facts.born_ms, |youngest, born| Some(youngest?.max(born?)));
+        Some(Self {
+            device: facts.device,
+            inode: facts.inode,
+            born_ms,
+        })
+    }
+}
+
+#[cfg(all(test, unix))]
+#[path = "directory_tests.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! Where sessions and processes work, looked at once.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use whosup_process::{Details, Pid, Process};
+
+use super::directory::{Beside, Directory};
+use crate::adapter::AgentProcess;
+use crate::machine::Machine;
+use crate::machine::mounts::Mounts;
+use crate::sources::agents;
+
+/// The directories that sessions name and that processes work in.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// By what was written, as bytes: these are compared faster than paths are.
+    recorded: HashMap<OsString, Directory>,
+    of_processes: HashMap<Pid, Vec<Directory>>,
+}
+
+impl Places {
+    /// Looks at a directory that a session names, unless that was done before.
+    pub(crate) fn find(&mut self, mounts: &Mounts, directory: &Path) {
+        let written = directory.as_os_str();
+        if !self.recorded.contains_key(written) {
+            let found = Directory::recorded(mounts, directory);
+            self.recorded.insert(written.to_owned(), found);
+        }
+    }
+
+    /// Looks at the directories that a process works in: its own, and the one that its
+    /// arguments name.
+    pub(crate) fn find_process(&mut self, machine: &Machine, process: &AgentProcess) {
+        let adapter = agents::adapter(&process.agent);
+        let named = adapter.and_then(|adapter| adapter.work_dir_named_by(&process.program()));
+        self.find_details(machine, &process.process, &process.details);
+        if let Some(named) = named {
+            let named = Directory::recorded(machine.mounts(), &named);
+            self.of_processes
+                .entry(process.process.pid)
+                .or_default()
+                .push(named);
+        }
+    }
+
+    /// Looks at the directory that a process works in, where that can be read.
+    pub(crate) fn find_details(&mut self, machine: &Machine, process: &Process, details: &Details) {
+        if let Ok(own) = &details.cwd {
+            let own = Directory::of_process(machine, process, own);
+            self.of_processes.insert(process.pid, vec![own]);
+        }
+    }
+
+    /// What the directory of a session is to a process, as far as that was looked at.
+    pub(crate) fn beside(
+        &self,
+        process: &Process,
+        details: &Details,
+        directory: Option<&Path>,
+    ) -> Beside {
+        let Some(directory) = directory else {
+            return Beside::Unknown;
+        };
+        let unseen_own;
+        let own: &[Directory] = match (self.of_processes.get(&process.pid), &details.cwd) {
+            (Some(own), _) => own,
+            (None, Ok(own)) => {
+                unseen_own = [Directory::unseen(own)];
+                &unseen_own
+            }
+            (None, Err(_)) => return Beside::Unknown,
+        };
+        let began_ms = process.began_at_ms.as_ref().ok().copied();
+        let unseen;
+        let recorded = match self.recorded.get(directory.as_os_str()) {
+            Some(recorded) => recorded,
+            None => {
+                unseen = Directory::unseen(directory);
+                &unseen
+            }
+        };
+        let mut result = Beside::Excluded;
+        for own in own {
+            match recorded.beside(own, began_ms) {
+                Beside::Same => return Beside::Same,
+                Beside::Unknown => result = Beside::Unknown,
+                Beside::Excluded => {}
+            }
+        }
+        result
+    }
+}

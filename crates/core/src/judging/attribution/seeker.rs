@@ -1,0 +1,192 @@
+//! One process that makes no claim, and what it has to do with a session.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use whosup_process::Pid;
+
+use super::directory::Beside;
+use super::shown;
+use super::solve::ProcessFacts;
+use super::terminal;
+use super::{Drafts, Places, ProcessKey, process_key};
+use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::adapter::{AgentProcess, Profile};
+use crate::adapter::{ClueKind, Unclaimed};
+use crate::sessions::merge::{Draft, Parts};
+use crate::sources::agents;
+
+/// How much older than its process may look what the process did, in milliseconds: the
+/// steps of ten milliseconds in which kernels date the start of a process. One clock dates
+/// both.
+const TICK_MS: i64 = 10;
+
+/// A process that makes no claim.
+pub(super) struct Seeker<'a> {
+    pub(super) process: &'a AgentProcess,
+    pub(super) profile: Option<&'static Profile>,
+    pub(super) began_at_ms: Option<i64>,
+    places: &'a Places,
+    named: Option<&'a str>,
+    names_any_directory: bool,
+    pub(super) shows_title_at_once: bool,
+    title: Option<&'a str>,
+    now_ms: i64,
+    /// Its agent claims a session for it that is none yet.
+    pub(super) is_provisional: bool,
+}
+
+impl<'a> Seeker<'a> {
+    pub(super) fn of(
+        process: &'a AgentProcess,
+        parts: &'a Parts,
+        provisional: &HashSet<ProcessKey>,
+    ) -> Self {
+        let adapter = agents::adapter(&process.agent);
+        let program = process.program();
+        let title = parts.terminal_titles.get(&process.process.pid);
+        Self {
+            process,
+            profile: adapter.map(|adapter| adapter.profile()),
+            began_at_ms: process.process.began_at_ms.clone().ok(),
+            places: &parts.places,
+            named: adapter.and_then(|adapter| adapter.session_named_by(&program)),
+            names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
+            shows_title_at_once: adapter.is_some_and(|adapter| adapter.shows_title_at_once()),
+            title: title.map(String::as_str),
+            now_ms: parts.now_ms,
+            is_provisional: provisional.contains(&process_key(&process.process)),
+        }
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        self.process.process.pid
+    }
+
+    pub(super) fn facts(&self, part: Unclaimed, drafts: &Drafts) -> ProcessFacts {
+        let has_session = self.profile.is_some_and(|its| its.has_session_at_launch);
+        let clues = || {
+            let all = drafts.values().flat_map(|draft| &draft.sketch.clues);
+            all.filter(|clue| clue.pid == self.pid())
+        };
+        let left = clues().filter_map(|clue| match clue.kind {
+            ClueKind::Left { at_ms } => Some(at_ms),
+            _ => None,
+        });
+        ProcessFacts {
+            is_run_incomplete: clues().any(|clue| clue.kind == ClueKind::Gap),
+            must_have_one: part == Unclaimed::Client && has_session,
+            is_lost: false,
+            left_at_ms: left.max(),
+        }
+    }
+
+    /// It works where the session does.
+    pub(super) fn is_beside(&self, work_dir: Option<&Path>, is_held: bool) -> bool {
+        match work_dir {
+            Some(_) => self.beside(work_dir) == Beside::Same,
+            // Nothing on disk shows yet where it works.
+            None => is_held && self.process.work_dir().is_some(),
+        }
+    }
+
+    pub(super) fn beside(&self, work_dir: Option<&Path>) -> Beside {
+        let (process, details) = (&self.process.process, &self.process.details);
+        self.places.beside(process, details, work_dir)
+    }
+
+    pub(super) fn began_before(&self, at_ms: Option<i64>) -> bool {
+        at_ms
+            .zip(self.began_at_ms)
+            .is_some_and(|(at, began)| at >= began.saturating_sub(TICK_MS))
+    }
+
+    /// Its agent makes a session as soon as it is launched, or it was started to answer
+    /// one prompt: then nobody has to type for that.
+    pub(super) fn makes_session_unprompted(&self) -> bool {
+        self.profile.is_some_and(|its| its.has_session_at_launch)
+            || self.process.process.tty.is_none()
+    }
+
+    pub(super) fn is_silent_since(&self, at_ms: i64) -> bool {
+        terminal::was_silent_since(self.process, at_ms)
+    }
+
+    /// The start window of the process has this time in it.
+    pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
+        let window_ms = self.profile.and_then(|profile| profile.launch_window_ms);
+        window_ms
+            .zip(self.began_at_ms)
+            .is_some_and(|(window, began)| {
+                (-TICK_MS..=window).contains(&at_ms.saturating_sub(began))
+            })
+    }
+
+    pub(super) fn shows(&self, draft: &Draft) -> bool {
+        let sketch = &draft.sketch;
+        let name = sketch.terminal_title.as_deref().or(sketch.title.as_deref());
+        let title = self.title.zip(name);
+        title.is_some_and(|(title, name)| shown::is_named(title, name))
+    }
+
+    /// The arguments of the process name the session, and nothing shows that it has been
+    /// left.
+    pub(super) fn names(&self, key: &SessionKey, draft: &Draft, is_beside: bool) -> bool {
+        let is_named = self
+            .named
+            .is_some_and(|named| key.session.as_str().starts_with(named));
+        is_named
+            && (self.names_any_directory || is_beside)
+            && self.may_still_be_named(draft)
+            && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
+    }
+
+    /// A claim says that the session ended, or was left, since the process began: by this
+    /// process, or by one that is not known.
+    pub(super) fn was_ended_since(&self, draft: &Draft, by: Option<&ProcessKey>) -> bool {
+        let began_at_ms = self.began_at_ms;
+        began_at_ms.is_some_and(|began| draft.was_ended_since(began, by))
+    }
+
+    /// The session was begun or prompted by hand, and not in this terminal.
+    pub(super) fn is_ruled_out(&self, draft: &Draft, part: Unclaimed) -> bool {
+        let sketch = &draft.sketch;
+        let is_begun_elsewhere = sketch
+            .born_at_ms
+            .is_some_and(|born| terminal::rules_out_birth(self.process, born));
+        let is_prompted_elsewhere = sketch
+            .prompted_at_ms
+            .is_some_and(|at| self.began_before(Some(at)) && self.is_silent_since(at));
+        let is_shown_elsewhere = sketch.last_record_at_ms.is_some_and(|at| {
+            self.began_before(Some(at)) && terminal::showed_nothing_at(self.process, at)
+        });
+        part == Unclaimed::Owner
+            && (is_begun_elsewhere || is_prompted_elsewhere || is_shown_elsewhere)
+    }
+
+    /// Somebody has typed in the terminal since shortly before the session was born, or
+    /// was prompted last.
+    pub(super) fn was_typed_since(&self, draft: &Draft) -> bool {
+        let sketch = &draft.sketch;
+        let prompted_at_ms = sketch.prompted_at_ms.or_else(|| {
+            // The birth of a session that is older than the process says nothing.
+            let is_born_since = self.began_before(sketch.born_at_ms);
+            sketch.last_record_at_ms.filter(|_| !is_born_since)
+        });
+        // What is missing at the end may have been prompted elsewhere.
+        let is_whole = sketch.perhaps_until_ms <= sketch.last_record_at_ms;
+        let since = prompted_at_ms.max(sketch.born_at_ms).filter(|_| is_whole);
+        since.is_some_and(|since| terminal::was_typed_since(self.process, since))
+    }
+
+    /// Some agents show soon after their start which session they serve. After that,
+    /// their arguments name a session that they have left.
+    pub(super) fn may_still_be_named(&self, draft: &Draft) -> bool {
+        let announced_ms = self.profile.and_then(|its| its.announces_within_ms);
+        let Some((within, began)) = announced_ms.zip(self.began_at_ms) else {
+            return true;
+        };
+        draft.sketch.unclaimed == Unclaimed::Client
+            || self.now_ms.saturating_sub(began) <= within.saturating_add(CLOCK_SLACK_MS)
+    }
+}

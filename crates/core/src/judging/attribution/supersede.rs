@@ -1,0 +1,99 @@
+//! Marks the sessions that a process has left for another one.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::current::{Event, Taking, current_of};
+use super::{Drafts, ProcessKey, process_key, shown};
+use crate::adapter::claim::{EvidenceKind, Serving, SessionKey, Subject, TakenUp};
+use crate::sessions::merge::{Draft, Parts};
+
+/// Of several sessions that one process claims, the one that it took up last is current;
+/// the process has left the others (`/clear`, `/new`, `/fork`, `/resume`).
+///
+/// A process that serves many at once keeps them all, and sub-agents run beside their
+/// parent. What was left stays left when the process exits.
+pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
+    for (process, mut takings) in takings(drafts) {
+        // What a process holds now says more than what was heard of it before.
+        let held: BTreeSet<SessionKey> = takings
+            .iter()
+            .filter(|taking| is_held(drafts, &taking.key, &process))
+            .map(|taking| taking.key.clone())
+            .collect();
+        let is_left = |key: &SessionKey| !held.is_empty() && !held.contains(key);
+        let left: BTreeSet<SessionKey> = takings
+            .extract_if(.., |taking| is_left(&taking.key))
+            .map(|taking| taking.key)
+            .collect();
+        // Hooks may not have heard yet that it was taken up again.
+        if held.len() == 1 {
+            takings.retain(|taking| taking.event != Event::Left);
+        }
+        let before = current_of(&takings).current;
+        let shown =
+            shown::gone_on_to(drafts, parts, &process).filter(|key| before.as_ref() != Some(key));
+        takings.extend(shown.iter().map(|key| Taking {
+            key: key.clone(),
+            event: Event::TakenUp(Some(parts.now_ms)),
+            is_from_hooks: false,
+        }));
+        let mut sessions = current_of(&takings);
+        sessions.superseded.extend(left);
+        let current = sessions.current.as_ref().map(|key| &key.session);
+        for key in &sessions.superseded {
+            if let Some(draft) = drafts.get_mut(key) {
+                draft.supersede(&process, current);
+            }
+        }
+        if let Some(key) = shown.filter(|key| sessions.current.as_ref() == Some(key))
+            && let Some(draft) = drafts.get_mut(&key)
+        {
+            shown::serve(draft, parts, &process);
+        }
+    }
+    for draft in drafts.values_mut() {
+        draft.supersede_dead();
+    }
+}
+
+/// The kernel shows that the process holds the session.
+fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
+    let claims = drafts.get(key).into_iter().flat_map(Draft::live_claims);
+    let mut its = claims
+        .filter(|judged| judged.process.as_deref().map(process_key).as_ref() == Some(process));
+    its.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
+}
+
+/// When each process took up its sessions, by every live claim.
+fn takings(drafts: &Drafts) -> Vec<(ProcessKey, Vec<Taking<SessionKey>>)> {
+    let mut takings: HashMap<ProcessKey, Vec<_>> = HashMap::new();
+    for (key, draft) in drafts {
+        let is_top = draft.sketch.parent.is_none();
+        for judged in draft.live_claims().filter(|_| is_top) {
+            let claim = &judged.claim;
+            let Some(process) = judged.process.as_deref() else {
+                continue;
+            };
+            if claim.serving != Serving::One {
+                continue;
+            }
+            let dated_ms = claim.dated_at_ms.or(draft.sketch.born_at_ms);
+            takings
+                .entry(process_key(process))
+                .or_default()
+                .push(Taking {
+                    key: key.clone(),
+                    event: match claim.taken_up {
+                        TakenUp::AsDated => Event::TakenUp(dated_ms),
+                        TakenUp::At(at_ms) => Event::TakenUp(Some(at_ms)),
+                        TakenUp::Current => Event::Named(dated_ms),
+                        TakenUp::Left => Event::Left,
+                    },
+                    is_from_hooks: claim.evidence.kind == EvidenceKind::Record,
+                });
+        }
+    }
+    let mut takings: Vec<_> = takings.into_iter().collect();
+    takings.sort_by_key(|((pid, _), _)| *pid);
+    takings
+}

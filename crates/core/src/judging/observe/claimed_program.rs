@@ -1,0 +1,117 @@
+//! Whether a process is the program that a claim is about.
+
+use std::path::Path;
+
+use whosup_process::Process;
+
+use crate::adapter::{Adapter, Program, is_runtime_name};
+
+use crate::adapter::claim::Claim;
+use crate::judging::verdict::Recognition;
+use crate::machine::Machine;
+use crate::sources::agents::{self, AGENTS};
+use crate::sources::recognize::{Possible, possible_agents, recognize, what_it_runs};
+
+/// Programs that start another one in their own place (`exec`): what a claim says of
+/// them is no word about what runs later.
+const STARTERS: &[&str] = &[
+    "ash", "bash", "busybox", "dash", "env", "fish", "ksh", "mksh", "nice", "nohup", "setsid",
+    "sh", "stdbuf", "sudo", "yash", "zsh",
+];
+
+/// Says whether a process is the claim's program.
+///
+/// Positively another program is only what can be seen: what another agent's adapter
+/// recognizes, a runtime whose script has nothing to do with the agent, an executable
+/// that goes by none of the names that the agent goes by. What a loader or an emulator
+/// runs is looked at; where that can't be told, it may be anything.
+pub(super) fn recognition(
+    machine: &Machine,
+    claim: &Claim,
+    process: &Process,
+    is_in_claimed_directory: bool,
+) -> Recognition {
+    let details = what_it_runs(machine, process);
+    let program = Program {
+        process,
+        details: &details,
+    };
+    let raw = machine.table().details(process);
+    let adapter = agents::adapter(&claim.key.agent);
+    if adapter.is_some_and(|adapter| adapter.recognize(&program).is_some()) {
+        return Recognition::ClaimingAgent;
+    }
+    let executables = [raw.exe.as_deref().ok(), program.exe()];
+    let is_named = claim
+        .executable
+        .as_deref()
+        .is_some_and(|named| executables.contains(&Some(named)));
+    // A runtime runs anything: that it is the same shows nothing.
+    if is_named && !program.is_runtime() {
+        return Recognition::NamedExecutable;
+    }
+    if recognize(&program, AGENTS).is_some() {
+        return Recognition::AnotherProgram;
+    }
+    let Some(exe) = program.exe() else {
+        return Recognition::Unrecognized;
+    };
+    match adapter {
+        Some(adapter) => of_known_agent(claim, adapter, &program, &possible_agents(&raw, &program)),
+        None if is_named => Recognition::NamedExecutable,
+        None if program.is_runtime() && is_in_claimed_directory => Recognition::FittingRuntime,
+        None => of_unknown_agent(claim, exe),
+    }
+}
+
+/// A process that the claiming agent's adapter does not recognize.
+fn of_known_agent(
+    claim: &Claim,
+    adapter: &dyn Adapter,
+    program: &Program<'_>,
+    possible: &Possible,
+) -> Recognition {
+    let started_as = program
+        .argv()
+        .first()
+        .and_then(|first| Path::new(first).file_name()?.to_str());
+    let goes_by_its_name = || {
+        let names = [program.exe_name(), program.comm(), started_as];
+        let is_its = |name: &str| !is_runtime_name(name) && adapter.may_be_called(name);
+        names.into_iter().flatten().any(is_its)
+    };
+    let may_be_its = if program.is_runtime() {
+        possible.includes(&claim.key.agent)
+    } else {
+        possible.includes(&claim.key.agent) || goes_by_its_name()
+    };
+    if may_be_its || is_starter(claim.executable.as_deref()) {
+        Recognition::Unrecognized
+    } else {
+        Recognition::AnotherProgram
+    }
+}
+
+/// Nothing is known of how the program looks but what the claim says of it.
+fn of_unknown_agent(claim: &Claim, exe: &Path) -> Recognition {
+    let Some(named) = claim.executable.as_deref() else {
+        return Recognition::Unrecognized;
+    };
+    let is_runtime = |path: &Path| file_name(path).is_some_and(is_runtime_name);
+    let may_run_anything = |path: &Path| is_runtime(path) || is_starter(Some(path));
+    if may_run_anything(named) || is_runtime(exe) {
+        Recognition::Unrecognized
+    } else {
+        Recognition::AnotherProgram
+    }
+}
+
+/// It starts other programs in its own place: a shell that runs a script, mostly.
+fn is_starter(executable: Option<&Path>) -> bool {
+    let name = executable.and_then(file_name);
+    name.is_some_and(|name| STARTERS.contains(&name))
+}
+
+fn file_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}

@@ -1,0 +1,153 @@
+//! What other claims say of a process that a claim may be about, where its PID is a
+//! number of several PID namespaces and the claim does not say of which.
+//!
+//! Two containers that share a home have an agent as PID 1 each, and sidecars that both
+//! say `pid: 1`. One of the agents is gone. Which of the two sidecars is about the one
+//! that lives, only all of them together can tell.
+
+use whosup_process::{Details, Pid, Process};
+use whosup_sidecar::file::owner_of;
+
+use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, EvidenceKind, Serving, Subject};
+use crate::judging::verdict::Rival;
+use crate::machine::Machine;
+use crate::machine::composed::is_same;
+
+/// How long after its start a process writes its first sidecar, at most (qwen-code 0.24.4
+/// on a slow machine: 13 seconds).
+const START_MS_MAX: i64 = 20_000;
+/// How much later than a registry's record a sidecar of the same run is written.
+const SAME_RUN_MS_MAX: u64 = 60_000;
+
+/// A process that a claim may be about.
+pub(super) struct Candidate<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) process: &'a Process,
+    pub(super) details: &'a Details,
+}
+
+impl Candidate<'_> {
+    /// It is another user's than the claim's file. Not known is not another.
+    pub(super) fn is_of_another_user(&self, claim: &Claim) -> bool {
+        let owner = claim.evidence.path.as_deref().and_then(owner_of);
+        matches!((owner, &self.details.uid), (Some(owner), Ok(uid)) if owner != *uid)
+    }
+
+    /// What `others`, the claims with the same PID, say beside `claim`.
+    pub(super) fn rival(&self, claim: &Claim, others: &[&Claim]) -> Rival {
+        // A stamp names its process; nothing else says more.
+        if claim.stamp.is_some() || claim.serving != Serving::One {
+            return Rival::None;
+        }
+        if self.is_about_another(claim, others) {
+            return Rival::Better;
+        }
+        let of_other_sessions = others
+            .iter()
+            .filter(|other| other.key.session != claim.key.session)
+            .filter(|other| !self.is_about_another(other, others));
+        let rivals = of_other_sessions.map(|other| self.rival_of_other_session(claim, other));
+        rivals.max().unwrap_or(Rival::None)
+    }
+
+    /// Another claim of the same session and the same run of the agent says more, and
+    /// names another process.
+    fn is_about_another(&self, claim: &Claim, others: &[&Claim]) -> bool {
+        let is_of_same_run = |other: &Claim| match (claim.dated_at_ms, other.dated_at_ms) {
+            (Some(claim), Some(other)) => claim.abs_diff(other) <= SAME_RUN_MS_MAX,
+            _ => false,
+        };
+        let names_another = |other: &Claim| {
+            let stamp = other.stamp.as_ref();
+            stamp.is_some_and(|stamp| stamp.is_same_as(&self.process.stamp) == Some(false))
+        };
+        claim.stamp.is_none()
+            && others.iter().any(|other| {
+                (&other.key.agent, &other.key.session) == (&claim.key.agent, &claim.key.session)
+                    && is_of_same_run(other)
+                    && names_another(other)
+            })
+    }
+
+    fn rival_of_other_session(&self, claim: &Claim, other: &Claim) -> Rival {
+        if !self.may_be_about(other) || other.serving != Serving::One {
+            return Rival::None;
+        }
+        let is_proven = other.stamp.is_some()
+            || other.scope.pid_namespace.is_some()
+            || matches!(other.subject, Subject::Holder(_));
+        if is_proven {
+            return Rival::Better;
+        }
+        let is_sidecar = |one: &Claim| one.evidence.kind == EvidenceKind::Sidecar;
+        if other.key.agent != claim.key.agent || !(is_sidecar(claim) && is_sidecar(other)) {
+            return Rival::None;
+        }
+        let works_there = |one: &Claim| self.is_in_directory_of(one);
+        if works_there(claim) == Some(false) && works_there(other) == Some(true) {
+            return Rival::Better;
+        }
+        // A process that goes over to another session removes its sidecar of the first:
+        // one that was written at the start of the process and is still there is about
+        // it, or about one that began at the same moment elsewhere.
+        match (self.is_of_its_start(claim), self.is_of_its_start(other)) {
+            (true, false) => Rival::None,
+            (false, true) => Rival::Better,
+            _ => Rival::Equal,
+        }
+    }
+
+    /// It names this process, as far as it says which it means.
+    fn may_be_about(&self, other: &Claim) -> bool {
+        let namespaces = (other.scope.pid_namespace, &self.details.pid_namespace);
+        let is_in_its_namespace = match namespaces {
+            (Some(named), Ok(its)) => named == *its,
+            (Some(_), Err(_)) => false,
+            (None, _) => true,
+        };
+        let has_its_number = match other.subject.pid() {
+            Some(pid) if matches!(other.subject, Subject::Holder(_)) => pid == self.process.pid,
+            pid => pid.is_some() && (pid == self.details.innermost_pid() || self.is_here(pid)),
+        };
+        let has_its_stamp = other
+            .stamp
+            .as_ref()
+            .is_none_or(|stamp| stamp.is_same_as(&self.process.stamp) == Some(true));
+        let began = self.process.began_at_ms.as_ref().ok();
+        let is_younger = match (other.dated_at_ms, began) {
+            (Some(dated), Some(began)) => dated.saturating_add(CLOCK_SLACK_MS) >= *began,
+            _ => other.stamp.is_some(),
+        };
+        let is_in_its_directory =
+            other.stamp.is_some() || self.is_in_directory_of(other) != Some(false);
+        is_in_its_namespace
+            && has_its_number
+            && has_its_stamp
+            && is_younger
+            && is_in_its_directory
+            && !self.is_of_another_user(other)
+    }
+
+    /// `None`: it names none, or that of the process can't be read.
+    fn is_in_directory_of(&self, claim: &Claim) -> Option<bool> {
+        let named = claim.work_dir.as_deref()?;
+        let cwd = self.details.cwd.as_deref().ok()?;
+        Some(is_same(named, cwd))
+    }
+
+    fn is_here(&self, pid: Option<Pid>) -> bool {
+        pid == Some(self.process.pid)
+            && self.details.pid_namespace == self.machine.table().scope().pid_namespace
+    }
+
+    fn is_of_its_start(&self, claim: &Claim) -> bool {
+        let began = self.process.began_at_ms.as_ref().ok().copied();
+        match (claim.dated_at_ms, began) {
+            (Some(dated), Some(began)) => {
+                dated.saturating_add(CLOCK_SLACK_MS) >= began
+                    && dated <= began.saturating_add(START_MS_MAX)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Processes that may be an agent's and do not let themselves be looked into.
+//!
+//! A sandbox, or a process that is not dumpable, leaves the name and refuses
+//! the rest, with `EPERM` or `EACCES`. That was taken for "no agent" before,
+//! and their sessions for dead (claude-code#74566).
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use whosup_process::{Absent, Field, Pid, Process};
+
+use crate::adapter::{Adapter, AgentProcess, Home, Program};
+
+use crate::machine::Machine;
+
+/// For each home the first process that may use it and can't be told from
+/// another program.
+pub(crate) fn who_may_use(
+    machine: &Machine,
+    asked: &[(&'static dyn Adapter, Home)],
+    recognized: &[AgentProcess],
+) -> HashMap<PathBuf, Pid> {
+    let mut found = HashMap::new();
+    let Ok(processes) = machine.table().processes() else {
+        return found;
+    };
+    for process in processes {
+        let is_known = || recognized.iter().any(|its| its.process.pid == process.pid);
+        if process.is_kernel_thread || process.is_exited {
+            continue;
+        }
+        let Ok(comm) = std::str::from_utf8(&process.comm) else {
+            continue;
+        };
+        // A runtime's arguments may tell more than its name.
+        let is_runtime = comm == "MainThread" || crate::adapter::is_runtime_name(comm);
+        let of_that_name = asked
+            .iter()
+            .filter(|(adapter, _)| is_runtime || adapter.may_be_called(comm));
+        for (adapter, home) in of_that_name {
+            if !found.contains_key(&*home.root)
+                && may_be_its(machine, *adapter, home, process)
+                && !is_known()
+            {
+                found.insert(home.root.to_path_buf(), process.pid);
+            }
+        }
+    }
+    found
+}
+
+/// Processes of other users can rarely be looked into, and have homes of their own.
+fn may_be_its(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: &Process) -> bool {
+    let details = machine.table().details(process);
+    if !is_refused(&details.exe) {
+        return false;
+    }
+    let is_by_another =
+        matches!((&details.uid, home.owner_uid), (Ok(its), Some(owner)) if *its != owner);
+    let program = Program {
+        process,
+        details: &details,
+    };
+    !is_by_another && (is_refused(&details.argv) || mentions(&program, adapter))
+}
+
+/// It was not told, and not because there is nothing to tell.
+pub(crate) const fn is_refused<T>(field: &Field<T>) -> bool {
+    !matches!(
+        field,
+        Ok(_) | Err(Absent::Vanished | Absent::Exited | Absent::KernelThread)
+    )
+}
+
+/// Its name or arguments have a name of the agent: what a runtime runs is in
+/// its arguments, so that its own name says nothing.
+fn mentions(program: &Program<'_>, adapter: &dyn Adapter) -> bool {
+    let names = adapter.profile().comms.iter();
+    let mut names =
+        names.filter(|name| !crate::adapter::is_runtime_name(name) && **name != "MainThread");
+    names.any(|name| {
+        let has = |bytes: &[u8]| {
+            let mut windows = bytes.windows(name.len());
+            windows.any(|window| window.eq_ignore_ascii_case(name.as_bytes()))
+        };
+        let mut words = program.argv().iter();
+        has(&program.process.comm) || words.any(|word| has(word.as_encoded_bytes()))
+    })
+}

@@ -1,0 +1,516 @@
+//! Judges one claim against what the process table says. Pure: reads no clock,
+//! file, environment or process.
+
+use whosup_process::{Absent, PidScope, Platform, Process, View};
+
+use super::{Confidence, ExitedBecause, LiveBecause, UnknownBecause, Verdict};
+use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Placement, Subject, Trust};
+
+/// What can be seen from here, and when.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// Our own PID scope.
+    pub scope: &'a PidScope,
+    /// What can be seen of the process table.
+    pub view: &'a View,
+    /// Whose kernel gives the start stamps of the table.
+    pub platform: Option<Platform>,
+    /// When the look was taken, in milliseconds since 1970.
+    pub now_ms: i64,
+    /// When this host booted, by the wall clock of now.
+    pub booted_at_ms: Option<i64>,
+    /// When the first process of our PID namespace began.
+    pub init_began_at_ms: Option<i64>,
+}
+
+impl Context<'_> {
+    /// A clock may be a little ahead; what lies further beyond now is no date.
+    const fn is_no_date_of_the_future(&self, at_ms: i64) -> bool {
+        at_ms <= self.now_ms.saturating_add(CLOCK_SLACK_MS)
+    }
+}
+
+/// What the process table says of the PID that a claim names.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    /// The process that has this PID in our own namespace.
+    pub at_pid: Result<Option<Seen>, LookFailure>,
+    /// The PID is the id of a thread that leads no process.
+    pub is_thread: bool,
+    /// Processes of nested PID namespaces are about.
+    pub has_nested_namespaces: bool,
+    /// Other visible processes whose innermost PID it is, kernel threads
+    /// excepted. Looked for only while nested namespaces are about.
+    pub elsewhere: Vec<Seen>,
+    /// What can be seen of the PID namespace that the claim names, when that is
+    /// not ours.
+    pub named_namespace: Elsewhere,
+}
+
+/// What can be seen of a PID namespace that is not ours.
+#[derive(Debug, Clone, Default)]
+pub struct Elsewhere {
+    /// Some visible process lives in it.
+    pub is_populated: bool,
+    /// The process in it that has the claim's PID there.
+    pub at_pid: Option<Seen>,
+}
+
+/// One process, as far as judging a claim needs it.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The process.
+    pub process: Process,
+    /// Whether it is the claim's program.
+    pub recognition: Recognition,
+    /// It works in the directory that the claim names.
+    pub is_in_claimed_directory: bool,
+    /// It serves one session at a time and has a claim, dated after its own
+    /// start, to another session.
+    pub has_newer_claim_to_other: bool,
+    /// It is another user's than the claim's file.
+    pub is_of_another_user: bool,
+    /// What the other claims say of it that may be about it.
+    pub rival: Rival,
+}
+
+/// Whether a process that a claim may be about has a claim to another session, which
+/// counts for as much or for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rival {
+    /// It has none.
+    None,
+    /// It has one, and nothing tells which of the two is about it.
+    Equal,
+    /// The other one is about it.
+    Better,
+}
+
+/// Whether a process is the program that a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Recognition {
+    /// The agent's adapter recognizes it.
+    ClaimingAgent,
+    /// It executes the file that the claim names.
+    NamedExecutable,
+    /// A language runtime that runs an agent's script, or carries the agent's
+    /// title, or works in the claim's directory.
+    FittingRuntime,
+    /// It is positively another program.
+    AnotherProgram,
+    /// It can't be told (its executable is unreadable, a runtime runs something else).
+    Unrecognized,
+}
+
+impl Recognition {
+    /// Every answer.
+    pub const ALL: [Self; 5] = [
+        Self::ClaimingAgent,
+        Self::NamedExecutable,
+        Self::FittingRuntime,
+        Self::AnotherProgram,
+        Self::Unrecognized,
+    ];
+
+    /// By its looks, or by the executable that the claim names.
+    const fn is_the_program(self) -> bool {
+        matches!(self, Self::ClaimingAgent | Self::NamedExecutable)
+    }
+
+    const fn may_be_the_agent(self) -> bool {
+        self.is_the_program() || matches!(self, Self::FittingRuntime)
+    }
+}
+
+/// Why a PID could not be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LookFailure {
+    /// The process exists and is hidden from us.
+    Hidden,
+    /// Permission, I/O, or an unsupported platform.
+    Failed,
+}
+
+/// Judges a claim. The first rule that applies decides; the order is that of
+/// what has to be known before anything else means something: may we believe
+/// the table and the file, is it this host, this boot, this PID namespace, is
+/// there a process, is it that process.
+#[must_use]
+pub fn judge(claim: &Claim, observed: &Observed, context: &Context<'_>) -> Verdict {
+    let is_table_foreign = !matches!(
+        context.view.is_proc_ours,
+        Ok(true) | Err(Absent::Unsupported)
+    );
+    if is_table_foreign {
+        return Verdict::Unknown(UnknownBecause::ProcNotOurs);
+    }
+    match claim.subject {
+        Subject::Released => return Verdict::Exited(ExitedBecause::Released),
+        Subject::Gone => return Verdict::Exited(ExitedBecause::RecordedGone),
+        _ => {}
+    }
+    if matches!(claim.trust, Trust::Untrusted { .. }) {
+        return Verdict::Unknown(UnknownBecause::UntrustedClaim);
+    }
+    let judging = Judging {
+        claim,
+        observed,
+        context,
+        date_ms: claim
+            .dated_at_ms
+            .filter(|date| context.is_no_date_of_the_future(*date)),
+    };
+    match claim.subject {
+        Subject::Released => Verdict::Exited(ExitedBecause::Released),
+        Subject::Unreadable => Verdict::Unknown(UnknownBecause::Unreadable),
+        Subject::Gone => Verdict::Exited(ExitedBecause::RecordedGone),
+        Subject::Holder(_) => judging.holder(),
+        Subject::LockFree { is_everyone_asked } => judging.free_lock(is_everyone_asked),
+        Subject::NotFound => Verdict::Unknown(UnknownBecause::OwnerNotFound),
+        Subject::Process(_) => judging.named(),
+        Subject::Unrecognized { is_settled, .. } => match judging.named() {
+            Verdict::Live(because, confidence) => {
+                Verdict::Live(because, confidence.min(Confidence::Consistent))
+            }
+            Verdict::Exited(_) if !is_settled => Verdict::Unknown(UnknownBecause::OwnerNotFound),
+            other => other,
+        },
+    }
+}
+
+struct Judging<'a> {
+    claim: &'a Claim,
+    observed: &'a Observed,
+    context: &'a Context<'a>,
+    /// The claim's date, if it has one that is not of the future.
+    date_ms: Option<i64>,
+}
+
+impl Judging<'_> {
+    /// A file names this process.
+    fn named(&self) -> Verdict {
+        self.another_machine()
+            .or_else(|| self.another_namespace())
+            .unwrap_or_else(|| self.process_at_pid())
+    }
+
+    /// The kernel says that this process holds the session's lock or file.
+    fn holder(&self) -> Verdict {
+        match &self.observed.at_pid {
+            Err(failure) => could_not_look(*failure),
+            // It let go between the two looks, by exiting.
+            Ok(None) => Verdict::Exited(ExitedBecause::NoSuchProcess),
+            Ok(Some(seen)) if seen.process.is_exited => Verdict::Exited(ExitedBecause::Zombie),
+            Ok(Some(seen)) if seen.recognition == Recognition::ClaimingAgent => {
+                Verdict::Live(LiveBecause::LockHeld, Confidence::Proven)
+            }
+            Ok(Some(_)) => Verdict::Unknown(UnknownBecause::HeldByOther),
+        }
+    }
+
+    /// The lock is there and nobody was found to hold it. A lock of another
+    /// machine, or of a process outside this container, does not show here.
+    fn free_lock(&self, is_everyone_asked: bool) -> Verdict {
+        let is_ours_alone = self.claim.placement != Placement::SharedByMachines;
+        if is_everyone_asked && is_ours_alone && self.is_view_complete() {
+            Verdict::Exited(ExitedBecause::LockNotHeld)
+        } else {
+            Verdict::Unknown(UnknownBecause::IncompleteView)
+        }
+    }
+
+    /// The claim is about another host, or about an earlier boot of this one.
+    fn another_machine(&self) -> Option<Verdict> {
+        let other_host = Some(Verdict::Unknown(UnknownBecause::OtherHost));
+        let claim = self.claim;
+        let is_on_shared_files = claim.placement == Placement::SharedByMachines;
+        if let (Some(stamp), Some(platform)) = (&claim.stamp, self.context.platform)
+            && stamp.kind().platform() != platform
+        {
+            return other_host;
+        }
+        if let (Some(claimed), Ok(ours)) = (&claim.scope.boot, &self.context.scope.boot)
+            && claimed != ours
+        {
+            let may_be_of_now = match (self.date_ms, self.context.booted_at_ms) {
+                (None, _) => false,
+                (Some(date), Some(booted)) => date >= booted.saturating_sub(CLOCK_SLACK_MS),
+                (Some(_), None) => true,
+            };
+            return if may_be_of_now || is_on_shared_files {
+                other_host
+            } else {
+                Some(Verdict::Exited(ExitedBecause::Rebooted))
+            };
+        }
+        // A container has a name of its own, and a host may have been renamed; the boot
+        // is the same. Small PIDs, programs and directories of two containers that share
+        // a home are the same too, and show nothing.
+        if let (Some(claimed), Ok(ours)) = (&claim.scope.host, &self.context.scope.host)
+            && !ours.is_same_host(claimed)
+            && !self.names_our_boot()
+        {
+            return other_host;
+        }
+        let names_no_machine = claim.scope.host.is_none() && claim.scope.boot.is_none();
+        if names_no_machine && is_on_shared_files && !self.has_equal_stamp_at_pid() {
+            return other_host;
+        }
+        None
+    }
+
+    /// The claim's PID may be a number of another PID namespace.
+    fn another_namespace(&self) -> Option<Verdict> {
+        let ours = self.context.scope.pid_namespace.as_ref().ok();
+        match (self.claim.scope.pid_namespace, ours) {
+            (Some(named), Some(ours)) if named != *ours => Some(self.named_namespace()),
+            (Some(_), _) => None,
+            (None, _) => self.unnamed_namespace(),
+        }
+    }
+
+    fn named_namespace(&self) -> Verdict {
+        let sight = &self.observed.named_namespace;
+        if let Some(seen) = &sight.at_pid {
+            return self.process(seen);
+        }
+        let is_root_above_all = self.context.view.is_root
+            && is_initial(&self.context.view.is_initial_pid_namespace)
+            && self.context.view.is_everything_shown == Ok(true);
+        let is_same_host = matches!(
+            (&self.claim.scope.host, &self.context.scope.host),
+            (Some(claimed), Ok(ours)) if ours.is_same_host(claimed)
+        );
+        let is_before_this_run = matches!(
+            (self.date_ms, self.context.init_began_at_ms),
+            (Some(date), Some(began)) if date < began.saturating_sub(CLOCK_SLACK_MS)
+        );
+        let is_earlier_run = !sight.is_populated
+            && is_same_host
+            && self.claim.placement == Placement::ThisContainer
+            && is_before_this_run;
+        match (sight.is_populated, is_root_above_all) {
+            (true, true) => Verdict::Exited(ExitedBecause::NoSuchProcess),
+            (false, true) => Verdict::Exited(ExitedBecause::NamespaceGone),
+            _ if is_earlier_run => Verdict::Exited(ExitedBecause::NamespaceGone),
+            _ => Verdict::Unknown(UnknownBecause::OtherPidNamespace),
+        }
+    }
+
+    /// The claim names no PID namespace, so while there are several its PID may
+    /// be a number of any of them: every process that has it somewhere counts.
+    fn unnamed_namespace(&self) -> Option<Verdict> {
+        let at_pid = self.observed.at_pid.as_ref().ok().and_then(Option::as_ref);
+        let has_equal_stamp = |seen: &Seen| self.stamp_equals(&seen.process) == Some(true);
+        // A wrapper outside and its agent inside may have one PID and one start tick.
+        if let Some(seen) = at_pid
+            && has_equal_stamp(seen)
+            && seen.recognition == Recognition::ClaimingAgent
+            && !self.observed.elsewhere.iter().any(has_equal_stamp)
+        {
+            return None;
+        }
+        let may_come_from_outside = !is_initial(&self.context.view.is_initial_pid_namespace)
+            && self.claim.placement != Placement::ThisContainer;
+        if !self.observed.has_nested_namespaces && !may_come_from_outside {
+            return None;
+        }
+        let candidates = || {
+            let all = at_pid.into_iter().chain(&self.observed.elsewhere);
+            all.filter(|seen| !self.is_another_ones(seen))
+        };
+        let mut fits = candidates().filter(|seen| self.fits_unnamed(seen));
+        match (fits.next(), fits.next()) {
+            (Some(seen), None) if seen.rival == Rival::None => {
+                let because = match self.stamp_equals(&seen.process) {
+                    Some(_) => LiveBecause::StartStamp,
+                    None => LiveBecause::StartedBeforeClaim,
+                };
+                return Some(Verdict::Live(because, self.at_best_consistent()));
+            }
+            (Some(_), _) => return Some(Verdict::Unknown(UnknownBecause::Ambiguous)),
+            (None, _) => {}
+        }
+        if let Err(failure) = self.observed.at_pid {
+            return Some(could_not_look(failure));
+        }
+        // A process that can't be ruled out is no proof of death.
+        let open_question = candidates()
+            .map(|seen| self.process(seen))
+            .find(|verdict| !matches!(verdict, Verdict::Exited(_)));
+        Some(match open_question {
+            Some(Verdict::Unknown(because)) => Verdict::Unknown(because),
+            Some(_) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
+            None if self.is_view_complete() => {
+                let here = at_pid.filter(|seen| !seen.process.is_kernel_thread);
+                match here.map(|seen| self.process(seen)) {
+                    Some(exited @ Verdict::Exited(_)) => exited,
+                    _ => Verdict::Exited(ExitedBecause::NoSuchProcess),
+                }
+            }
+            None => Verdict::Unknown(UnknownBecause::OtherPidNamespace),
+        })
+    }
+
+    /// One of the processes that have the claim's PID in some namespace is not the one
+    /// that is meant: it is another user's, another program, or known to serve another
+    /// session. A stamp says more than the program.
+    fn is_another_ones(&self, seen: &Seen) -> bool {
+        let has_stamp = self.stamp_equals(&seen.process) == Some(true);
+        let is_another_program = seen.recognition == Recognition::AnotherProgram && !has_stamp;
+        seen.is_of_another_user || seen.rival == Rival::Better || is_another_program
+    }
+
+    fn fits_unnamed(&self, seen: &Seen) -> bool {
+        if seen.process.is_kernel_thread || seen.process.is_exited {
+            return false;
+        }
+        let is_in_its_directory = self.claim.work_dir.is_none() || seen.is_in_claimed_directory;
+        match self.stamp_equals(&seen.process) {
+            Some(is_equal) => is_equal && seen.recognition != Recognition::AnotherProgram,
+            None => {
+                seen.recognition.is_the_program()
+                    && is_in_its_directory
+                    && self.is_older_than_claim(&seen.process) == Some(true)
+            }
+        }
+    }
+
+    fn process_at_pid(&self) -> Verdict {
+        match &self.observed.at_pid {
+            Err(failure) => could_not_look(*failure),
+            Ok(Some(seen)) => self.process(seen),
+            Ok(None) if self.observed.is_thread => Verdict::Exited(ExitedBecause::PidIsAThread),
+            Ok(None) if self.is_view_complete() => Verdict::Exited(ExitedBecause::NoSuchProcess),
+            Ok(None) => Verdict::Unknown(UnknownBecause::IncompleteView),
+        }
+    }
+
+    /// Is this process the one that the claim is about?
+    fn process(&self, seen: &Seen) -> Verdict {
+        if seen.process.is_exited {
+            return Verdict::Exited(ExitedBecause::Zombie);
+        }
+        if seen.process.is_kernel_thread {
+            return Verdict::Exited(ExitedBecause::PidReused);
+        }
+        match self.stamp_equals(&seen.process) {
+            Some(true) => self.equal_stamp(seen),
+            Some(false) if is_initial(&self.context.view.is_initial_time_namespace) => {
+                Verdict::Exited(ExitedBecause::PidReused)
+            }
+            Some(false) => Verdict::Unknown(UnknownBecause::OtherTimeNamespace),
+            None => self.by_date(seen),
+        }
+    }
+
+    fn equal_stamp(&self, seen: &Seen) -> Verdict {
+        if seen.recognition == Recognition::AnotherProgram {
+            return Verdict::Unknown(UnknownBecause::ProgramChanged);
+        }
+        // Only here may the file's own time speak: an equal stamp of an
+        // earlier boot would have to have been touched since.
+        let is_of_this_boot = [self.claim.dated_at_ms, self.claim.modified_at_ms]
+            .into_iter()
+            .flatten()
+            .filter(|at| self.context.is_no_date_of_the_future(*at))
+            .any(|at| self.context.booted_at_ms.is_some_and(|booted| at >= booted));
+        if self.names_our_boot() || is_of_this_boot {
+            Verdict::Live(LiveBecause::StartStamp, Confidence::Proven)
+        } else if seen.recognition.is_the_program() {
+            Verdict::Live(LiveBecause::StartStamp, Confidence::Consistent)
+        } else {
+            Verdict::Unknown(UnknownBecause::BootNotKnown)
+        }
+    }
+
+    /// Without a stamp: the owner began before it made the claim, a process
+    /// that reuses its PID began after. That order is all there is, and it
+    /// bends when the wall clock is stepped.
+    fn by_date(&self, seen: &Seen) -> Verdict {
+        if self.date_ms.is_none() {
+            return Verdict::Unknown(UnknownBecause::BarePid);
+        }
+        match self.is_older_than_claim(&seen.process) {
+            None => Verdict::Unknown(UnknownBecause::ProbeFailed),
+            Some(true) if seen.recognition.may_be_the_agent() => {
+                Verdict::Live(LiveBecause::StartedBeforeClaim, self.at_best_consistent())
+            }
+            Some(true) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
+            Some(false)
+                if seen.recognition == Recognition::AnotherProgram
+                    || seen.has_newer_claim_to_other =>
+            {
+                Verdict::Exited(ExitedBecause::PidReused)
+            }
+            Some(false) => Verdict::Unknown(UnknownBecause::YoungerThanClaim),
+        }
+    }
+
+    /// How sure it is that a claimed process is the right one by its dates: no
+    /// surer than the claim is of the process.
+    const fn at_best_consistent(&self) -> Confidence {
+        if self.claim.is_inferred {
+            Confidence::Inferred
+        } else {
+            Confidence::Consistent
+        }
+    }
+
+    /// Every process that the claim could be about can be seen from here.
+    fn is_view_complete(&self) -> bool {
+        let view = self.context.view;
+        let is_namespace_covered = match self.claim.scope.pid_namespace {
+            Some(_) => self.names_our_namespace(),
+            None => {
+                is_initial(&view.is_initial_pid_namespace)
+                    || self.claim.placement == Placement::ThisContainer
+            }
+        };
+        matches!(view.is_everything_shown, Ok(true))
+            && is_initial(&view.is_initial_time_namespace)
+            && is_namespace_covered
+    }
+
+    fn names_our_boot(&self) -> bool {
+        matches!(
+            (&self.claim.scope.boot, &self.context.scope.boot),
+            (Some(claimed), Ok(ours)) if claimed == ours
+        )
+    }
+
+    fn names_our_namespace(&self) -> bool {
+        matches!(
+            (self.claim.scope.pid_namespace, &self.context.scope.pid_namespace),
+            (Some(named), Ok(ours)) if named == *ours
+        )
+    }
+
+    fn has_equal_stamp_at_pid(&self) -> bool {
+        matches!(&self.observed.at_pid, Ok(Some(seen))
+            if self.stamp_equals(&seen.process) == Some(true))
+    }
+
+    /// `None`: the claim has no stamp that could be compared.
+    fn stamp_equals(&self, process: &Process) -> Option<bool> {
+        self.claim.stamp.as_ref()?.is_same_as(&process.stamp)
+    }
+
+    /// `None`: one of the two dates is not known.
+    fn is_older_than_claim(&self, process: &Process) -> Option<bool> {
+        let began = *process.began_at_ms.as_ref().ok()?;
+        Some(began <= self.date_ms?.saturating_add(CLOCK_SLACK_MS))
+    }
+}
+
+/// A kernel that has no such namespaces has but the initial one.
+fn is_initial(field: &Result<bool, Absent>) -> bool {
+    matches!(field, Ok(true) | Err(Absent::Unsupported))
+}
+
+const fn could_not_look(failure: LookFailure) -> Verdict {
+    Verdict::Unknown(match failure {
+        LookFailure::Hidden => UnknownBecause::Hidden,
+        LookFailure::Failed => UnknownBecause::ProbeFailed,
+    })
+}

@@ -1,0 +1,226 @@
+//! The one way by which a scan touches the world.
+//!
+//! Comes in: nothing but this computer, or a test's stand-in for it. Goes out: its
+//! environment, clock, [process table](whosup_process), [mounts], and the answers of
+//! [commands](command), each wait bounded; [`reachable`] keeps away from mounts that
+//! hang, and [`problem`] is how a failed look is reported.
+
+pub mod command;
+#[cfg(feature = "reader")]
+pub(crate) mod composed;
+pub mod mounts;
+pub mod problem;
+pub mod reachable;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whosup_process::{Process, ProcessTable};
+
+use crate::machine::command::{Commands, SystemCommands};
+use crate::machine::mounts::Mounts;
+
+/// All that one scan may touch on this computer: home, environment, clock,
+/// process table, mounts and commands. Files are read below the paths that
+/// these lead to.
+///
+/// A test gives a scan another world by building another `Machine`.
+#[derive(Debug)]
+pub struct Machine {
+    environment: Environment,
+    now_ms: i64,
+    table: ProcessTable,
+    mounts: Mounts,
+    commands: Arc<dyn Commands>,
+}
+
+/// The variables that a program was started with, and the directories that
+/// relative values in them mean: ours, or those of an agent's process.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, OsString>,
+    home: Option<PathBuf>,
+    cwd: Option<PathBuf>,
+    /// The home is another process's, on a mount that may not answer.
+    is_home_barred: bool,
+}
+
+impl Environment {
+    /// An environment of a home directory and some variables.
+    pub fn new(
+        home: Option<PathBuf>,
+        cwd: Option<PathBuf>,
+        variables: impl IntoIterator<Item = (String, OsString)>,
+    ) -> Self {
+        let variables: BTreeMap<_, _> = variables.into_iter().collect();
+        Self {
+            variables,
+            home,
+            cwd,
+            is_home_barred: false,
+        }
+    }
+
+    /// This program's own environment.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the environment"
+    )]
+    pub fn here() -> Self {
+        let variables =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let cwd = std::env::current_dir().ok();
+        Self::new(home, cwd, variables)
+    }
+
+    /// The value of a variable; an empty one counts as unset.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(name)
+            .map(OsString::as_os_str)
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The user's home directory.
+    #[must_use]
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// The home directory, if what lies in it can be touched without waiting for ever.
+    #[must_use]
+    pub fn touchable_home(&self) -> Option<&Path> {
+        self.home().filter(|_| !self.is_home_barred)
+    }
+
+    /// A variable that names a directory: `~` means home, relative values hang
+    /// from the directory that the program was started in, a slash at the end
+    /// is dropped. Empty = unset.
+    #[must_use]
+    pub fn directory(&self, name: &str) -> Option<PathBuf> {
+        self.resolve(Path::new(self.variable(name)?))
+    }
+
+    /// A directory that a configuration file names, by the rules of
+    /// [`Environment::directory`]; `None` if it hangs from a directory that
+    /// is not known.
+    #[must_use]
+    pub fn resolve(&self, value: &Path) -> Option<PathBuf> {
+        let path = match value.strip_prefix("~") {
+            Ok(rest) => self.home.as_ref()?.join(rest),
+            Err(_) if value.is_absolute() => value.to_owned(),
+            Err(_) => self.cwd.as_ref()?.join(value),
+        };
+        Some(path.components().collect())
+    }
+
+    /// A directory of the XDG base directory specification: the variable if it
+    /// is absolute (as that specification demands), else `fallback` below home.
+    #[must_use]
+    pub fn xdg_directory(&self, name: &str, fallback: &str) -> Option<PathBuf> {
+        self.directory(name)
+            .filter(|_| {
+                self.variable(name)
+                    .is_some_and(|value| Path::new(value).is_absolute())
+            })
+            .or_else(|| Some(self.home.as_ref()?.join(fallback)))
+    }
+}
+
+impl Machine {
+    /// A machine put together from its parts.
+    #[must_use]
+    pub fn new(
+        environment: Environment,
+        now_ms: i64,
+        table: ProcessTable,
+        mounts: Mounts,
+        commands: Arc<dyn Commands>,
+    ) -> Self {
+        if let Some(home) = environment.home() {
+            mounts.rely_on(home);
+        }
+        Self {
+            environment,
+            now_ms,
+            table,
+            mounts,
+            commands,
+        }
+    }
+
+    /// This computer, now: looks at the process table once.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the clock"
+    )]
+    pub fn here() -> Self {
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Self::new(
+            Environment::here(),
+            i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
+            ProcessTable::look(whosup_process::system_backend()),
+            Mounts::of_this_machine(),
+            Arc::new(SystemCommands),
+        )
+    }
+
+    /// The environment of whoever asks.
+    #[must_use]
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// When this look was taken, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// The process table of this look.
+    #[must_use]
+    pub fn table(&self) -> &ProcessTable {
+        &self.table
+    }
+
+    /// What is mounted where.
+    #[must_use]
+    pub fn mounts(&self) -> &Mounts {
+        &self.mounts
+    }
+
+    /// Runs external commands (pane hosts), bounded.
+    #[must_use]
+    pub fn commands(&self) -> &Arc<dyn Commands> {
+        &self.commands
+    }
+
+    /// The environment of a process, as far as `names` go; `HOME` is always
+    /// asked for. `None` if it can't be read: then nothing is known of it.
+    #[must_use]
+    pub fn environment_of(&self, process: &Process, names: &[&str]) -> Option<Environment> {
+        let mut wanted = vec!["HOME"];
+        wanted.extend(names);
+        let variables = self.table.environment(process, &wanted).ok()?;
+        let home = variables
+            .iter()
+            .find(|(name, value)| name == "HOME" && !value.is_empty())
+            .map(|(_, value)| PathBuf::from(value));
+        let cwd = self.table.details(process).cwd.clone().ok();
+        let is_home_barred = home
+            .as_deref()
+            .is_some_and(|home| self.mounts.touchable(home).is_err());
+        Some(Environment {
+            is_home_barred,
+            ..Environment::new(home, cwd, variables)
+        })
+    }
+}

@@ -1,0 +1,476 @@
+//! A session in the making: its claims, ranked.
+
+use std::collections::BTreeMap;
+
+use whosup_process::{Pid, Process};
+use whosup_sidecar::SessionId;
+
+use super::{SUPERSEDED, is_live};
+use crate::adapter::Unclaimed;
+use crate::adapter::claim::{
+    Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
+};
+use crate::adapter::{Description, Sketch};
+use crate::judging::attribution::{ProcessKey, process_key};
+use crate::judging::observe::JudgedClaim;
+use crate::judging::verdict::{
+    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
+};
+use crate::sessions::session::{JudgedEvidence, Session};
+
+/// A session in the making.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) sketch: Box<Sketch>,
+    /// Best first.
+    claims: Vec<JudgedClaim>,
+    /// What was found out about it without a claim.
+    found_out: Option<FoundOut>,
+    pub(crate) client: Option<Box<Process>>,
+    pub(crate) is_client_ambiguous: bool,
+    superseded_by: Option<SessionId>,
+    /// Processes that serve it beside those that claim it.
+    other_owners: Vec<Pid>,
+    /// Evidence beyond claims (clues, parent).
+    extra: Vec<JudgedEvidence>,
+}
+
+#[derive(Debug)]
+struct FoundOut {
+    verdict: Verdict,
+    owner: Option<Box<Process>>,
+    /// Further processes that serve it.
+    others: Vec<Pid>,
+}
+
+/// Groups claims and sketches by session.
+pub(crate) fn group(
+    sketches: Vec<Box<Sketch>>,
+    claims: Vec<JudgedClaim>,
+) -> BTreeMap<SessionKey, Draft> {
+    // In order, they are put together as they come: of a session, what came first stays
+    // the first.
+    let mut sketches = sketches;
+    let mut claims = claims;
+    sketches.sort_by(|one, other| one.key.cmp(&other.key));
+    claims.sort_by(|one, other| one.claim.key.cmp(&other.claim.key));
+    let mut claims = claims.into_iter().peekable();
+    let mut drafts: Vec<(SessionKey, Draft)> = Vec::with_capacity(sketches.len());
+    for sketch in sketches {
+        while let Some(claim) = claims.next_if(|claim| claim.claim.key < sketch.key) {
+            add_claim(&mut drafts, claim);
+        }
+        match drafts.last_mut() {
+            Some((key, draft)) if *key == sketch.key => draft.add(sketch),
+            _ => drafts.push((sketch.key.clone(), Draft::new(sketch))),
+        }
+    }
+    for claim in claims {
+        add_claim(&mut drafts, claim);
+    }
+    for (_, draft) in &mut drafts {
+        draft.rank();
+    }
+    drafts.into_iter().collect()
+}
+
+/// Adds the claim that comes next in the order of keys.
+fn add_claim(drafts: &mut Vec<(SessionKey, Draft)>, claim: JudgedClaim) {
+    match drafts.last_mut() {
+        Some((key, draft)) if *key == claim.claim.key => draft.claims.push(claim),
+        _ => {
+            let key = claim.claim.key.clone();
+            let mut draft = Draft::new(Box::new(Sketch::new(key.clone())));
+            draft.claims.push(claim);
+            drafts.push((key, draft));
+        }
+    }
+}
+
+impl Draft {
+    fn new(sketch: Box<Sketch>) -> Self {
+        Self {
+            sketch,
+            claims: Vec::new(),
+            found_out: None,
+            client: None,
+            is_client_ambiguous: false,
+            superseded_by: None,
+            other_owners: Vec::new(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Adds what a second source tells of the session: whoever knows, says; of
+    /// two that know, the later dates stand.
+    fn add(&mut self, other: Box<Sketch>) {
+        let mine = &mut self.sketch;
+        mine.parent = mine.parent.take().or(other.parent);
+        mine.work_dir = mine.work_dir.take().or(other.work_dir);
+        mine.born_at_ms = mine.born_at_ms.or(other.born_at_ms);
+        mine.last_record_at_ms = mine.last_record_at_ms.max(other.last_record_at_ms);
+        mine.perhaps_until_ms = mine.perhaps_until_ms.max(other.perhaps_until_ms);
+        mine.may_have_ended |= other.may_have_ended;
+        mine.transcript = mine.transcript.take().or(other.transcript);
+        mine.facts.extend(other.facts);
+        mine.heard_at_ms = mine.heard_at_ms.max(other.heard_at_ms);
+        mine.lacks_transcript |= other.lacks_transcript;
+        mine.is_orphan_when_stale |= other.is_orphan_when_stale;
+        mine.is_resumable &= other.is_resumable;
+        mine.is_headless = mine.is_headless.or(other.is_headless);
+        mine.clues.extend(other.clues);
+        mine.launched_at_ms.extend(other.launched_at_ms);
+        mine.switched_at_ms = mine.switched_at_ms.max(other.switched_at_ms);
+        mine.prompted_at_ms = mine.prompted_at_ms.max(other.prompted_at_ms);
+        mine.visits.extend(other.visits);
+        mine.lost.extend(other.lost);
+        mine.client = mine.client.take().or(other.client);
+        mine.terminal_title = mine.terminal_title.take().or(other.terminal_title);
+        mine.is_provisional &= other.is_provisional;
+        mine.matters_only_if_shown &= other.matters_only_if_shown;
+        mine.title = mine.title.take().or(other.title);
+        mine.agent_version = mine.agent_version.take().or(other.agent_version);
+        mine.endpoint = mine.endpoint.take().or(other.endpoint);
+        mine.started_at_ms = mine.started_at_ms.or(other.started_at_ms);
+        mine.ended_at_ms = mine.ended_at_ms.max(other.ended_at_ms);
+        mine.has_died |= other.has_died;
+        mine.phase_at_end = mine.phase_at_end.or(other.phase_at_end);
+        mine.end_cause = mine.end_cause.take().or(other.end_cause);
+        mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
+        mine.described = mine.described.take().or(other.described);
+        mine.resume = mine.resume.take().or(other.resume);
+        if mine.unclaimed == Unclaimed::Nobody {
+            mine.unclaimed = other.unclaimed;
+        }
+    }
+
+    /// Ranks the claims: Live, Unknown, Exited; then by confidence; then the
+    /// newest; and for the rest by what they say, so that the order in which
+    /// they came does not matter.
+    fn rank(&mut self) {
+        if self.claims.len() < 2 {
+            return;
+        }
+        self.claims.sort_by(|a, b| {
+            let rank = |claim: &JudgedClaim| {
+                (
+                    claim.verdict.liveness(),
+                    std::cmp::Reverse(claim.verdict.confidence()),
+                    std::cmp::Reverse(claim.claim.dated_at_ms),
+                )
+            };
+            let text = |claim: &JudgedClaim| {
+                let evidence = &claim.claim.evidence;
+                (evidence.kind, evidence.path.clone(), evidence.says.clone())
+            };
+            rank(a).cmp(&rank(b)).then_with(|| text(a).cmp(&text(b)))
+        });
+    }
+
+    pub(crate) fn live_claims(&self) -> impl Iterator<Item = &JudgedClaim> {
+        self.claims.iter().filter(|claim| is_live(claim.verdict))
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        if let Some(found_out) = &self.found_out {
+            return found_out.verdict;
+        }
+        self.claims
+            .first()
+            .map_or(Verdict::Unknown(UnknownBecause::IncompleteView), |claim| {
+                claim.verdict
+            })
+    }
+
+    /// All that is claimed is that nobody serves it, and no claim is about a process
+    /// that is there.
+    pub(crate) fn is_claimed_by_nobody(&self) -> bool {
+        let is_dead = |claim: &JudgedClaim| {
+            claim.verdict.liveness() == Liveness::Exited && claim.process.is_none()
+        };
+        self.claims.iter().all(is_dead)
+    }
+
+    /// What it was made of.
+    pub(crate) fn into_parts(self) -> (Box<Sketch>, Vec<JudgedClaim>) {
+        (self.sketch, self.claims)
+    }
+
+    /// The process that serves it, while it is live.
+    pub(crate) fn served_by(&self) -> Option<Pid> {
+        let owner = match &self.found_out {
+            Some(found_out) => found_out.owner.as_deref(),
+            None => self.live_claims().next()?.process.as_deref(),
+        };
+        Some(owner?.pid)
+    }
+
+    /// Live, by a claim.
+    pub(crate) fn is_live(&self) -> bool {
+        self.has_claims() && is_live(self.verdict())
+    }
+
+    /// Whoever serves it makes a claim that no other process can make meanwhile.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.live_claims().all(|claim| {
+            claim.claim.exclusivity == Exclusivity::Exclusive && claim.claim.serving == Serving::One
+        })
+    }
+
+    /// A claim says that it ended since then, or was left: by this process, or `None`, in
+    /// one that is not known.
+    pub(crate) fn was_ended_since(&self, since_ms: i64, by: Option<&ProcessKey>) -> bool {
+        self.claims.iter().any(|judged| {
+            let is_end = match by {
+                Some(_) => judged.verdict.liveness() == Liveness::Exited,
+                None => matches!(judged.claim.subject, Subject::Released),
+            };
+            let process = judged.process.as_deref().map(process_key);
+            is_end
+                && process.as_ref() == by
+                && judged.claim.dated_at_ms.is_some_and(|at| at > since_ms)
+        })
+    }
+
+    pub(crate) fn is_found_live(&self) -> bool {
+        let mut found = self.found_out.iter();
+        found.any(|found| is_live(found.verdict))
+    }
+
+    /// A process was found to serve it. Another one may serve it as well.
+    pub(crate) fn serve_by(&mut self, verdict: Verdict, process: &Process) {
+        if self.is_live() {
+            self.other_owners.push(process.pid);
+            return;
+        }
+        match &mut self.found_out {
+            Some(found) if is_live(found.verdict) => found.others.push(process.pid),
+            _ => self.find_out(verdict, Some(process.clone())),
+        }
+    }
+
+    /// The process that was found to serve it without a claim.
+    pub(crate) fn found_owner(&self) -> Option<&Process> {
+        let found = self.found_out.as_ref()?;
+        found.owner.as_deref().filter(|_| is_live(found.verdict))
+    }
+
+    pub(crate) fn is_found_out(&self) -> bool {
+        self.found_out.is_some()
+    }
+
+    /// A process has left it for another session.
+    pub(crate) fn was_left(&self) -> bool {
+        self.claims.iter().any(|claim| claim.verdict == SUPERSEDED)
+    }
+
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
+    /// A stale claim says that it can't live on elsewhere.
+    pub(crate) fn is_dead_for_good(&self) -> bool {
+        self.claims.iter().any(|claim| {
+            claim.claim.exclusivity == Exclusivity::Exclusive
+                && claim.verdict.liveness() == Liveness::Exited
+        })
+    }
+
+    /// Its owner serves many, or has no terminal that a person sits at: another process
+    /// may show it.
+    pub(crate) fn may_have_client(&self) -> bool {
+        let may_be_shown = self.live_claims().next().is_some_and(|claim| {
+            claim.claim.serving == Serving::Many
+                || self.sketch.is_terminal_hosted
+                || claim
+                    .process
+                    .as_ref()
+                    .is_some_and(|owner| owner.tty.is_none())
+        });
+        may_be_shown && self.client.is_none()
+    }
+
+    /// While it is live, the client that is known for certain shows it.
+    pub(crate) fn take_known_client(&mut self) {
+        let verdict = self.verdict();
+        let Some(client) = self.sketch.client.take() else {
+            return;
+        };
+        let owner = self
+            .claims
+            .first()
+            .and_then(|claim| claim.process.as_deref());
+        let is_owner = owner.map(process_key) == Some(process_key(&client.process));
+        if !is_live(verdict) || client.process.is_exited || is_owner {
+            return;
+        }
+        self.extra.push(JudgedEvidence {
+            evidence: client.evidence,
+            verdict,
+            at_ms: None,
+            pid: Some(client.process.pid),
+            serving: Serving::One,
+        });
+        self.client = Some(Box::new(client.process));
+    }
+
+    /// A process that has exited had left this session before.
+    pub(crate) fn supersede_dead(&mut self) {
+        let left = self.claims.iter().map(|claim| &claim.claim);
+        let left = left.filter(|claim| claim.taken_up == TakenUp::Left);
+        let left: Vec<_> = left
+            .map(|claim| (claim.subject.pid(), claim.stamp.clone()))
+            .collect();
+        if left.is_empty() {
+            return;
+        }
+        for claim in &mut self.claims {
+            let its = (claim.claim.subject.pid(), claim.claim.stamp.clone());
+            if claim.verdict.liveness() == Liveness::Exited && left.contains(&its) {
+                claim.verdict = SUPERSEDED;
+            }
+        }
+        self.rank();
+    }
+
+    /// `process` has left it for another session.
+    pub(crate) fn supersede(&mut self, process: &ProcessKey, current: Option<&SessionId>) {
+        for claim in &mut self.claims {
+            let is_its = claim.process.as_deref().map(process_key).as_ref() == Some(process);
+            if is_its {
+                claim.verdict = SUPERSEDED;
+            }
+        }
+        self.rank();
+        if self.verdict() == SUPERSEDED {
+            self.superseded_by = current.cloned();
+        }
+    }
+
+    /// It was left for another session, as clues show.
+    pub(crate) fn leave_for(&mut self, current: &SessionId) {
+        self.find_out(SUPERSEDED, None);
+        self.superseded_by = Some(current.clone());
+    }
+
+    /// Something other than a claim tells what became of it.
+    pub(crate) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
+        self.found_out = Some(FoundOut {
+            verdict,
+            owner: owner.map(Box::new),
+            others: Vec::new(),
+        });
+    }
+
+    pub(crate) fn add_evidence(
+        &mut self,
+        kind: EvidenceKind,
+        says: String,
+        verdict: Verdict,
+        process: Option<&Process>,
+    ) {
+        self.extra.push(JudgedEvidence {
+            evidence: Evidence {
+                kind,
+                path: None,
+                says,
+            },
+            verdict,
+            at_ms: None,
+            pid: process.map(|process| process.pid),
+            serving: Serving::One,
+        });
+    }
+
+    /// `served_by` is the process that serves its parent.
+    pub(crate) fn follow_parent(&mut self, parent: Verdict, served_by: Option<Pid>) {
+        let verdict = match (parent, served_by) {
+            (Verdict::Live(..), Some(pid)) if self.sketch.may_have_ended => {
+                Verdict::Unknown(UnknownBecause::MayBeServedBy(pid))
+            }
+            // That its parent lives does not prove that it still runs.
+            (Verdict::Live(_, confidence), _) => {
+                Verdict::Live(LiveBecause::Parent, confidence.min(Confidence::Consistent))
+            }
+            (Verdict::Exited(_), _) => Verdict::Exited(ExitedBecause::Parent),
+            (Verdict::Unknown(_), _) => Verdict::Unknown(UnknownBecause::Parent),
+        };
+        let says = match &self.sketch.parent {
+            Some(parent) if verdict.reason() == "may-be-served-by" => format!(
+                "sub-agent of {parent}; what would tell whether it has ended is torn or missing"
+            ),
+            Some(parent) => format!("sub-agent of {parent}"),
+            None => return,
+        };
+        self.add_evidence(EvidenceKind::Parent, says, verdict, None);
+        let owner = self
+            .live_claims()
+            .find_map(|claim| claim.process.as_deref());
+        let owner = owner.filter(|_| is_live(verdict) || !self.sketch.may_have_ended);
+        self.find_out(verdict, owner.cloned());
+    }
+
+    /// A session that never came to be: an id that its agent gave up before
+    /// anything happened under it. Or one that no terminal was found to show.
+    pub(crate) fn is_nothing(&self) -> bool {
+        let never_was = self.sketch.is_provisional && self.verdict().liveness() == Liveness::Exited;
+        let is_shown = self.has_claims() || !self.extra.is_empty();
+        never_was || (self.sketch.matters_only_if_shown && !is_shown)
+    }
+
+    pub(crate) fn into_session(self, is_default_home: bool) -> Session {
+        let verdict = self.verdict();
+        let best = self.claims.first();
+        let owner = match &self.found_out {
+            Some(found_out) => found_out.owner.clone(),
+            None if is_live(verdict) => best.and_then(|claim| claim.process.clone()),
+            None => None,
+        };
+        let owner_pid = owner.as_ref().map(|owner| owner.pid);
+        let mut other_live_pids: Vec<_> = self
+            .live_claims()
+            .filter_map(|claim| claim.process.as_ref())
+            .map(|process| process.pid)
+            .chain(self.other_owners.iter().copied())
+            .chain(
+                self.found_out
+                    .iter()
+                    .flat_map(|found| found.others.iter().copied()),
+            )
+            .filter(|pid| Some(*pid) != owner_pid)
+            .collect();
+        other_live_pids.sort_unstable();
+        other_live_pids.dedup();
+        let is_owner_shared = self.found_out.is_none()
+            && best.is_some_and(|claim| claim.claim.serving == Serving::Many);
+        let mut evidence: Vec<_> = self.claims.into_iter().map(judged_evidence).collect();
+        evidence.extend(self.extra);
+        evidence.sort_by_key(|evidence| evidence.verdict.liveness());
+        Session {
+            is_default_home,
+            key: self.sketch.key.clone(),
+            verdict,
+            owner,
+            is_owner_shared,
+            client: self.client,
+            is_client_ambiguous: self.is_client_ambiguous,
+            other_live_pids,
+            superseded_by: self.superseded_by,
+            sketch: self.sketch,
+            description: Description::default(),
+            pane: None,
+            is_dismissed: false,
+            evidence,
+        }
+    }
+}
+
+fn judged_evidence(judged: JudgedClaim) -> JudgedEvidence {
+    JudgedEvidence {
+        pid: judged.claim.subject.pid(),
+        serving: judged.claim.serving,
+        at_ms: judged.claim.dated_at_ms,
+        verdict: judged.verdict,
+        evidence: judged.claim.evidence,
+    }
+}

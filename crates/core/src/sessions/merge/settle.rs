@@ -1,0 +1,232 @@
+//! Sessions of one home that nothing found elsewhere can change: nobody is there who
+//! could serve them. They are done with at once, so that a home with very many of them
+//! is not held as a whole.
+//!
+//! What is said of them here is what [`super::merge`] says with everything else beside
+//! them: every world of the tests is looked at both ways.
+
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whosup_process::Pid;
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::draft::{self, Draft};
+use crate::adapter::claim::{Claim, SessionKey};
+use crate::adapter::{AgentProcess, Sketch};
+use crate::judging::attribution::{Beside, Places, may_have_session};
+use crate::judging::observe::JudgedClaim;
+use crate::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
+use crate::sessions::session::Session;
+use crate::sources::agents;
+use crate::sources::recognize::PossibleProcess;
+
+/// Finds homes.
+pub(crate) type FindHomes<'a> = Box<dyn FnOnce() -> HashSet<PathBuf> + 'a>;
+
+/// What may have to do with the sessions of a home, beside that home.
+#[derive(Debug)]
+pub(crate) struct Surroundings<'a> {
+    neighbours: Vec<Neighbour<'a>>,
+    /// Processes that may be an agent's although no adapter recognizes them.
+    possible: &'a [PossibleProcess],
+    /// The homes that their agents use by default.
+    pub(crate) default_homes: HashSet<PathBuf>,
+    /// Homes all of whose possible processes can be seen from here; found out once there
+    /// is a session.
+    pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
+    /// Processes that may use a home and could not be looked into.
+    pub(crate) unseen: HashMap<PathBuf, Pid>,
+    /// Sessions that other sources than their homes tell of, and the parents that
+    /// these name.
+    pub(crate) told_elsewhere: HashSet<(AgentId, SessionId)>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Nothing but these processes, of all recognized ones those that may have a
+    /// session.
+    pub(crate) fn of(processes: &'a [AgentProcess], possible: &'a [PossibleProcess]) -> Self {
+        let processes = processes.iter();
+        let processes = processes.filter(|process| may_have_session(process));
+        Self {
+            neighbours: processes.map(Neighbour::of).collect(),
+            possible,
+            default_homes: HashSet::new(),
+            fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
+            unseen: HashMap::new(),
+            told_elsewhere: HashSet::new(),
+        }
+    }
+
+    /// Tells whether a process may have to do with any session of this agent.
+    pub(crate) fn has_process_of(&self, agent: &AgentId) -> bool {
+        let mut neighbours = self.neighbours.iter();
+        neighbours.any(|neighbour| neighbour.process.agent == *agent)
+            || self.possible.iter().any(|process| process.may_be(agent))
+    }
+
+    fn may_change(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
+        let is_told_elsewhere = || {
+            let name = (key.agent.clone(), key.session.clone());
+            self.told_elsewhere.contains(&name)
+        };
+        (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
+            || (!self.told_elsewhere.is_empty() && is_told_elsewhere())
+            || !draft.is_claimed_by_nobody()
+            || self.may_be_served(key, draft, places)
+    }
+
+    /// Tells whether a process may have to do with a session that all claims say is
+    /// dead.
+    fn may_be_served(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
+        let sketch = &draft.sketch;
+        if !sketch.clues.is_empty() || !sketch.visits.is_empty() {
+            return true;
+        }
+        // A sub-agent is asked about with its parent.
+        if sketch.parent.is_some() {
+            return false;
+        }
+        if draft.is_dead_for_good() {
+            let mut neighbours = self.neighbours.iter();
+            return neighbours.any(|neighbour| neighbour.names(key));
+        }
+        let work_dir = sketch.work_dir.as_deref();
+        let is_possible = |its: &PossibleProcess| {
+            its.may_be(&key.agent)
+                && places.beside(&its.process, &its.details, work_dir) == Beside::Same
+        };
+        let mut neighbours = self.neighbours.iter();
+        neighbours.any(|its| its.is_beside(key, work_dir, places) || its.names(key))
+            || self.possible.iter().any(is_possible)
+    }
+}
+
+/// A process that may serve a session without a claim.
+#[derive(Debug)]
+struct Neighbour<'a> {
+    process: &'a AgentProcess,
+    /// The session that its arguments name, or the beginning of its id.
+    named: Option<String>,
+}
+
+impl<'a> Neighbour<'a> {
+    fn of(process: &'a AgentProcess) -> Self {
+        let adapter = agents::adapter(&process.agent);
+        let named = adapter.and_then(|adapter| adapter.session_named_by(&process.program()));
+        Self {
+            process,
+            named: named.map(str::to_owned),
+        }
+    }
+
+    fn may_use(&self, key: &SessionKey) -> bool {
+        self.process.agent == key.agent && self.process.may_use(&key.home)
+    }
+
+    /// The directory of the session does not exclude the process.
+    fn is_beside(&self, key: &SessionKey, work_dir: Option<&Path>, places: &Places) -> bool {
+        // Very many sessions are asked about: what excludes most is asked first.
+        self.process.agent == key.agent
+            && places.beside(&self.process.process, &self.process.details, work_dir)
+                != Beside::Excluded
+            && self.may_use(key)
+    }
+
+    fn names(&self, key: &SessionKey) -> bool {
+        let named = self.named.as_deref();
+        named.is_some_and(|named| key.session.as_str().starts_with(named)) && self.may_use(key)
+    }
+}
+
+/// Hands out each session of one home that is settled, and returns what was found of
+/// the rest.
+///
+/// `places` has the directories of the sketches and of the processes.
+pub(crate) fn settle(
+    sketches: Vec<Box<Sketch>>,
+    claims: Vec<JudgedClaim>,
+    around: &Surroundings<'_>,
+    places: &Places,
+    settled: &mut dyn FnMut(Session),
+) -> (Vec<Box<Sketch>>, Vec<Box<Claim>>) {
+    let mut drafts = draft::group(sketches, claims);
+    let open = open_families(&drafts, |key, draft| around.may_change(key, draft, places));
+    for (key, draft) in &mut drafts {
+        if draft.sketch.parent.is_none() && !draft.has_claims() && !open.contains(key) {
+            let verdict = if around.fully_seen_homes.contains(&*key.home) {
+                Verdict::Exited(ExitedBecause::NoProcess)
+            } else {
+                Verdict::Unknown(UnknownBecause::IncompleteView)
+            };
+            draft.find_out(verdict, None);
+        }
+    }
+    super::follow_parents(&mut drafts);
+    let mut rest: (Vec<Box<Sketch>>, Vec<Box<Claim>>) = Default::default();
+    // All of them are of one home.
+    let mut asked: Option<(Arc<Path>, bool)> = None;
+    let mut is_default_home = |home: &Arc<Path>| match &asked {
+        Some((before, is_default)) if Arc::ptr_eq(before, home) => *is_default,
+        _ => {
+            let is_default = around.default_homes.contains(&**home);
+            asked = Some((Arc::clone(home), is_default));
+            is_default
+        }
+    };
+    for (key, mut draft) in drafts {
+        if open.contains(&key) {
+            let (sketch, claims) = draft.into_parts();
+            rest.0.push(sketch);
+            rest.1.extend(claims.into_iter().map(|judged| judged.claim));
+        } else if !draft.is_nothing() {
+            // Nobody shows a session that nobody serves.
+            draft.sketch.client = None;
+            settled(draft.into_session(is_default_home(&key.home)));
+        }
+    }
+    rest
+}
+
+/// The sessions that may still change, and those that must be told with them: a
+/// sub-agent lives as its parent does.
+fn open_families(
+    drafts: &BTreeMap<SessionKey, Draft>,
+    may_change: impl Fn(&SessionKey, &Draft) -> bool,
+) -> BTreeSet<SessionKey> {
+    let mut open: BTreeSet<SessionKey> = drafts
+        .iter()
+        .filter(|(key, draft)| may_change(key, draft))
+        .map(|(key, _)| key.clone())
+        .collect();
+    let parents: Vec<(&SessionKey, SessionKey)> = drafts
+        .iter()
+        .filter_map(|(key, draft)| {
+            let parent = SessionKey {
+                session: draft.sketch.parent.clone()?,
+                ..key.clone()
+            };
+            Some((key, parent))
+        })
+        .collect();
+    // Each round opens one at least, or is the last.
+    loop {
+        let before = open.len();
+        for (key, parent) in &parents {
+            let is_known = drafts
+                .get(parent)
+                .is_some_and(|parent| parent.sketch.parent.is_none());
+            if open.contains(*key) || open.contains(parent) || !is_known {
+                open.insert((*key).clone());
+                if drafts.contains_key(parent) {
+                    open.insert(parent.clone());
+                }
+            }
+        }
+        if open.len() == before {
+            return open;
+        }
+    }
+}

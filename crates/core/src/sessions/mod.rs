@@ -1,0 +1,11 @@
+//! From one look at the machine to its sessions.
+//!
+//! Comes in: a [`Machine`](crate::machine::Machine) and a
+//! [scope](crate::sessions::scan::Scope). Goes out: a snapshot of [sessions](session),
+//! processes without a session, and problems. [`scan`] goes along the line once; [`merge`]
+//! makes one session of all that was found under one name.
+
+pub mod merge;
+pub mod scan;
+pub mod session;
+pub(crate) mod terminal_title;

@@ -1,0 +1,347 @@
+//! One pass along the line: processes, homes, claims, verdicts, sessions, panes.
+
+mod batches;
+mod finish;
+mod settling;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::thread::Builder;
+
+use whosup_sidecar::AgentId;
+
+use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
+
+use crate::adapter::claim::{Claim, Trust};
+use crate::judging::verdict::Liveness;
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+use crate::sessions::session::{Session, Snapshot};
+use crate::sources::agents::{self, AGENTS};
+use crate::sources::common_place::scan_common_place;
+use crate::sources::dismissal::Dismissals;
+use crate::sources::future_dates;
+use crate::sources::panes::Panes;
+use crate::sources::recognize::{PossibleProcess, Users, find_agent_processes, homes};
+use crate::sources::record::{name_homes_alike, scan_records};
+
+use finish::finish;
+use settling::{Settling, surroundings};
+
+/// What one scan looks for.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// How far to look.
+    pub depth: Depth,
+    /// These agents only; all of them if `None`.
+    pub agents: Option<BTreeSet<AgentId>>,
+    /// Whose processes.
+    pub users: Users,
+    /// Homes beyond those that environments lead to.
+    pub extra_homes: Vec<(AgentId, PathBuf)>,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Live,
+            agents: None,
+            users: Users::Own,
+            extra_homes: Vec::new(),
+        }
+    }
+}
+
+/// A scan, and what is needed to ask its sessions for more.
+#[derive(Debug)]
+pub struct Scanned<'a> {
+    machine: &'a Machine,
+    depth: Depth,
+    processes: Vec<AgentProcess>,
+    possible: Vec<PossibleProcess>,
+    /// What was found.
+    pub snapshot: Snapshot,
+}
+
+/// Takes a session of which all is known, and what reads its files.
+pub type Take<'a> = dyn FnMut(Session, Describer<'_>) + 'a;
+
+/// Reads what the files of sessions tell of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Describer<'a>(Look<'a>);
+
+impl Describer<'_> {
+    /// Reads what the files of one session tell of it; returns what could not be read.
+    pub fn describe(&self, session: &mut Session) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        if let Some(problem) = untouched_transcript(self.0.machine, &session.sketch) {
+            return vec![problem];
+        }
+        if let Some(adapter) = agents::adapter(&session.key.agent) {
+            let description = adapter.describe(&self.0, &session.sketch);
+            session.description = description.take(&mut problems);
+            future_dates::take_out_of_description(
+                &mut session.description,
+                &session.key.agent,
+                session.sketch.transcript.as_deref(),
+                self.0.machine.now_ms(),
+                &mut problems,
+            );
+        }
+        problems
+    }
+}
+
+/// Why the transcript that a record, sidecar or database names is not read, if so.
+#[must_use]
+pub fn untouched_transcript(machine: &Machine, sketch: &Sketch) -> Option<Problem> {
+    let transcript = sketch.transcript.as_deref()?;
+    let why = machine.mounts().touchable(transcript).err()?;
+    Some(Problem {
+        agent: Some(sketch.key.agent.clone()),
+        path: Some(transcript.to_owned()),
+        message: format!("this transcript is not read: {why}"),
+    })
+}
+
+/// Looks at one machine once.
+#[must_use]
+pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
+    let mut settled = Vec::new();
+    let mut scanned = scan_each(machine, scope, &mut |session, _| settled.push(session));
+    if !settled.is_empty() {
+        let sessions = &mut scanned.snapshot.sessions;
+        sessions.extend(settled);
+        sessions.sort_by(|one, other| one.key.cmp(&other.key));
+    }
+    scanned
+}
+
+/// Looks as [`scan`] does, and judges nothing before everything was looked at: the
+/// same answer, by which tests know that nothing is settled too early.
+#[must_use]
+pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
+    look(machine, scope, None)
+}
+
+/// Looks at one machine once, and hands out each session as soon as nothing that is
+/// found later can change what is known of it. The rest is in what is returned.
+///
+/// So a machine with very many dead sessions on disk is looked at without all of them
+/// being held at once.
+pub fn scan_each<'a>(machine: &'a Machine, scope: &Scope, settled: &mut Take<'_>) -> Scanned<'a> {
+    look(machine, scope, Some(settled))
+}
+
+fn look<'a>(
+    machine: &'a Machine,
+    scope: &Scope,
+    mut settled: Option<&mut Take<'_>>,
+) -> Scanned<'a> {
+    let mut problems = Vec::new();
+    let adapters = AGENTS.iter().copied();
+    let adapters: Vec<&'static dyn Adapter> = adapters
+        .filter(|adapter| is_wanted(scope, *adapter))
+        .collect();
+    let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let (mut processes, possible) = (found.recognized, found.possible);
+    let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
+    let mut published = published.take(&mut problems);
+    question(&mut published.scan, machine, &mut problems);
+    let asked = find_homes(machine, scope, &adapters, &mut processes, &mut problems);
+    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
+    let mut found = records.take(&mut problems);
+    name_homes_alike(&mut found, &asked, machine);
+    question(&mut found, machine, &mut problems);
+    let needs_panes = processes.iter().any(may_be_in_a_pane)
+        || names_a_terminal(machine, &published.scan)
+        || names_a_terminal(machine, &found);
+    let dismissals = Dismissals::read(machine.environment(), |agent| is_asked_for(scope, agent));
+    let dismissals = dismissals.take(&mut problems);
+    let around = surroundings(
+        machine,
+        &asked,
+        (&processes, &possible),
+        [&found, &published.scan],
+    );
+    let mut settling = Settling::new(machine, &around, (&processes, &possible));
+    let panes = ask_panes_beside(machine, needs_panes, || {
+        for (adapter, home) in &asked {
+            let look = Look {
+                machine,
+                depth: &scope.depth,
+                processes: &processes,
+            };
+            let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
+            question(&mut scanned, machine, &mut problems);
+            let rest = match &mut settled {
+                Some(settled) => {
+                    let agent = agents::id_of(*adapter);
+                    settling.settle(&agent, scanned, &mut |mut session| {
+                        hide_dismissed(&mut session, &dismissals);
+                        settled(session, Describer(look));
+                    })
+                }
+                None => scanned,
+            };
+            found.claims.extend(rest.claims);
+            found.sketches.extend(rest.sketches);
+        }
+    });
+    let panes = panes.take(&mut problems);
+    published.move_to_homes_of(&found);
+    found.claims.extend(published.scan.claims);
+    found.sketches.extend(published.scan.sketches);
+    let mut merged =
+        settling.judge_and_merge(found, &published.homes, (&processes, &possible), &panes);
+    drop(around);
+    for session in &mut merged.sessions {
+        hide_dismissed(session, &dismissals);
+    }
+    let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
+    homes.extend(published.homes);
+    let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
+    Scanned {
+        machine,
+        depth: scope.depth.clone(),
+        processes,
+        possible,
+        snapshot,
+    }
+}
+
+/// The homes to look at, agent by agent.
+fn find_homes(
+    machine: &Machine,
+    scope: &Scope,
+    adapters: &[&'static dyn Adapter],
+    processes: &mut [AgentProcess],
+    problems: &mut Vec<Problem>,
+) -> Vec<(&'static dyn Adapter, Home)> {
+    let mut found = Vec::new();
+    for adapter in adapters {
+        let homes = homes(machine, *adapter, &scope.extra_homes, processes, problems);
+        found.extend(homes.into_iter().map(|home| (*adapter, home)));
+    }
+    found
+}
+
+/// Whether one of the processes that a source names has a terminal.
+fn names_a_terminal(machine: &Machine, found: &AgentScan) -> bool {
+    let owners = found.claims.iter().filter_map(|claim| claim.subject.pid());
+    let mut owners = owners.filter_map(|pid| machine.table().seen(pid));
+    let sketches = found.sketches.iter();
+    let mut clients = sketches.filter_map(|sketch| sketch.client.as_ref());
+    owners.any(|process| process.tty.is_some())
+        || clients.any(|client| client.process.tty.is_some())
+}
+
+/// Asks the pane hosts, where that is wanted, while something else is done.
+fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> Found<Panes> {
+    let ask = || Panes::ask(machine);
+    std::thread::scope(|threads| {
+        let panes = is_wanted.then(|| {
+            let started = Builder::new().name("whosup-panes".to_owned());
+            started.spawn_scoped(threads, ask)
+        });
+        work();
+        match panes {
+            Some(Ok(asked)) => asked.join().unwrap_or_default(),
+            // No thread can be started now: they are asked here.
+            Some(Err(_)) => ask(),
+            None => Found::default(),
+        }
+    })
+}
+
+/// A session that lives, or may, is never hidden.
+fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
+    session.is_dismissed = session.liveness() == Liveness::Exited
+        && dismissals.hide(&session.key, session.last_heard_of_ms());
+}
+
+/// Names what of a source can't be believed, and takes out the dates of the future.
+fn question(told: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
+    future_dates::take_out(told, machine.now_ms(), problems);
+    problems.extend(told.claims.iter().filter_map(distrust));
+}
+
+/// What is wrong with a claim that anybody could have written.
+fn distrust(claim: impl AsRef<Claim>) -> Option<Problem> {
+    let claim = claim.as_ref();
+    let Trust::Untrusted { because } = &claim.trust else {
+        return None;
+    };
+    Some(Problem {
+        agent: Some(claim.key.agent.clone()),
+        path: claim.evidence.path.clone(),
+        message: because.clone(),
+    })
+}
+
+fn is_wanted(scope: &Scope, adapter: &dyn Adapter) -> bool {
+    is_asked_for(scope, &agents::id_of(adapter))
+}
+
+fn is_asked_for(scope: &Scope, agent: &AgentId) -> bool {
+    let mut asked = scope.agents.iter();
+    asked.all(|agents| agents.contains(agent))
+}
+
+fn may_be_in_a_pane(process: &AgentProcess) -> bool {
+    matches!(process.role, Role::Session | Role::Client) && process.process.tty.is_some()
+}
+
+fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<AgentScan> {
+    let agent = agents::id_of(adapter);
+    let its: Vec<AgentProcess> = look
+        .processes
+        .iter()
+        .filter(|process| process.agent == agent)
+        .cloned()
+        .collect();
+    let look = Look {
+        processes: &its,
+        ..*look
+    };
+    adapter.scan(&look, home)
+}
+
+impl Scanned<'_> {
+    /// Every process that an adapter recognized, whatever it is to its agent.
+    #[must_use]
+    pub fn processes(&self) -> &[AgentProcess] {
+        &self.processes
+    }
+
+    /// Every process that no adapter recognized and that may be an agent all the same.
+    #[must_use]
+    pub fn possible_processes(&self) -> &[PossibleProcess] {
+        &self.possible
+    }
+
+    /// Reads what the files of sessions of this look tell of them.
+    #[must_use]
+    pub const fn describer(&self) -> Describer<'_> {
+        Describer(Look {
+            machine: self.machine,
+            depth: &self.depth,
+            processes: self.processes.as_slice(),
+        })
+    }
+
+    /// Reads what the files of the sessions that pass `wanted` tell of them.
+    pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
+        let describer = Describer(Look {
+            machine: self.machine,
+            depth: &self.depth,
+            processes: &self.processes,
+        });
+        let sessions = self.snapshot.sessions.iter_mut();
+        for session in sessions.filter(|session| wanted(session)) {
+            self.snapshot.problems.extend(describer.describe(session));
+        }
+        self.snapshot.problems.sort();
+        self.snapshot.problems.dedup();
+    }
+}

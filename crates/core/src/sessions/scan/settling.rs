@@ -1,0 +1,180 @@
+//! Judges what was found: each home's own sessions as soon as it was looked at, as far
+//! as nothing else can change them, and the rest together at the end.
+
+use std::cell::LazyCell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use whosup_process::Absent;
+use whosup_sidecar::AgentId;
+
+use super::batches::Batches;
+use super::may_be_in_a_pane;
+use crate::adapter::claim::Placement;
+use crate::adapter::{Adapter, AgentProcess, AgentScan, Home, Sketch};
+use crate::judging::attribution::Places;
+use crate::judging::observe::{Probes, judge_all};
+use crate::judging::unseen::who_may_use;
+use crate::machine::Machine;
+use crate::sessions::merge::{Merged, Parts, Surroundings, merge, settle};
+use crate::sessions::session::Session;
+use crate::sources::agents;
+use crate::sources::panes::Panes;
+use crate::sources::recognize::PossibleProcess;
+
+/// What there is beside the homes themselves.
+pub(super) fn surroundings<'a>(
+    machine: &'a Machine,
+    asked: &'a [(&'static dyn Adapter, Home)],
+    (processes, possible): (&'a [AgentProcess], &'a [PossibleProcess]),
+    other_sources: [&AgentScan; 2],
+) -> Surroundings<'a> {
+    let roots_of = move |is_wanted: &dyn Fn(&Home) -> bool| {
+        let homes = asked.iter().map(|(_, home)| home);
+        let homes = homes.filter(|home| is_wanted(home));
+        homes
+            .map(|home| home.root.to_path_buf())
+            .collect::<HashSet<_>>()
+    };
+    let claims = other_sources.iter().flat_map(|source| &source.claims);
+    let sketches = || other_sources.iter().flat_map(|source| &source.sketches);
+    let keys = claims
+        .map(|claim| &claim.key)
+        .chain(sketches().map(|sketch| &sketch.key));
+    let names = keys.map(|key| (key.agent.clone(), key.session.clone()));
+    let parents = sketches().filter_map(|sketch| {
+        let parent = sketch.parent.clone()?;
+        Some((sketch.key.agent.clone(), parent))
+    });
+    let mut around = Surroundings::of(processes, possible);
+    around.default_homes = roots_of(&|home| home.is_default);
+    let find = move || roots_of(&|home| is_fully_seen(machine, home));
+    around.fully_seen_homes = LazyCell::new(Box::new(find));
+    around.unseen = who_may_use(machine, asked, processes);
+    around.told_elsewhere = names.chain(parents).collect();
+    around
+}
+
+/// Judges, and remembers what was looked at for it.
+pub(super) struct Settling<'a, 's> {
+    machine: &'a Machine,
+    around: &'a Surroundings<'s>,
+    /// Where sessions and processes work.
+    places: Places,
+    probes: Probes,
+}
+
+impl<'a, 's> Settling<'a, 's> {
+    pub(super) fn new(
+        machine: &'a Machine,
+        around: &'a Surroundings<'s>,
+        (processes, possible): (&[AgentProcess], &[PossibleProcess]),
+    ) -> Self {
+        let mut places = Places::default();
+        for process in processes {
+            places.find_process(machine, process);
+        }
+        for its in possible {
+            places.find_details(machine, &its.process, &its.details);
+        }
+        Self {
+            machine,
+            around,
+            places,
+            probes: Probes::beside(processes),
+        }
+    }
+
+    /// Hands out the sessions of one home that are settled, and returns the rest.
+    pub(super) fn settle(
+        &mut self,
+        agent: &AgentId,
+        found: AgentScan,
+        settled: &mut dyn FnMut(Session),
+    ) -> AgentScan {
+        if self.around.has_process_of(agent) {
+            self.find_places(&found.sketches);
+        }
+        let mut rest = AgentScan::default();
+        for batch in Batches::of(found) {
+            let claims = judge_all(self.machine, batch.claims, &mut self.probes);
+            let places = &self.places;
+            let (sketches, claims) = settle(batch.sketches, claims, self.around, places, settled);
+            rest.sketches.extend(sketches);
+            rest.claims.extend(claims);
+        }
+        rest
+    }
+
+    /// Judges and merges the rest of all sources.
+    pub(super) fn judge_and_merge(
+        mut self,
+        found: AgentScan,
+        homes_besides: &[Home],
+        (processes, possible): (&[AgentProcess], &[PossibleProcess]),
+        panes: &Panes,
+    ) -> Merged {
+        let AgentScan { claims, sketches } = found;
+        if !processes.is_empty() || !possible.is_empty() {
+            self.find_places(&sketches);
+        }
+        let terminal_titles = processes
+            .iter()
+            .filter(|process| may_be_in_a_pane(process))
+            .filter_map(|process| {
+                let pane = panes.of(&process.process, self.machine.table())?;
+                let adapter = agents::adapter(&process.agent)?;
+                let name = adapter.name_in_title(&pane.title);
+                Some((process.process.pid, name.to_owned()))
+            })
+            .collect();
+        let roots_of = |known: &HashSet<PathBuf>, is_wanted: &dyn Fn(&Home) -> bool| {
+            let besides = homes_besides.iter().filter(|home| is_wanted(home));
+            let besides = besides.map(|home| home.root.to_path_buf());
+            known.iter().cloned().chain(besides).collect()
+        };
+        let around = self.around;
+        // Without a session nobody asks which homes can be seen as a whole.
+        let fully_seen_homes = if claims.is_empty() && sketches.is_empty() {
+            HashSet::new()
+        } else {
+            roots_of(&around.fully_seen_homes, &|home| {
+                is_fully_seen(self.machine, home)
+            })
+        };
+        merge(Parts {
+            claims: judge_all(self.machine, claims, &mut self.probes),
+            sketches,
+            processes: processes.to_vec(),
+            terminal_titles,
+            default_homes: roots_of(&around.default_homes, &|home| home.is_default),
+            fully_seen_homes,
+            unseen: around.unseen.clone(),
+            places: self.places,
+            possible: possible.to_vec(),
+            now_ms: self.machine.now_ms(),
+        })
+    }
+
+    fn find_places(&mut self, sketches: &[Box<Sketch>]) {
+        let directories = sketches.iter().filter_map(|one| one.work_dir.as_deref());
+        for directory in directories {
+            self.places.find(self.machine.mounts(), directory);
+        }
+    }
+}
+
+/// Every process that could serve a session of this home can be seen from here.
+fn is_fully_seen(machine: &Machine, home: &Home) -> bool {
+    let view = machine.table().view();
+    let placement = machine.mounts().placement_of(&home.root);
+    let is_initial =
+        |field: &Result<bool, Absent>| matches!(field, Ok(true) | Err(Absent::Unsupported));
+    machine.table().processes().is_ok()
+        && matches!(view.is_everything_shown, Ok(true))
+        && match placement {
+            Placement::SharedByMachines => false,
+            Placement::ThisContainer => true,
+            Placement::Local => is_initial(&view.is_initial_pid_namespace),
+        }
+}

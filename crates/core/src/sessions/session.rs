@@ -1,0 +1,328 @@
+//! Sessions: one per agent, home and id, with the best that is known of each.
+
+use std::collections::BTreeMap;
+
+use whosup_process::{Pid, PidScope, Process, RunState};
+use whosup_sidecar::{AgentId, SessionId};
+
+use crate::adapter::{AgentProcess, Description, Invocation, Sketch};
+
+use crate::adapter::claim::{Evidence, EvidenceKind, Serving, SessionKey};
+use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
+use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
+use crate::machine::problem::Problem;
+use crate::sources::agents;
+use crate::sources::panes::Pane;
+
+/// How long an orphan stays in the default view, in milliseconds.
+pub(crate) const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// One scan's result: everything as of one instant.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// When, in milliseconds since 1970.
+    pub taken_at_ms: i64,
+    /// Where PIDs mean what they mean here.
+    pub scope: PidScope,
+    /// The sessions, by key.
+    pub sessions: Vec<Session>,
+    /// Agent processes that no session is known of.
+    pub unattributed: Vec<Unattributed>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+    /// Where each agent was looked for.
+    pub looked_at: Vec<crate::adapter::Home>,
+}
+
+/// One conversation of one agent.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Its name.
+    pub key: SessionKey,
+    /// It is in the home that the agent uses by default.
+    pub is_default_home: bool,
+    /// What became of its owner.
+    pub verdict: Verdict,
+    /// The process that runs it, or ran it and is still there to be seen.
+    pub owner: Option<Box<Process>>,
+    /// The owner runs many sessions.
+    pub is_owner_shared: bool,
+    /// The process with the terminal, when that is another one.
+    pub client: Option<Box<Process>>,
+    /// Several processes could be its client.
+    pub is_client_ambiguous: bool,
+    /// Other live processes that claim it as well.
+    pub other_live_pids: Vec<Pid>,
+    /// The session that its process went on to.
+    pub superseded_by: Option<SessionId>,
+    /// What an adapter told of it.
+    pub sketch: Box<Sketch>,
+    /// What its own files tell; empty until somebody asks.
+    pub description: Description,
+    /// The pane that its client, else its owner, lives in.
+    pub pane: Option<Pane>,
+    /// A person wants it out of default views.
+    pub is_dismissed: bool,
+    /// Everything that was said of it, best first.
+    pub evidence: Vec<JudgedEvidence>,
+}
+
+/// A piece of evidence and what came of it.
+#[derive(Debug, Clone)]
+pub struct JudgedEvidence {
+    /// What it rests on.
+    pub evidence: Evidence,
+    /// What it was judged.
+    pub verdict: Verdict,
+    /// When it was said, in milliseconds since 1970.
+    pub at_ms: Option<i64>,
+    /// The PID it names.
+    pub pid: Option<Pid>,
+    /// Whether that process serves others too.
+    pub serving: Serving,
+}
+
+/// An agent's process that no session is known of.
+#[derive(Debug, Clone)]
+pub struct Unattributed {
+    /// The process.
+    pub process: AgentProcess,
+    /// Its pane.
+    pub pane: Option<Pane>,
+    /// The sessions that it may be serving.
+    pub candidates: Vec<SessionId>,
+    /// The titles of those that have one, once their files were read.
+    pub titles: BTreeMap<SessionId, String>,
+    /// Why it has none: `two sessions fit`.
+    pub reason: String,
+}
+
+impl Session {
+    /// The answer without its reason.
+    #[must_use]
+    pub fn liveness(&self) -> Liveness {
+        self.verdict.liveness()
+    }
+
+    /// The agent.
+    #[must_use]
+    pub fn agent(&self) -> &AgentId {
+        &self.key.agent
+    }
+
+    /// What the conversation does, by the newest dated fact. An owner that has exited
+    /// does nothing; only "ended" outlives it.
+    #[must_use]
+    pub fn doing(&self) -> Doing {
+        let described = self.description.fact();
+        if self.liveness() != Liveness::Live {
+            // What its agent recorded after it had announced the end reopens nothing.
+            let reported = &self.sketch.facts;
+            return if reported.is_empty() {
+                outlived(described.iter())
+            } else {
+                outlived(reported.iter())
+            };
+        }
+        let facts = self.sketch.facts.iter().chain(&described);
+        doing(facts, self.owner.as_deref())
+    }
+
+    /// The phase; see [`Session::doing`].
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        self.doing().phase
+    }
+
+    /// What it waits for, while it waits.
+    #[must_use]
+    pub fn waiting_for(&self) -> Option<WaitingFor> {
+        self.doing().waiting_for
+    }
+
+    /// Its turn has ended, and what it started works on.
+    #[must_use]
+    pub fn is_in_background(&self) -> bool {
+        let doing = self.doing();
+        doing.phase == Some(Phase::Working) && doing.word.as_deref() == Some(BACKGROUND)
+    }
+
+    /// It is live, and somebody has stopped a process that it needs (Ctrl-Z, SIGSTOP, a
+    /// debugger): it does nothing until that one is continued.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        let mut processes = self.owner.iter().chain(&self.client);
+        self.liveness() == Liveness::Live
+            && processes.any(|process| process.run_state == RunState::Stopped)
+    }
+
+    /// A process that has left it for another session and still holds its lock, or its file
+    /// open: another process would meet it there.
+    #[must_use]
+    pub fn held_by(&self) -> Option<Pid> {
+        let left = self.evidence.iter().filter(|judged| {
+            let kind = judged.evidence.kind;
+            matches!(kind, EvidenceKind::Lock | EvidenceKind::OpenFile)
+                && judged.verdict == Verdict::Exited(ExitedBecause::Superseded)
+        });
+        left.filter_map(|judged| judged.pid).next()
+    }
+
+    /// Its owner has exited, it left behind what a clean exit removes, and
+    /// nobody said that it ended.
+    #[must_use]
+    pub fn is_orphan(&self) -> bool {
+        let is_crash = matches!(
+            self.verdict,
+            Verdict::Exited(
+                ExitedBecause::NoSuchProcess
+                    | ExitedBecause::RecordedGone
+                    | ExitedBecause::Zombie
+                    | ExitedBecause::PidIsAThread
+                    | ExitedBecause::PidReused
+                    | ExitedBecause::Rebooted
+                    | ExitedBecause::NamespaceGone
+                    | ExitedBecause::LockNotHeld
+            )
+        );
+        let is_open = self.phase() != Some(Phase::Ended);
+        let is_without_end = (self.sketch.is_orphan_when_stale && is_open) || self.sketch.has_died;
+        is_crash && is_without_end && self.sketch.parent.is_none() && self.held_by().is_none()
+    }
+
+    /// What it was doing when its process exited without an end; `None` unless it is an
+    /// orphan of which that is known.
+    #[must_use]
+    pub fn phase_at_exit(&self) -> Option<Phase> {
+        if !self.is_orphan() {
+            return None;
+        }
+        let described = self.description.fact();
+        let facts = self.sketch.facts.iter().chain(&described);
+        let before_end = facts.filter(|fact| fact.phase != Some(Phase::Ended));
+        let at_end = self.sketch.phase_at_end;
+        at_end.or_else(|| doing(before_end, None).phase)
+    }
+
+    /// It is live and no terminal shows it.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        let has_own_terminal = !self.is_owner_shared
+            && !self.sketch.is_terminal_hosted
+            && self.owner.as_ref().is_some_and(|owner| owner.tty.is_some());
+        self.liveness() == Liveness::Live
+            && self.sketch.parent.is_none()
+            && self.owner.is_some()
+            && self.client.is_none()
+            && !self.is_client_ambiguous
+            && !has_own_terminal
+            && !self.is_headless()
+    }
+
+    /// It runs without a person at a terminal.
+    #[must_use]
+    pub fn is_headless(&self) -> bool {
+        if self.client.is_some() {
+            return false;
+        }
+        self.sketch
+            .is_headless
+            .or(self.description.is_headless)
+            .unwrap_or(false)
+    }
+
+    /// Its title: what was told without reading, else what its files say.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        let told = self.sketch.title.as_deref();
+        let described = self.description.title.as_deref();
+        if self.description.is_title_a_prompt {
+            told.or(described)
+        } else {
+            described.or(told)
+        }
+    }
+
+    /// The agent's version: what its files say, else what was told without reading.
+    #[must_use]
+    pub fn agent_version(&self) -> Option<&str> {
+        let described = self.description.agent_version.as_deref();
+        described.or(self.sketch.agent_version.as_deref())
+    }
+
+    /// The directory it works in, newest knowledge first.
+    #[must_use]
+    pub fn work_dir(&self) -> Option<&std::path::Path> {
+        self.description
+            .work_dir
+            .as_deref()
+            .or(self.sketch.work_dir.as_deref())
+    }
+
+    /// When something last happened in it, in milliseconds since 1970.
+    #[must_use]
+    pub fn last_activity_at_ms(&self) -> Option<i64> {
+        let facts = self.sketch.facts.iter();
+        // A title is as new as the look, whatever has happened.
+        let dated = facts.filter(|fact| fact.source != FactSource::Title);
+        let reported = dated.filter_map(|fact| fact.at_ms);
+        [
+            self.description.last_activity_at_ms,
+            self.sketch.last_record_at_ms,
+            self.sketch.heard_at_ms,
+        ]
+        .into_iter()
+        .flatten()
+        .chain(reported)
+        .max()
+    }
+
+    /// When anything was last said of it, in milliseconds since 1970.
+    #[must_use]
+    pub fn last_heard_of_ms(&self) -> Option<i64> {
+        let said = self.evidence.iter().filter_map(|judged| judged.at_ms);
+        said.chain(self.last_activity_at_ms()).max()
+    }
+
+    /// How it is continued, by its agent's adapter, or by what the file that claims
+    /// it says where the agent has none. `None` for a sub-agent, and for one in
+    /// which nothing was said. Whether it may be is for the caller to ask: a second
+    /// process on a live session corrupts it.
+    #[must_use]
+    pub fn invocation(&self) -> Option<Invocation> {
+        if self.sketch.parent.is_some() || !self.sketch.is_resumable {
+            return None;
+        }
+        match agents::adapter(&self.key.agent) {
+            Some(adapter) => adapter.resume(&self.sketch, self.is_default_home),
+            None => self.sketch.resume.as_deref().cloned(),
+        }
+    }
+
+    /// Tells whether [`Session::invocation`] was put together here, by an adapter.
+    /// Otherwise it stands in a file that anybody may have written, and nothing may
+    /// run it that no person has read.
+    #[must_use]
+    pub fn is_invocation_ours(&self) -> bool {
+        agents::adapter(&self.key.agent).is_some()
+    }
+
+    /// When it began, in milliseconds since 1970.
+    #[must_use]
+    pub fn started_at_ms(&self) -> Option<i64> {
+        self.description
+            .started_at_ms
+            .or(self.sketch.born_at_ms)
+            .or(self.sketch.started_at_ms)
+    }
+
+    /// The process that a person would look at: the client, else the owner.
+    #[must_use]
+    pub fn terminal_process(&self) -> Option<&Process> {
+        match &self.client {
+            Some(client) => Some(client),
+            None if self.is_owner_shared => None,
+            None => self.owner.as_deref(),
+        }
+    }
+}

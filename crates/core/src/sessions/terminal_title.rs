@@ -1,0 +1,48 @@
+//! What the title of a session's own terminal says of its phase.
+//!
+//! A title is read as the look is taken, so it is as new as the look. It says something
+//! only where the agent put a word or a sign of its own there: a person may have turned
+//! titles off.
+
+use crate::adapter::claim::{Evidence, EvidenceKind, Serving};
+use crate::adapter::phase::PhaseFact;
+use crate::judging::verdict::Liveness;
+use crate::sessions::session::{JudgedEvidence, Session};
+use crate::sources::agents;
+
+/// Adds what the title of its terminal says at `now_ms` to what is reported of a session.
+///
+/// Sub-agents run behind their parent's title, and a run without a person sets
+/// none: the one that is there is of the program before.
+pub(crate) fn add(session: &mut Session, now_ms: i64) {
+    let has_terminal = session.client.is_some() || session.sketch.is_headless != Some(true);
+    if session.liveness() != Liveness::Live || session.sketch.parent.is_some() || !has_terminal {
+        return;
+    }
+    let adapter = agents::adapter(&session.key.agent);
+    let (Some(adapter), Some(pane)) = (adapter, &session.pane) else {
+        return;
+    };
+    let Some(fact) = adapter.phase_in_title(&pane.title) else {
+        return;
+    };
+    session.evidence.extend(evidence_of(session, &fact));
+    session.sketch.facts.push(fact.dated(Some(now_ms)));
+}
+
+/// The title itself may hold a prompt, so that only the agent's own word is shown.
+fn evidence_of(session: &Session, title: &PhaseFact) -> Option<JudgedEvidence> {
+    let phase = title.phase?;
+    let word = title.word.as_deref().unwrap_or_default();
+    Some(JudgedEvidence {
+        evidence: Evidence {
+            kind: EvidenceKind::Title,
+            path: None,
+            says: format!("its terminal shows now `{word}`: {}", phase.name()),
+        },
+        verdict: session.verdict,
+        at_ms: None,
+        pid: session.terminal_process().map(|process| process.pid),
+        serving: Serving::One,
+    })
+}

@@ -1,0 +1,223 @@
+//! Claude Code.
+//!
+//! What it leaves below its home (`CLAUDE_CONFIG_DIR`, `~/.claude`). Seen in
+//! Claude Code 2.1.197 and 2.1.332, 2026-11; what is marked *read* was read in the
+//! program and not exercised.
+//!
+//! | File | Written | Says | After the end |
+//! |---|---|---|---|
+//! | `sessions/PID.json` | half a second to three after launch, before any prompt | PID, start, session, directory, kind; what it is doing | removed; **stays after SIGKILL**, until the next start |
+//! | `sessions/PID.HASH.key`, `….key.tmp.HEX` | just before the record (2.1.332) | a token: never read here | as the record |
+//! | `projects/ENCODED/SESSION.jsonl` | at the first prompt; by `/clear` at once | the conversation | stays |
+//! | `projects/ENCODED/SESSION/subagents/agent-ID.jsonl`, `.meta.json` | when a sub-agent starts | its conversation | stays |
+//! | `daemon/roster.json` | by `--bg` | workers (`pid` is the terminal host, `replPid` in 2.1.332 the session), and tokens: never read here | stays |
+//!
+//! - The record is written without a rename, so that a reader may see it cut off.
+//!   `/clear`, `/resume` and `--continue` change its `sessionId` in place and leave
+//!   its dates as they are. A clean exit, SIGTERM and SIGHUP remove it.
+//! - `--continue` begins with a throw-away session id, for a third of a second.
+//!   Nothing ever happens under it. The same is true of `--resume` without an
+//!   id, while it lets a person choose (*read*).
+//! - `-p` has a record without `status` for its whole life in 2.1.197, and with one in
+//!   2.1.332; tell it by `entrypoint`, not by `kind` or `status`.
+//! - `pidDomain` names the PID namespace of `pid` (2.1.332).
+//! - An interrupted turn or question makes `status` idle within a tenth of a second;
+//!   no hook reports it. Where nothing was answered yet, the transcript does not
+//!   either: its last line is the prompt (2.1.332).
+//! - `ENCODED` is the directory with everything but ASCII letters and digits as
+//!   `-`, cut at 200 with a hash behind it (*read*). It can't be turned back.
+//! - `claude --bg` starts a daemon, per session a terminal host and a worker. The
+//!   worker has the record; `claude attach SHORT` shows it, SHORT being the
+//!   beginning of the session's id, and has none. In 2.1.332 the worker is a spare
+//!   that was started before; it keeps its arguments when it is given a session, and
+//!   gets a terminal then that no pane has.
+//! - Lines of a transcript have `session_id` beside `sessionId` in 2.1.332. In those
+//!   that a fork has copied the former names another session: only `sessionId` counts.
+//! - Versions before 2.1 or so have no `sessions` folder: there a session is
+//!   found by its transcript and a process in its directory.
+
+mod hooks;
+mod line;
+mod messages;
+mod processes;
+mod projects;
+mod record;
+mod registry;
+mod sessions;
+mod subagents;
+mod transcript;
+
+use std::path::Path;
+
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::{AgentId, SessionId};
+
+use crate::adapter::phase::{FactSource, Phase, PhaseFact};
+use crate::adapter::{
+    Adapter, AgentScan, Description, Forked, Home, Hooks, Invocation, Look, Message, Profile,
+    Program, Role, Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::Found;
+
+use self::projects::Projects;
+use self::sessions::Sessions;
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("claude-code");
+/// Moves the home. (Claude Code itself takes an empty value for a path; nobody
+/// means that.)
+const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
+/// The home when nothing moves it.
+const DEFAULT_HOME: &str = ".claude";
+
+/// How the title of its terminal begins in a turn, one or the other. It begins
+/// with `✳` when idle and while a person is asked, which so tells neither.
+const SIGNS_OF_WORK: [char; 2] = ['⠂', '⠐'];
+
+static PROFILE: Profile = Profile {
+    id: "claude-code",
+    name: "Claude Code",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "registry file per process, with the process's start stamp",
+    checked_against: "2.1.332, 2026-11",
+    comms: &["claude", "claude.exe"],
+    // A process that has one before its first prompt has a record of it; one
+    // without a record has none that a folder could show.
+    has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+    // Since 2.1; what older versions serve only their transcripts suggest.
+};
+
+/// The adapter for Claude Code.
+#[derive(Debug, Clone, Copy)]
+pub struct ClaudeCode;
+
+impl Adapter for ClaudeCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn published_session(&self, home: &Path, pid: Pid, stamp: &StartStamp) -> Option<SessionId> {
+        registry::session_of(home, pid, stamp)
+    }
+
+    fn session_forked_by(&self, home: &Path, program: &Program<'_>) -> Option<Forked> {
+        let is_fork = program.has_argument("--fork-session");
+        let process = is_fork.then_some(program.process)?;
+        let session = registry::session_of(home, process.pid, &process.stamp)?;
+        let parent = processes::resumed_by(program).and_then(|id| SessionId::parse(id).ok());
+        Some(Forked { session, parent })
+    }
+
+    /// Seen in Claude Code 2.1.332, 2026-11.
+    fn pid_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_PID")
+    }
+
+    fn may_be_called(&self, comm: &str) -> bool {
+        // What the native installer keeps under its version's number, started
+        // by that path, as background workers are.
+        PROFILE.comms.contains(&comm) || processes::is_version(comm)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        processes::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        processes::session_named_by(program)
+    }
+
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
+        let rest = title.strip_prefix(SIGNS_OF_WORK)?;
+        let working = || PhaseFact::new(FactSource::Title, Some(Phase::Working));
+        rest.starts_with(' ').then(|| working().in_word("spinner"))
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut sessions = Sessions::new(look, home);
+        sessions.add_registered();
+        sessions.add_beside_unregistered();
+        if look.depth.is_walk() {
+            sessions.add_all();
+        }
+        sessions.add_sub_agents();
+        sessions.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let mut problems = Vec::new();
+        let projects = Projects::new(&sketch.key.home);
+        let transcript = match &sketch.transcript {
+            Some(transcript) => Some(transcript.clone()),
+            None if sketch.parent.is_some() => None,
+            None => projects
+                .find(&sketch.key.session, sketch.work_dir.as_deref())
+                .take(&mut problems),
+        };
+        let Some(transcript) = transcript else {
+            return Found {
+                found: Description::default(),
+                problems,
+            };
+        };
+        let found = transcript::describe(sketch, transcript).take(&mut problems);
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        match &sketch.transcript {
+            Some(transcript) => messages::messages(transcript, messages_max),
+            None => Found::default(),
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["claude", "--resume", sketch.key.session.as_str()]);
+        // From elsewhere it finds no such conversation, wherever a shell's `cd`
+        // has taken the session (seen in 2.1.197, 2026-11).
+        let command = command.run_in(sketch.work_dir.as_deref());
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![
+            WatchPath {
+                path: registry::folder(home),
+                is_recursive: false,
+            },
+            WatchPath {
+                path: projects::folder(&home.root),
+                is_recursive: true,
+            },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spinner_in_its_terminals_title_is_work_and_a_star_is_nothing() {
+        let phase = |title: &str| ClaudeCode.phase_in_title(title)?.phase;
+        assert_eq!(phase("⠂ Claude Code"), Some(Phase::Working));
+        assert_eq!(phase("⠐ fix the parser"), Some(Phase::Working));
+        for other in ["✳ Claude Code", "⠏ fix it | app", "⠂", ""] {
+            assert_eq!(phase(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The project folders, `projects/ENCODED/SESSION.jsonl`: where transcripts are.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, facts};
+
+use super::AGENT;
+use super::processes::is_session_id;
+use super::subagents::PREFIX;
+use super::transcript::{Opening, Words, read_opening};
+use crate::machine::mounts::Mounts;
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::folder::names_in;
+
+/// How many project folders are looked into.
+const PROJECTS_MAX: usize = 100_000;
+/// How many entries of one project folder are looked at.
+const PROJECT_ENTRIES_MAX: usize = 200_000;
+/// How long the name of a folder is before it is cut and a hash put behind it.
+/// (Read in Claude Code 2.1.197.)
+const ENCODED_CHARS_MAX: usize = 200;
+/// How many transcripts of a folder are opened to find out which directory it
+/// is of.
+const OPENINGS_MAX: usize = 8;
+
+/// How `/.claude/worktrees/` shows in the name of a project folder.
+const WORKTREES: &str = "--claude-worktrees-";
+
+/// What a transcript's name ends with.
+pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
+
+/// The folder of all project folders.
+pub(super) fn folder(home: &Path) -> PathBuf {
+    home.join("projects")
+}
+
+/// The project folders of one home, listed once.
+#[derive(Debug)]
+pub(super) struct Projects {
+    root: PathBuf,
+    names: OnceCell<Result<Vec<String>, String>>,
+}
+
+/// What lies in one project folder.
+#[derive(Debug, Default)]
+pub(super) struct ProjectFolder {
+    /// The folder.
+    pub(super) path: PathBuf,
+    /// Sessions that have a transcript here.
+    pub(super) sessions: Vec<SessionId>,
+    /// Those among them that have a folder of their own.
+    with_folder: HashSet<SessionId>,
+    /// Transcripts of sub-agents, as old versions left them beside the sessions.
+    pub(super) sub_agents: Vec<PathBuf>,
+}
+
+impl Projects {
+    /// The project folders of the home at `home`.
+    pub(super) fn new(home: &Path) -> Self {
+        Self {
+            root: folder(home),
+            names: OnceCell::new(),
+        }
+    }
+
+    fn names(&self) -> Result<&[String], &str> {
+        let names = self.names.get_or_init(|| {
+            let names = names_in(&self.root, PROJECTS_MAX)
+                .map_err(|error| format!("cannot list this folder: {error}"))?;
+            Ok(names.texts().map(str::to_owned).collect())
+        });
+        names.as_deref().map_err(String::as_str)
+    }
+
+    fn problem(&self, message: &str) -> Problem {
+        Problem::at(&AGENT, &self.root, message)
+    }
+
+    /// Every project folder.
+    pub(super) fn all(&self) -> Found<Vec<PathBuf>> {
+        match self.names() {
+            Ok(names) => {
+                let paths = names.iter().map(|name| self.root.join(name)).collect();
+                let is_cut = names.len() == PROJECTS_MAX;
+                let message = format!("more than {PROJECTS_MAX} folders: the rest is left out");
+                Found {
+                    found: paths,
+                    problems: is_cut.then(|| self.problem(&message)).into_iter().collect(),
+                }
+            }
+            Err(message) => Found {
+                found: Vec::new(),
+                problems: vec![self.problem(message)],
+            },
+        }
+    }
+
+    /// Finds the transcript of a session, wherever it is.
+    ///
+    /// The folder that its directory suggests is tried first. A session that
+    /// was moved or resumed elsewhere stays in the folder where it began, and may
+    /// leave a stub in another one. So where there are no words all folders are
+    /// asked; of several transcripts one with words counts, and of these the one
+    /// written last.
+    pub(super) fn find(
+        &self,
+        session: &SessionId,
+        work_dir: Option<&Path>,
+    ) -> Found<Option<PathBuf>> {
+        let name = format!("{session}{TRANSCRIPT_SUFFIX}");
+        let suggested = work_dir.map(|dir| self.root.join(encode(dir)).join(&name));
+        let words_in = |path: &Path| read_opening(path).map_or(Words::Unknown, |one| one.words);
+        let suggested = suggested.filter(|path| modified_ms(path).is_some());
+        if let Some(path) = suggested
+            .as_ref()
+            .filter(|path| words_in(path) == Words::Some)
+        {
+            return Found::clean(Some(path.clone()));
+        }
+        let names = match self.names() {
+            Ok(names) => names,
+            Err(message) => {
+                return Found {
+                    found: suggested,
+                    problems: vec![self.problem(message)],
+                };
+            }
+        };
+        let there = names.iter().filter_map(|folder| {
+            let path = self.root.join(folder).join(&name);
+            Some((modified_ms(&path)?, path))
+        });
+        let mut there: Vec<(i64, PathBuf)> = there.collect();
+        if let Some(path) = suggested.filter(|_| there.len() < 2) {
+            return Found::clean(Some(path));
+        }
+        if there.len() > 1 {
+            there.retain({
+                let most = there.iter().map(|(_, path)| words_in(path)).max();
+                move |(_, path)| Some(words_in(path)) == most
+            });
+        }
+        Found::clean(there.into_iter().max().map(|(_, path)| path))
+    }
+
+    /// The folders of the worktrees that were made below the directory of a
+    /// project folder, where sub-agents work that are isolated.
+    pub(super) fn of_worktrees(&self, folder: &Path) -> Vec<PathBuf> {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let Some(name) = name else { return Vec::new() };
+        let begins = format!("{name}{WORKTREES}");
+        let names = self.names().unwrap_or_default();
+        let its = names.iter().filter(|name| name.starts_with(&begins));
+        its.map(|name| self.root.join(name)).collect()
+    }
+
+    /// The folders of sessions that work in `directory`.
+    ///
+    /// By name where one fits; else, since a link or another Unicode form may
+    /// have led there, by what their transcripts say.
+    pub(super) fn of_directory(&self, directory: &Path, mounts: &Mounts) -> Found<Vec<PathBuf>> {
+        let names = match self.names() {
+            Ok(names) => names,
+            Err(message) => {
+                return Found {
+                    found: Vec::new(),
+                    problems: vec![self.problem(message)],
+                };
+            }
+        };
+        let all = names.iter().map(|name| self.root.join(name));
+        let by_name: Vec<PathBuf> = all
+            .clone()
+            .filter(|folder| is_folder_of(folder, directory))
+            .collect();
+        if !by_name.is_empty() {
+            return Found::clean(by_name);
+        }
+        let real = mounts.real_path(directory);
+        let is_of =
+            |path: &PathBuf| directory_of(path).is_some_and(|its| mounts.leads_to(&its, &real));
+        Found::clean(all.filter(is_of).collect())
+    }
+}
+
+/// Lists one project folder.
+pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
+    let mut folder = ProjectFolder {
+        path: path.to_owned(),
+        ..ProjectFolder::default()
+    };
+    let names = match names_in(path, PROJECT_ENTRIES_MAX) {
+        Ok(names) => names,
+        // A file among the folders is nobody's project.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(folder),
+        Err(error) => {
+            let message = format!("cannot list this folder: {error}");
+            return Found {
+                found: folder,
+                problems: vec![Problem::at(&AGENT, path, message)],
+            };
+        }
+    };
+    for name in names.texts() {
+        match name.strip_suffix(TRANSCRIPT_SUFFIX) {
+            Some(stem) if stem.starts_with(PREFIX) => folder.sub_agents.push(path.join(name)),
+            Some(stem) if is_session_id(stem) => folder.sessions.extend(SessionId::parse(stem)),
+            None if is_session_id(name) => folder.with_folder.extend(SessionId::parse(name)),
+            _ => {}
+        }
+    }
+    let message = format!("more than {PROJECT_ENTRIES_MAX} entries: the rest is left out");
+    let problem = names.is_cut.then(|| Problem::at(&AGENT, path, message));
+    Found {
+        found: folder,
+        problems: problem.into_iter().collect(),
+    }
+}
+
+impl ProjectFolder {
+    /// Tells whether a session has a folder beside its transcript.
+    pub(super) fn has_folder_of(&self, session: &SessionId) -> bool {
+        self.with_folder.contains(session)
+    }
+
+    /// The path of a session's transcript.
+    pub(super) fn transcript(&self, session: &SessionId) -> PathBuf {
+        self.path.join(format!("{session}{TRANSCRIPT_SUFFIX}"))
+    }
+}
+
+/// The directory that a folder's transcripts tell of.
+fn directory_of(folder: &Path) -> Option<PathBuf> {
+    let listed = list(folder).found;
+    let some = listed.sessions.iter().take(OPENINGS_MAX);
+    some.filter_map(|session| read_opening(&listed.transcript(session)).ok())
+        .find_map(|Opening { work_dir, .. }| work_dir)
+}
+
+/// When a file was last modified; `None` if there is no such regular file.
+pub(super) fn modified_ms(path: &Path) -> Option<i64> {
+    let facts = facts(path, Links::Follow).ok()?;
+    Some(facts.modified_ms.unwrap_or(0))
+}
+
+/// The name of a directory's project folder, before it is cut: everything but
+/// ASCII letters and digits is `-`, counted in UTF-16 units.
+pub(super) fn encode(directory: &Path) -> String {
+    let mut name = String::new();
+    for char in directory.to_string_lossy().chars() {
+        if char.is_ascii_alphanumeric() {
+            name.push(char);
+        } else {
+            name.extend(std::iter::repeat_n('-', char.len_utf16()));
+        }
+    }
+    name
+}
+
+/// Tells whether a project folder may be that of a directory, by its name.
+pub(super) fn is_folder_of(folder: &Path, directory: &Path) -> bool {
+    let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+        return false;
+    };
+    let encoded = encode(directory);
+    let is_cut = encoded.len() > ENCODED_CHARS_MAX;
+    let cut = encoded.get(..ENCODED_CHARS_MAX).filter(|_| is_cut);
+    name == encoded || cut.is_some_and(|cut| name.starts_with(&format!("{cut}-")))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+#[path = "projects_tests.rs"]
+mod tests;

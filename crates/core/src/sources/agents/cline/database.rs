@@ -1,0 +1,174 @@
+//! `db/sessions.db`: a row for each session.
+//!
+//! Seen in Cline CLI 3.0.65, 2026-11: in WAL mode, kept open by every terminal
+//! and by the hub.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{FileFacts, Links, facts};
+
+use super::row::{Row, time_ms};
+use crate::sources::sqlite::{Database, SqliteError, integer, text};
+
+/// How many sessions are read.
+const SESSIONS_MAX: usize = 200_000;
+
+/// The columns that are read, where the table has them.
+const COLUMNS: &[&str] = &[
+    "session_id",
+    "pid",
+    "started_at",
+    "ended_at",
+    "status",
+    "interactive",
+    "model",
+    "cwd",
+    "parent_session_id",
+    "prompt",
+    "metadata_json",
+    "messages_path",
+    "updated_at",
+];
+
+/// The sessions of a database, and what was wrong with some.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) rows: Vec<Row>,
+    pub(super) wrong: Vec<String>,
+    /// What the file system tells of the database.
+    pub(super) facts: FileFacts,
+}
+
+/// Reads all sessions of a database; `None` if it is not there.
+///
+/// # Errors
+///
+/// Why it can't be read, without its path.
+pub(super) fn read(path: &Path) -> Result<Option<Rows>, String> {
+    let facts = match facts(path, Links::Follow) {
+        Ok(facts) => facts,
+        Err(whosup_sidecar::file::ReadFileError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.reason()),
+    };
+    let (rows, wrong) = query(path).map_err(|error| error.reason())?;
+    Ok(Some(Rows { rows, wrong, facts }))
+}
+
+fn query(path: &Path) -> Result<(Vec<Row>, Vec<String>), SqliteError> {
+    let database = Database::read(path)?;
+    let columns = database.columns("sessions")?;
+    let has = |wanted: &str| columns.iter().any(|column| column == wanted);
+    if !has("session_id") {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let selected: Vec<&str> = COLUMNS
+        .iter()
+        .map(|wanted| if has(wanted) { *wanted } else { "NULL" })
+        .collect();
+    let sql = format!("SELECT {} FROM sessions", selected.join(", "));
+    let read = database.rows(&sql, [], SESSIONS_MAX + 1, row_of)?;
+    let mut rows = Vec::new();
+    let mut wrong = Vec::new();
+    if read.len() > SESSIONS_MAX {
+        wrong.push(format!("it has more than {SESSIONS_MAX} sessions"));
+    }
+    for row in read.into_iter().take(SESSIONS_MAX) {
+        match row {
+            Ok((row, message)) => {
+                rows.push(row);
+                wrong.extend(message);
+            }
+            Err(message) => wrong.push(message),
+        }
+    }
+    Ok((rows, wrong))
+}
+
+/// The row, and what is wrong with its PID.
+fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
+    let filled = |at| text(row, at).filter(|text| !text.is_empty());
+    let date = |at| filled(at).as_deref().and_then(time_ms);
+    let id = text(row, 0).ok_or("`session_id` is not a text")?;
+    let id = SessionId::parse(&id).map_err(|error| format!("`session_id`: {error}"))?;
+    let number = integer(row, 1);
+    let pid = number.and_then(|number| Pid::new(number).ok());
+    let wrong = number
+        .filter(|_| pid.is_none())
+        .map(|number| format!("`pid` of session `{id}` is none: {number}"));
+    let parent = filled(8).and_then(|parent| SessionId::parse(&parent).ok());
+    let metadata = filled(10).and_then(|json| serde_json::from_str(&json).ok());
+    let row = Row {
+        pid,
+        started_at_ms: date(2),
+        ended_at_ms: date(3),
+        status: text(row, 4).unwrap_or_default(),
+        is_interactive: integer(row, 5).map(|flag| flag != 0),
+        model: filled(6),
+        work_dir: filled(7).map(PathBuf::from),
+        parent: parent.filter(|parent| *parent != id),
+        prompt: filled(9),
+        metadata: metadata.unwrap_or(Value::Null),
+        messages: filled(11).map(PathBuf::from),
+        updated_at_ms: date(12),
+        id,
+    };
+    Ok((row, wrong))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+
+    fn read_of(sql: &str) -> (tempfile::TempDir, Connection, Rows) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sessions.db");
+        let connection = Connection::open(&path).unwrap();
+        connection
+            .pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))
+            .unwrap();
+        connection.execute_batch(sql).unwrap();
+        let rows = read(&path).unwrap().unwrap();
+        (directory, connection, rows)
+    }
+
+    #[test]
+    fn rows_are_read_from_the_wal_and_odd_ones_are_told() {
+        let (_directory, _open, found) = read_of(
+            "CREATE TABLE sessions(session_id TEXT, pid INTEGER, status TEXT, started_at TEXT,
+                interactive INTEGER, cwd TEXT, metadata_json TEXT, parent_session_id TEXT);
+             INSERT INTO sessions VALUES
+               ('17_a', 4711, 'idle', '2026-11-27T21:07:32.967Z', 1, '/w', '{\"title\":\"t\"}', ''),
+               ('17_b', -1, 'idle', 'yesterday', 0, NULL, '{', '17_a'),
+               ('17_c', 0, 'idle', NULL, NULL, NULL, NULL, '17_c'),
+               ('../x', 7, 'idle', NULL, NULL, NULL, NULL, NULL)",
+        );
+        let [a, b, c] = found.rows.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(a.pid.map(Pid::get), Some(4711));
+        assert_eq!(a.started_at_ms, Some(1_795_813_652_967));
+        assert_eq!(a.is_interactive, Some(true));
+        assert_eq!(a.description().title.as_deref(), Some("t"));
+        assert_eq!((b.pid, b.started_at_ms), (None, None));
+        assert_eq!(b.parent.as_ref(), Some(&a.id));
+        assert_eq!((&c.pid, &c.parent, c.is_interactive), (&None, &None, None));
+        assert_eq!(found.wrong.len(), 3, "{:?}", found.wrong);
+    }
+
+    #[test]
+    fn another_schema_has_no_sessions_and_no_database_is_none() {
+        let (_directory, _open, found) = read_of("CREATE TABLE others(session_id TEXT)");
+        assert!(found.rows.is_empty() && found.wrong.is_empty());
+        assert!(
+            read(Path::new("/nonexistent/sessions.db"))
+                .unwrap()
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! What the log that all terminals share says of sessions.
+//!
+//! `logs/cline.log`: JSON Lines with `time`, `pid`, `hostname` and, where
+//! telemetry is logged (it is, also where it is not sent), `event` and
+//! `properties`. Seen in Cline CLI 3.0.65, 2026-11.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+
+use super::row::time_ms;
+use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
+
+/// How far back from its end the log is read: some ten thousand prompts.
+const LOG_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 * 1024 * 1024,
+};
+/// What is on every line that matters here.
+const MARK: &str = "\"event\":\"session.";
+
+/// How every line begins.
+const LINE_BEGIN: &str = "{\"level\":";
+
+/// What a process does with a session.
+const OPENING: &[&str] = &["session.input_sent", "session.started"];
+const CLOSING: &[&str] = &["session.ended", "session.stopped"];
+
+/// The last thing that a process said of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) at_ms: i64,
+    /// It has the session open.
+    pub(super) is_open: bool,
+    pub(super) host: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) version: Option<String>,
+}
+
+/// The end of the log.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    pub(super) facts: FileFacts,
+    /// By process and session.
+    pub(super) said: BTreeMap<(Pid, SessionId), Said>,
+    /// When its newest line was written.
+    pub(super) ends_at_ms: Option<i64>,
+    /// In one line another one goes on: what came between them is missing.
+    pub(super) has_hole: bool,
+}
+
+/// Reads what was logged from `since_ms` on; `None` if there is no log.
+///
+/// # Errors
+///
+/// Why it can't be read.
+pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, TranscriptError> {
+    let file = match TranscriptFile::open(path) {
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
+        opened => opened?,
+    };
+    let mut log = Log {
+        path: path.to_owned(),
+        facts: *file.facts(),
+        said: BTreeMap::new(),
+        ends_at_ms: None,
+        has_hole: false,
+    };
+    for line in file.backwards(LOG_BOUNDS)? {
+        let line = line?;
+        log.has_hole |= has_hole(line.bytes());
+        if log.ends_at_ms.is_none() {
+            log.ends_at_ms = line.json().values.first().and_then(dated_at_ms);
+        }
+        if !std::str::from_utf8(line.bytes()).is_ok_and(|text| text.contains(MARK)) {
+            continue;
+        }
+        let Some((key, said)) = line.json().values.first().and_then(parse) else {
+            continue;
+        };
+        if said.at_ms < since_ms {
+            break;
+        }
+        // The newest line was read first; older ones only add what it leaves out.
+        let newest = log.said.entry(key).or_insert_with(|| said.clone());
+        newest.model = newest.model.take().or(said.model);
+        newest.version = newest.version.take().or(said.version);
+    }
+    Ok(Some(log))
+}
+
+/// Another line begins in the middle of this one.
+fn has_hole(line: &[u8]) -> bool {
+    let is_begin = |at: &[u8]| at == LINE_BEGIN.as_bytes();
+    let after_its_own = line.get(1..).unwrap_or_default();
+    let mut inside = after_its_own.windows(LINE_BEGIN.len());
+    inside.any(is_begin) || line.contains(&0)
+}
+
+fn dated_at_ms(line: &Value) -> Option<i64> {
+    time_ms(line.get("time")?.as_str()?)
+}
+
+fn parse(line: &Value) -> Option<((Pid, SessionId), Said)> {
+    let event = line.get("event")?.as_str()?;
+    let is_open = OPENING.contains(&event);
+    if !is_open && !CLOSING.contains(&event) {
+        return None;
+    }
+    let pid = Pid::new(line.get("pid")?.as_i64()?).ok()?;
+    let properties = line.get("properties")?;
+    let text = |key: &str| properties.get(key).and_then(Value::as_str);
+    let session = SessionId::parse(text("sessionId")?).ok()?;
+    let host = line.get("hostname").and_then(Value::as_str);
+    let said = Said {
+        at_ms: dated_at_ms(line)?,
+        is_open,
+        host: host.filter(|host| !host.is_empty()).map(str::to_owned),
+        model: text("modelId").map(str::to_owned),
+        version: text("extension_version").map(str::to_owned),
+    };
+    Some(((pid, session), said))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    fn line(time: &str, pid: &str, event: &str, session: &str) -> String {
+        format!(
+            "{{\"level\":30,\"time\":\"2026-11-27T{time}Z\",\"pid\":{pid},\"hostname\":\"devbox\",\
+             \"event\":\"{event}\",\"properties\":{{\"sessionId\":\"{session}\",\
+             \"extension_version\":\"3.0.65\"}},\"msg\":\"x\"}}\n"
+        )
+    }
+
+    fn read_since(text: &str, since: &str) -> Log {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("cline.log");
+        std::fs::write(&path, text).unwrap();
+        read(&path, time_ms(since).unwrap()).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_last_line_of_a_process_about_a_session_counts() {
+        let text = [
+            line("21:00:00.000", "7", "session.started", "17_a"),
+            "{\"level\":30,\"time\":\"2026-11-27T21:00:01.000Z\",\"pid\":7,\"msg\":\"x\"}\n"
+                .to_owned(),
+            line("21:01:00.000", "7", "session.stopped", "17_a"),
+            line("21:01:01.000", "7", "session.started", "17_b"),
+            line("21:02:00.000", "8", "session.started", "17_a"),
+            line("21:03:00.000", "8", "session.error_recorded", "17_a"),
+            line("21:03:00.000", "-8", "session.started", "17_a"),
+            line("21:03:00.000", "8", "session.started", "../x"),
+            "{\"event\":\"session.started\",\n".to_owned(),
+        ]
+        .concat();
+        let log = read_since(&text, "2026-11-27T20:00:00Z");
+        let said: Vec<_> = log
+            .said
+            .iter()
+            .map(|((pid, session), said)| (pid.get(), session.as_str(), said.is_open))
+            .collect();
+        assert_eq!(
+            said,
+            [(7, "17_a", false), (7, "17_b", true), (8, "17_a", true)]
+        );
+        let last = log.said.values().next_back().unwrap();
+        assert_eq!(last.at_ms, time_ms("2026-11-27T21:02:00Z").unwrap());
+        assert!(!log.has_hole);
+        assert!(has_hole(b"{\"level\":30,\"ti{\"level\":30,\"time\":\"x\"}"));
+        assert_eq!(log.ends_at_ms, time_ms("2026-11-27T21:03:00Z"));
+        assert_eq!(last.version.as_deref(), Some("3.0.65"));
+        assert_eq!(last.host.as_deref(), Some("devbox"));
+        let later = read_since(&text, "2026-11-27T21:01:30Z");
+        assert_eq!(later.said.len(), 1);
+        assert!(
+            read(Path::new("/nonexistent/cline.log"), 0)
+                .unwrap()
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! Cline CLI (`cline`, npm `cline`).
+//!
+//! What it leaves, below its data directory (`CLINE_DATA_DIR`, else `data` in
+//! `CLINE_DIR`, by default `~/.cline/data`). Seen in Cline CLI 3.0.65, 2026-11.
+//!
+//! | What | When | Says |
+//! |---|---|---|
+//! | `logs/cline.log` | by every terminal, from launch on | its PID, host, time; `session.started` with the session's id |
+//! | `db/sessions.db`, table `sessions` | from the first prompt on | directory, title, model, status, branch, and *a* PID |
+//! | `sessions/ID/ID.json` | the same | the same |
+//! | `sessions/ID/ID.messages.json` | the same | the conversation |
+//! | `locks/hub/production.json` | while the hub runs | never read: it holds a token |
+//!
+//! Who serves a session is claimed by the log: a terminal writes `session.started`
+//! with its own PID when it opens one, at launch, by `--id`, and with the first
+//! prompt after `/clear`; the newest such line of a process is its current session,
+//! unless the log's end is missing (`beyond.rs`).
+//!
+//! The PID of a row is a trap. It is the terminal's only if no *hub* was there when
+//! the session began; otherwise it is the hub's. And it stays what it first was
+//! when another process takes the session up. So a row is a claim that is not
+//! exclusive, dated by its `started_at`, and no claim at all if the PID is a
+//! hub's. The hub (`--cline-hub-daemon`, one for each data directory, outliving
+//! all terminals) owns a session only while the row says that it is in a turn and
+//! no terminal has it open: a turn goes on there when its terminal is killed. Of a
+//! turn whose row has another PID, which is gone, the hub *may* be the owner.
+//!
+//! A status is what was said last: `idle` stays after SIGKILL, and after a clean
+//! exit under a hub; a later start turns it into `failed`, with the date of that
+//! start.
+
+mod beyond;
+#[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
+mod database;
+mod log;
+mod manifest;
+mod message;
+mod process;
+mod row;
+mod scan;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("cline");
+
+/// The variable that moves the data directory.
+const DATA_VARIABLE: &str = "CLINE_DATA_DIR";
+/// The variable that moves the directory above it.
+const DIRECTORY_VARIABLE: &str = "CLINE_DIR";
+
+/// The adapter for the Cline CLI.
+#[derive(Debug, Clone, Copy)]
+pub struct Cline;
+
+static PROFILE: Profile = Profile {
+    id: "cline",
+    name: "Cline CLI",
+    default_home: ".cline/data",
+    home_variables: &[DATA_VARIABLE, DIRECTORY_VARIABLE],
+    detection: "its log, which names PID and session; the database's PID where it is a terminal's",
+    checked_against: "3.0.65, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+};
+
+impl Adapter for Cline {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let moved = environment.directory(DATA_VARIABLE);
+        let above = || environment.directory(DIRECTORY_VARIABLE);
+        let default = || Some(environment.home()?.join(".cline"));
+        let data = moved.or_else(|| Some(above().or_else(default)?.join("data")));
+        data.into_iter().collect()
+    }
+
+    fn homes_named_by(&self, program: &Program<'_>, environment: &Environment) -> Vec<PathBuf> {
+        process::home(program, environment)
+            .map_or_else(|| self.homes(environment), |home| vec![home])
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
+        process::work_dir(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        Found::clean(sketch.described.as_deref().cloned().unwrap_or_default())
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        match message::read(path, messages_max) {
+            Ok(messages) => Found::clean(messages),
+            Err(reason) => Found {
+                found: Vec::new(),
+                problems: vec![Problem::at(&AGENT, path, reason)],
+            },
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["cline", "--id", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, DATA_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let watched = |name: &str, is_recursive| WatchPath {
+            path: home.root.join(name),
+            is_recursive,
+        };
+        vec![
+            watched("db", false),
+            watched("logs", false),
+            watched("sessions", true),
+        ]
+    }
+}

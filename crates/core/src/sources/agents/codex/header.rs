@@ -1,0 +1,479 @@
+//! The first line of a rollout: what the thread is.
+//!
+//! Seen in Codex 0.171.0, 2026-11: `{"timestamp", "ordinal", "type":
+//! "session_meta", "payload": {"session_id", "id", "forked_from_id",
+//! "timestamp", "cwd", "originator", "cli_version", "source", …,
+//! "base_instructions", "history_base", "git"}}`. `id` names the thread;
+//! `session_id` is another one's in threads of sub-agents (codex#32035). The
+//! line's own time is that of the first prompt, the payload's that of the
+//! thread's birth. The instructions make the line long; what matters most
+//! comes before them, so a line that is cut off is read as far as it goes.
+//!
+//! Until September 2025 the line was the header itself: `{"id", "timestamp",
+//! "instructions", "git"}`. The directory stands in a message near it then, and
+//! in the earliest rollouts nowhere. Taken from public descriptions and examples
+//! of such rollouts, 2026-11.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
+
+use super::record::{Kind, Record, time_ms};
+use crate::sources::transcript::{HeadBounds, TranscriptFile};
+
+/// How long a header may be, in bytes.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+/// How much of a rollout is read in one go after another, in bytes, until its
+/// header has told enough. What comes before the instructions is in the first.
+const STEPS: &[usize] = &[8 << 10, 64 << 10, HEADER_BYTES_MAX];
+/// How much of a rollout is read for the directory that a header of 2025 lacks:
+/// instructions come before it.
+const WORK_DIR_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1 << 20,
+    lines_max: 8,
+};
+
+/// What the header of a rollout tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The thread.
+    pub(super) id: Option<String>,
+    /// The session that it belongs to: itself, or the one that started it.
+    pub(super) session_id: Option<String>,
+    /// The thread whose history it began with.
+    pub(super) forked_from: Option<String>,
+    /// It goes on with the history in another rollout.
+    pub(super) has_history_base: bool,
+    /// When the thread was born, in milliseconds since 1970.
+    pub(super) born_at_ms: Option<i64>,
+    /// The directory that it began in.
+    pub(super) work_dir: Option<PathBuf>,
+    /// The version that wrote it.
+    pub(super) version: Option<String>,
+    /// The branch that it began on.
+    pub(super) git_branch: Option<String>,
+    /// Who started it.
+    pub(super) origin: Option<Origin>,
+    /// The thread that started it, by a field of its own.
+    parent_thread: Option<String>,
+    /// It is of 2025: the line itself, without a type and a payload.
+    is_bare: bool,
+    /// It is cut off, by us or by whoever writes it: what is not told may be so.
+    pub(super) is_cut: bool,
+}
+
+/// Who started a thread (`source`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A program without a person at a terminal: `codex exec`, an MCP client.
+    Headless,
+    /// Another thread, whose id may be told.
+    SubAgent {
+        /// The thread that started it.
+        parent: Option<String>,
+    },
+    /// A terminal interface, an IDE, or something unknown.
+    Other,
+}
+
+/// How much of a header somebody needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What comes before the instructions.
+    Beginning,
+    /// All of it; the branch comes last.
+    Whole,
+}
+
+/// Why a header could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HeaderError {
+    /// The file could not be read.
+    #[error(transparent)]
+    File(#[from] ReadFileError),
+    /// Its first line is something else.
+    #[error("its first line is no `session_meta`: {0}")]
+    Malformed(String),
+}
+
+impl HeaderError {
+    /// Why not, without the path, for where that stands already.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::File(error) => error.reason(),
+            Self::Malformed(_) => self.to_string(),
+        }
+    }
+}
+
+impl Header {
+    /// Reads the header of the rollout at `path`. One that is still empty has
+    /// told nothing yet.
+    pub(super) fn read(path: &Path, part: Part) -> Result<Self, HeaderError> {
+        let file = OpenFile::open(path, Links::Follow)?;
+        let mut bytes = Vec::new();
+        let mut header = Self::default();
+        for step in STEPS {
+            let before = bytes.len();
+            bytes.resize(*step, 0);
+            let count = file.read_at(&mut bytes[before..], before as u64)?;
+            bytes.truncate(before.saturating_add(count));
+            let is_all = bytes.len() < *step || bytes[before..].contains(&b'\n');
+            header = Self::parse(&bytes)?;
+            if is_all || (part == Part::Beginning && header.has_beginning()) {
+                break;
+            }
+        }
+        if header.is_bare {
+            header.work_dir = first_work_dir(path);
+        }
+        Ok(header)
+    }
+
+    /// Parses the beginning of a rollout, as far as it goes.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let line = lines.next().unwrap_or_default();
+        let mut header = Self::default();
+        if line.trim_ascii().is_empty() {
+            return Ok(header);
+        }
+        let mut json = serde_json::Deserializer::from_slice(line);
+        match LineSeed(&mut header).deserialize(&mut json) {
+            Ok(()) => Ok(header),
+            // Cut off, by us or by who writes it.
+            Err(error) if error.is_eof() => {
+                header.is_cut = true;
+                Ok(header)
+            }
+            Err(error) => Err(HeaderError::Malformed(error.to_string())),
+        }
+    }
+
+    fn has_beginning(&self) -> bool {
+        self.id.is_some() && self.work_dir.is_some() && self.origin.is_some()
+    }
+
+    /// It tells of which thread this one is a sub-agent, or that it is of none.
+    pub(super) fn tells_parent(&self) -> bool {
+        self.id.is_some() && (self.origin.is_some() || !self.is_cut)
+    }
+
+    /// The thread that this one is a sub-agent of.
+    pub(super) fn parent(&self) -> Option<&str> {
+        let Some(Origin::SubAgent { parent }) = &self.origin else {
+            return None;
+        };
+        let by_session = self
+            .session_id
+            .as_ref()
+            .filter(|session| Some(*session) != self.id.as_ref());
+        parent
+            .as_ref()
+            .or(self.parent_thread.as_ref())
+            .or(by_session)
+            .map(String::as_str)
+    }
+
+    fn set(&mut self, key: &str, value: &Value) {
+        let text = || value.as_str().map(str::to_owned);
+        match key {
+            "id" => self.id = text().map(|id| id.to_ascii_lowercase()),
+            "session_id" => self.session_id = text().map(|id| id.to_ascii_lowercase()),
+            "forked_from_id" => self.forked_from = text().map(|id| id.to_ascii_lowercase()),
+            "parent_thread_id" => self.parent_thread = text().map(|id| id.to_ascii_lowercase()),
+            "history_base" => self.has_history_base = value.is_object(),
+            "timestamp" => self.born_at_ms = value.as_str().and_then(time_ms),
+            "cwd" => self.work_dir = text().filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
+            "cli_version" => self.version = text().filter(|version| !version.is_empty()),
+            "source" => self.origin = Some(Origin::of(value)),
+            "git" => {
+                let branch = value.get("branch").and_then(Value::as_str);
+                self.git_branch = branch.filter(|name| !name.is_empty()).map(str::to_owned);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The fields of the payload that are read; the others are passed over.
+const FIELDS: &[&str] = &[
+    "cli_version",
+    "cwd",
+    "forked_from_id",
+    "git",
+    "history_base",
+    "id",
+    "parent_thread_id",
+    "session_id",
+    "source",
+    "timestamp",
+];
+
+impl Origin {
+    /// `"cli"`, `"exec"`, `{"subagent": {"thread_spawn": {"parent_thread_id": …}}}`, …
+    pub(super) fn of(source: &Value) -> Self {
+        if let Some(sub_agent) = source.get("subagent").or_else(|| source.get("sub_agent")) {
+            let parent = sub_agent
+                .get("thread_spawn")
+                .and_then(|spawn| spawn.get("parent_thread_id"))
+                .and_then(Value::as_str);
+            return Self::SubAgent {
+                parent: parent.map(str::to_ascii_lowercase),
+            };
+        }
+        match source.as_str() {
+            Some("exec" | "mcp") => Self::Headless,
+            Some("subagent") => Self::SubAgent { parent: None },
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The directory that the first messages name. A file that can't be read any
+/// more is a problem of whoever reads the rest of it.
+fn first_work_dir(path: &Path) -> Option<PathBuf> {
+    let head = TranscriptFile::open(path)
+        .ok()?
+        .head(WORK_DIR_BOUNDS)
+        .ok()?;
+    let values = head.lines.iter().flat_map(|line| line.json().values);
+    let mut records = values.filter_map(|value| Record::of(&value));
+    records.find_map(|record| match record.kind {
+        Kind::TurnContext { work_dir, .. } => work_dir,
+        _ => None,
+    })
+}
+
+/// Fills a header from a line, and keeps what was read when the line ends early.
+struct LineSeed<'h>(&'h mut Header);
+
+impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for LineSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut is_typed = false;
+        while let Some(key) = fields.next_key::<String>()? {
+            match key.as_str() {
+                "type" => {
+                    is_typed = true;
+                    let kind: Value = fields.next_value()?;
+                    if kind != "session_meta" {
+                        let other = format!("its type is `{kind}`");
+                        return Err(serde::de::Error::custom(other));
+                    }
+                }
+                "payload" => {
+                    // The line's own time is not that of the birth.
+                    self.0.born_at_ms = None;
+                    fields.next_value_seed(PayloadSeed(self.0))?;
+                }
+                "id" | "timestamp" | "git" if !is_typed => {
+                    self.0.is_bare |= key == "id";
+                    let value: Value = fields.next_value()?;
+                    self.0.set(&key, &value);
+                }
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+struct PayloadSeed<'h>(&'h mut Header);
+
+impl<'de> DeserializeSeed<'de> for PayloadSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PayloadSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        while let Some(key) = fields.next_key::<String>()? {
+            if FIELDS.contains(&key.as_str()) {
+                let value: Value = fields.next_value()?;
+                self.0.set(&key, &value);
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const CHILD: &str = "01a21ed1-b911-7843-8e55-72aa03e0116c";
+    const ROOT: &str = "01a21ecc-2bd5-7f30-b93d-89bcac6028bb";
+
+    fn line(fields: &str) -> String {
+        format!(
+            r#"{{"timestamp":"2026-11-27T21:03:27.599Z","ordinal":0,"type":"session_meta","payload":{{{fields}}}}}"#
+        )
+    }
+
+    fn parse(fields: &str) -> Header {
+        Header::parse(line(fields).as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_payload_tells_what_the_thread_is() {
+        let header = parse(&format!(
+            r#""session_id":"{ROOT}","id":"{ROOT}","timestamp":"2026-11-27T20:57:06.830Z","cwd":"/home/dev/app","cli_version":"0.171.0","source":"cli","base_instructions":{{"text":"x"}},"git":{{"branch":"main"}}"#
+        ));
+        assert_eq!(header.id.as_deref(), Some(ROOT));
+        assert_eq!(header.born_at_ms, Some(1_795_813_026_830));
+        assert_eq!(header.work_dir.as_deref(), Some(Path::new("/home/dev/app")));
+        assert_eq!(header.version.as_deref(), Some("0.171.0"));
+        assert_eq!(header.git_branch.as_deref(), Some("main"));
+        assert_eq!(header.origin, Some(Origin::Other));
+        assert_eq!(header.parent(), None);
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_tells_what_came_before() {
+        let whole = line(&format!(
+            r#""id":"{ROOT}","cwd":"/w","source":"exec","base_instructions":{{"text":"{}"}}"#,
+            "x".repeat(1000)
+        ));
+        for cut in 0..whole.len() {
+            let header = Header::parse(&whole.as_bytes()[..cut]).unwrap();
+            let is_past = |what: &str| cut >= whole.find(what).unwrap();
+            assert_eq!(header.id.is_some(), is_past(r#","cwd""#), "{cut}");
+            assert_eq!(header.origin.is_some(), is_past(r#","base"#), "{cut}");
+        }
+    }
+
+    #[test]
+    fn who_started_it_is_read_in_every_form() {
+        for (source, right) in [
+            (r#""cli""#, Origin::Other),
+            (r#""vscode""#, Origin::Other),
+            (r#"{"custom":"x"}"#, Origin::Other),
+            ("7", Origin::Other),
+            (r#""exec""#, Origin::Headless),
+            (r#""mcp""#, Origin::Headless),
+            (
+                r#"{"subagent":"review"}"#,
+                Origin::SubAgent { parent: None },
+            ),
+            (
+                r#"{"subagent":{"other":"guardian"}}"#,
+                Origin::SubAgent { parent: None },
+            ),
+        ] {
+            let header = parse(&format!(r#""id":"{CHILD}","source":{source}"#));
+            assert_eq!(header.origin, Some(right), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_sub_agent_names_its_parent_by_its_source_or_else_by_its_session() {
+        let spawned = format!(
+            r#""id":"{CHILD}","source":{{"subagent":{{"thread_spawn":{{"parent_thread_id":"{ROOT}","depth":1}}}}}}"#
+        );
+        assert_eq!(parse(&spawned).parent(), Some(ROOT));
+        let review =
+            format!(r#""id":"{CHILD}","session_id":"{ROOT}","source":{{"subagent":"review"}}"#);
+        assert_eq!(parse(&review).parent(), Some(ROOT));
+        let of_itself =
+            format!(r#""id":"{CHILD}","session_id":"{CHILD}","source":{{"subagent":"review"}}"#);
+        assert_eq!(parse(&of_itself).parent(), None);
+        let no_sub_agent = format!(r#""id":"{CHILD}","session_id":"{ROOT}","source":"cli""#);
+        assert_eq!(parse(&no_sub_agent).parent(), None);
+    }
+
+    #[test]
+    fn a_header_of_2025_is_the_line_itself_and_the_first_messages_name_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let read = |context: &str| {
+            let header = format!(
+                r#"{{"id":"{ROOT}","timestamp":"2025-08-18T01:16:13.522Z","instructions":"x","git":{{"branch":"main"}}}}"#
+            );
+            let state = r#"{"record_type":"state"}"#;
+            let part = serde_json::json!([{"type": "input_text", "text": context}]);
+            let message =
+                serde_json::json!({"type": "message", "id": null, "role": "user", "content": part});
+            std::fs::write(&path, format!("{header}\n{state}\n{message}\n")).unwrap();
+            Header::read(&path, Part::Beginning).unwrap()
+        };
+        let element = "<environment_context>\n  <cwd>/home/dev/app</cwd>\n</environment_context>";
+        let header = read(element);
+        assert_eq!(header.id.as_deref(), Some(ROOT));
+        assert_eq!(header.born_at_ms, Some(1_755_479_773_522));
+        assert_eq!(header.git_branch.as_deref(), Some("main"));
+        assert_eq!(header.work_dir.as_deref(), Some(Path::new("/home/dev/app")));
+        let line = "<environment_context>\nCurrent working directory: /home/dev/app\nApproval policy: never\n</environment_context>";
+        assert_eq!(read(line).work_dir, header.work_dir);
+        assert_eq!(read("fix it in <cwd>/w</cwd>").work_dir, None);
+    }
+
+    #[test]
+    fn another_first_line_is_an_error_and_an_empty_file_is_not() {
+        assert_eq!(Header::parse(b"").unwrap(), Header::default());
+        assert_eq!(Header::parse(b"\n").unwrap(), Header::default());
+        for bytes in [
+            &br#"{"type":"event_msg","payload":{}}"#[..],
+            b"[1]",
+            b"\0\0\0",
+            b"{\"type\":\"session_meta\",\"payload\":7}",
+            b"hello\n",
+        ] {
+            assert!(Header::parse(bytes).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn instructions_of_any_length_are_read_past() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let long = "x".repeat(300_000);
+        let before = format!(
+            r#""base_instructions":{{"text":"{long}"}},"id":"{ROOT}","cwd":"/w","source":"cli","git":{{"branch":"b"}}"#
+        );
+        std::fs::write(&path, line(&before)).unwrap();
+        let header = Header::read(&path, Part::Beginning).unwrap();
+        assert_eq!(header.work_dir.as_deref(), Some(Path::new("/w")));
+        let after = format!(
+            r#""id":"{ROOT}","cwd":"/w","source":"cli","base_instructions":{{"text":"{long}"}},"git":{{"branch":"b"}}"#
+        );
+        std::fs::write(&path, line(&after)).unwrap();
+        let header = Header::read(&path, Part::Beginning).unwrap();
+        assert_eq!(
+            (header.id.as_deref(), header.git_branch),
+            (Some(ROOT), None)
+        );
+        let header = Header::read(&path, Part::Whole).unwrap();
+        assert_eq!(header.git_branch.as_deref(), Some("b"));
+    }
+}

@@ -1,0 +1,111 @@
+//! What the session index and the state database tell of threads.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+
+use super::header::Origin;
+use super::session_index::read_names;
+use super::state_db::StateDb;
+use crate::machine::problem::Problem;
+
+/// What is told of a thread beside its own files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// The rollout that it goes on in.
+    pub(super) rollout: Option<PathBuf>,
+    /// The directory that it works in.
+    pub(super) work_dir: Option<PathBuf>,
+    /// Its name or title; none where that is just its first prompt.
+    pub(super) title: Option<String>,
+    /// Who started it.
+    pub(super) origin: Option<Origin>,
+    /// The thread that started it.
+    pub(super) parent: Option<String>,
+}
+
+/// The hints of one home; the database is opened when it is first needed.
+#[derive(Debug)]
+pub(super) struct Hints<'a> {
+    home: &'a Path,
+    agent: &'a AgentId,
+    database: Option<Option<StateDb>>,
+    of_thread: HashMap<String, Hint>,
+    /// What could not be read.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl<'a> Hints<'a> {
+    /// Hints of which nothing has been read yet.
+    pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
+        Self {
+            home,
+            agent,
+            database: None,
+            of_thread: HashMap::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What is known of a thread by now.
+    pub(super) fn of(&self, thread: &str) -> Option<&Hint> {
+        self.of_thread.get(thread)
+    }
+
+    /// Reads the names of `threads`.
+    pub(super) fn read_names(&mut self, threads: &[&str]) {
+        let wanted: HashSet<&str> = threads.iter().copied().collect();
+        match read_names(self.home, |id| wanted.contains(id)) {
+            Ok(names) => {
+                for (id, name) in names {
+                    self.of_thread.entry(id).or_default().title = Some(name);
+                }
+            }
+            Err(error) => {
+                let index = self.home.join("session_index.jsonl");
+                let problem = Problem::at(self.agent, &index, error.reason());
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// Asks the database about `threads`. `false`: there is none, or it could
+    /// not be read, so that its silence means nothing.
+    pub(super) fn ask_database(&mut self, threads: &[&str]) -> bool {
+        if threads.is_empty() {
+            return false;
+        }
+        if self.database.is_none() {
+            self.database = Some(StateDb::newest(self.home).unwrap_or_else(|(path, reason)| {
+                self.problems.push(Problem::at(self.agent, &path, reason));
+                None
+            }));
+        }
+        let Some(Some(database)) = &self.database else {
+            return false;
+        };
+        match database.hints(threads) {
+            Ok(hints) => {
+                let wanted: HashSet<&str> = threads.iter().copied().collect();
+                let asked = hints
+                    .into_iter()
+                    .filter(|(id, _)| wanted.contains(id.as_str()));
+                for (id, hint) in asked {
+                    let known = self.of_thread.entry(id).or_default();
+                    // The index has the newest name.
+                    let title = known.title.take();
+                    *known = Hint {
+                        title: title.or_else(|| hint.title.clone()),
+                        ..hint
+                    };
+                }
+                true
+            }
+            Err((path, reason)) => {
+                self.problems.push(Problem::at(self.agent, &path, reason));
+                false
+            }
+        }
+    }
+}

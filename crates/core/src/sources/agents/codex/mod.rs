@@ -1,0 +1,156 @@
+//! Codex (`codex`, npm `@openai/codex`).
+//!
+//! Seen in Codex 0.171.0, 2026-11. A *thread* is a session. Below `~/.codex`
+//! (`CODEX_HOME`):
+//!
+//! | What | When | Says |
+//! |---|---|---|
+//! | `thread-writer-locks/ID.lock`, held | from launch to the end | its process runs the thread |
+//! | the same, not held | after a crash, until the next start | nobody does |
+//! | `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl` | from the first prompt on | the thread's transcript, held open |
+//! | `archived_sessions/rollout-TIME-ID.jsonl` | once archived | the same |
+//! | `session_index.jsonl`, `state_N.sqlite` | from the first prompt on | its name, and hints |
+//!
+//! By default one daemon (`codex app-server … --managed-daemon`) runs the
+//! threads of all terminals, and keeps each for 60 s after its terminal left
+//! it. No file says which terminal shows which thread: that is left to
+//! arguments, terminal titles and the log. The
+//! daemon's parent and environment are those of the terminal that happened to
+//! start it.
+//!
+//! `logs_2.sqlite` says, some seconds late, when a terminal has opened a thread,
+//! and not which. It is read only where there are several terminals, and never
+//! for the threads that it names: it has some that are no sessions. Not read: the
+//! daemon's PID file (it names no session), and compressed rollouts, of which
+//! their names and the database tell enough for a list.
+//!
+//! Rollouts of 2025 without typed records are read as well (`header.rs`,
+//! `record.rs`; 2026-11).
+
+mod claims;
+mod describe;
+mod header;
+mod hints;
+mod hooks;
+mod locks;
+#[cfg_attr(not(feature = "sqlite"), path = "log_db_without.rs")]
+mod log_db;
+mod openers;
+mod process;
+mod record;
+mod rollout;
+mod scan;
+mod session_index;
+#[cfg_attr(not(feature = "sqlite"), path = "state_db_without.rs")]
+mod state_db;
+mod tail;
+mod terminal_title;
+mod terminals;
+mod thread;
+mod thread_id;
+mod tree;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use crate::adapter::Hooks;
+use crate::adapter::phase::PhaseFact;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::Found;
+
+/// Names that its processes have; those of release binaries are cut.
+const COMMS: &[&str] = &["codex", "codex-x86_64-un", "codex-aarch64-u"];
+
+const ID: &str = "codex";
+
+const PROFILE: Profile = Profile {
+    id: ID,
+    name: "Codex",
+    default_home: ".codex",
+    home_variables: &["CODEX_HOME"],
+    detection: "held thread locks, open rollouts; terminals of the daemon by arguments, titles and Codex's log",
+    checked_against: "0.171.0, 2026-11",
+    comms: COMMS,
+    has_session_at_launch: true,
+    launch_window_ms: Some(60_000),
+    announces_within_ms: Some(60_000),
+    is_quiet_when_idle: false,
+};
+
+/// The adapter.
+#[derive(Debug, Clone, Copy)]
+pub struct Codex;
+
+impl Adapter for Codex {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::resumed(program)
+    }
+
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
+        process::named_work_dir(program)
+    }
+
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
+        terminal_title::split(title).0
+    }
+
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        terminal_title::split(title).1
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home, &agent())
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        describe::describe(&agent(), sketch)
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        describe::messages(&agent(), sketch, messages_max)
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["codex", "resume", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, "CODEX_HOME"))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let path = |name: &str, is_recursive| WatchPath {
+            path: home.root.join(name),
+            is_recursive,
+        };
+        vec![
+            path("thread-writer-locks", false),
+            path("sessions", true),
+            path("archived_sessions", false),
+            path("session_index.jsonl", false),
+        ]
+    }
+}
+
+fn agent() -> AgentId {
+    AgentId::from_static(ID)
+}

@@ -1,0 +1,220 @@
+//! Threads: which rollouts belong to which.
+
+use std::collections::BTreeMap;
+
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::header::{Header, Part};
+use super::record::{Kind, Record};
+use super::rollout::Rollout;
+use crate::machine::problem::Problem;
+use crate::sources::transcript::{HeadBounds, Stopped, TranscriptFile};
+
+/// How much of a rollout is read to see whether anything was said in it: one
+/// that is longer has more than a header.
+const WORDS_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1 << 20,
+    lines_max: 16,
+};
+
+/// A rollout, and what its header tells.
+#[derive(Debug, Clone)]
+pub(super) struct Segment {
+    /// The rollout.
+    pub(super) rollout: Rollout,
+    /// Its header; empty for a compressed one, or one that can't be read.
+    pub(super) header: Header,
+}
+
+/// Groups rollouts by thread; of each thread the segment that it goes on in.
+///
+/// One file under two paths (an archived hard link), plain and compressed, is
+/// one; so are the segments of one thread.
+pub(super) fn newest_segments(
+    rollouts: Vec<Rollout>,
+    agent: &AgentId,
+    problems: &mut Vec<Problem>,
+) -> BTreeMap<SessionId, Segment> {
+    let mut threads: BTreeMap<SessionId, Segment> = BTreeMap::new();
+    for rollout in rollouts {
+        let segment = Segment::read(rollout, agent, problems);
+        let Some(id) = segment.thread(agent, problems) else {
+            continue;
+        };
+        match threads.get_mut(&id) {
+            Some(known) if known.is_older_than(&segment) => *known = segment,
+            Some(_) => {}
+            None => {
+                threads.insert(id, segment);
+            }
+        }
+    }
+    threads
+}
+
+impl Segment {
+    fn read(rollout: Rollout, agent: &AgentId, problems: &mut Vec<Problem>) -> Self {
+        let mut header = Header::default();
+        if !rollout.is_compressed {
+            match Header::read(&rollout.path, Part::Beginning) {
+                Ok(read) => header = read,
+                Err(error) => problems.push(Problem::at(agent, &rollout.path, error.reason())),
+            }
+        }
+        Self { rollout, header }
+    }
+
+    /// The thread that it belongs to.
+    ///
+    /// A name with two ids is of the first one, whose thread goes on in it, or
+    /// of the second, if it was forked off the first: reports differ, so the
+    /// header decides, as far as it says anything.
+    fn thread(&self, agent: &AgentId, problems: &mut Vec<Problem>) -> Option<SessionId> {
+        let rollout = &self.rollout;
+        let header = &self.header;
+        let told = header.id.as_deref();
+        let mut doubt = None;
+        let id = match rollout.continues.as_deref() {
+            None => {
+                if told.is_some_and(|told| told != rollout.id) {
+                    doubt = Some("its header names another thread than its name does");
+                }
+                &rollout.id
+            }
+            Some(_) if told == Some(&rollout.id) => &rollout.id,
+            Some(continues) if header.forked_from.as_deref() == Some(continues) => &rollout.id,
+            Some(continues) => {
+                if told.is_some_and(|told| told != continues) {
+                    doubt = Some("its header names neither thread of its name");
+                } else if told.is_some() && !header.has_history_base {
+                    doubt = Some(
+                        "its name has two threads, and its header does not say whether it is a fork: taken for a part of the first",
+                    );
+                }
+                continues
+            }
+        };
+        problems.extend(doubt.map(|doubt| Problem::at(agent, &rollout.path, doubt)));
+        SessionId::parse(id).ok()
+    }
+
+    /// Tells whether the thread goes on in `other`, rather than in this one. One
+    /// that is nothing but a header, as a copy that was made elsewhere, continues
+    /// nothing.
+    pub(super) fn is_older_than(&self, other: &Self) -> bool {
+        self.rollout != other.rollout
+            && (self.may_have_words(), self.age()) < (other.may_have_words(), other.age())
+    }
+
+    fn may_have_words(&self) -> bool {
+        if self.rollout.is_compressed || self.header.has_history_base {
+            return true;
+        }
+        let file = TranscriptFile::open(&self.rollout.path);
+        let read = file.and_then(|file| file.head(WORDS_BOUNDS));
+        read.map_or(true, |head| {
+            let values = head.lines.iter().flat_map(|line| line.json().values);
+            let mut records = values.filter_map(|value| Record::of(&value));
+            head.stopped != Stopped::NothingLeft
+                || records.any(|record| record.kind != Kind::Bookkeeping)
+        })
+    }
+
+    /// Sorts the segments of a thread by age, and the better of two that are
+    /// the same last.
+    fn age(&self) -> (&str, &str, bool, bool) {
+        let rollout = &self.rollout;
+        (
+            &rollout.time,
+            &rollout.id,
+            !rollout.is_archived,
+            !rollout.is_compressed,
+        )
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    const ROOT: &str = "01a03d4c-6ad5-7c61-8fb6-eb5c80d47252";
+    const OTHER: &str = "01a03d5c-e4b7-7e02-b2d8-de3ee9c7b8dd";
+
+    /// The thread of a rollout by its name and the fields of its header, and
+    /// whether that left a doubt.
+    fn thread(name: &str, fields: &str) -> (String, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let line = format!(r#"{{"type":"session_meta","payload":{{{fields}}}}}"#);
+        std::fs::write(dir.path().join(name), line).unwrap();
+        let rollout = Rollout::of(dir.path(), name, false).unwrap();
+        let agent = AgentId::parse("codex").unwrap();
+        let mut problems = Vec::new();
+        let threads = newest_segments(vec![rollout], &agent, &mut problems);
+        let id = threads.into_keys().next().unwrap();
+        (id.as_str().to_owned(), !problems.is_empty())
+    }
+
+    #[test]
+    fn a_segment_belongs_to_the_thread_that_it_goes_on_with() {
+        let name = format!("rollout-2026-08-27T17-33-00-{ROOT}_{OTHER}.jsonl");
+        let based = format!(r#""id":"{ROOT}","history_base":{{"thread_id":"{ROOT}"}}"#);
+        assert_eq!(thread(&name, &based), (ROOT.to_owned(), false));
+        let of_a_fork = format!(
+            r#""id":"{ROOT}","forked_from_id":"{}","history_base":{{"thread_id":"{ROOT}"}}"#,
+            "00000000-0000-7000-8000-000000000000"
+        );
+        assert_eq!(thread(&name, &of_a_fork), (ROOT.to_owned(), false));
+        let silent = format!(r#""id":"{ROOT}""#);
+        assert_eq!(thread(&name, &silent), (ROOT.to_owned(), true));
+        assert_eq!(thread(&name, r#""cwd":"/w""#), (ROOT.to_owned(), false));
+    }
+
+    #[test]
+    fn a_fork_is_a_thread_of_its_own() {
+        let name = format!("rollout-2026-08-27T17-33-00-{ROOT}_{OTHER}.jsonl");
+        let marked = format!(r#""id":"{ROOT}","forked_from_id":"{ROOT}""#);
+        assert_eq!(thread(&name, &marked), (OTHER.to_owned(), false));
+        let named = format!(r#""id":"{OTHER}""#);
+        assert_eq!(thread(&name, &named), (OTHER.to_owned(), false));
+    }
+
+    #[test]
+    fn a_header_that_contradicts_the_name_is_a_problem_and_the_name_counts() {
+        let name = format!("rollout-2026-08-27T17-33-00-{ROOT}.jsonl");
+        let other = format!(r#""id":"{OTHER}""#);
+        assert_eq!(thread(&name, &other), (ROOT.to_owned(), true));
+        let same = format!(r#""id":"{}""#, ROOT.to_uppercase());
+        assert_eq!(thread(&name, &same), (ROOT.to_owned(), false));
+    }
+
+    #[test]
+    fn the_newest_segment_stands_for_the_thread_whatever_the_order() {
+        let dir = Path::new("/nowhere");
+        let names = [
+            format!("rollout-2026-08-26T17-18-13-{ROOT}.jsonl.zst"),
+            format!("rollout-2026-08-27T09-00-00-{ROOT}_{OTHER}.jsonl.zst"),
+        ];
+        let rollouts = |archived: bool| {
+            let rollouts = names
+                .iter()
+                .map(move |name| Rollout::of(dir, name, archived).unwrap());
+            rollouts.collect::<Vec<_>>()
+        };
+        let agent = AgentId::parse("codex").unwrap();
+        let mut problems = Vec::new();
+        let mut all = rollouts(true);
+        all.extend(rollouts(false));
+        for _ in 0..all.len() {
+            all.rotate_left(1);
+            let threads = newest_segments(all.clone(), &agent, &mut problems);
+            let newest: Vec<_> = threads.values().collect();
+            assert_eq!(newest.len(), 1);
+            assert_eq!(newest[0].rollout.time, "2026-08-27T09-00-00");
+            assert!(!newest[0].rollout.is_archived);
+        }
+        assert!(problems.is_empty());
+    }
+}

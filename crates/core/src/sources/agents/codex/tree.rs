@@ -1,0 +1,308 @@
+//! Finds rollouts: one thread's near the day of its birth, or everybody's.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use whosup_sidecar::AgentId;
+
+use super::rollout::Rollout;
+use super::thread_id;
+use crate::machine::problem::Problem;
+use crate::sources::agents::kit::folder::names_in;
+
+/// How many names in one directory are read.
+const ENTRIES_MAX: usize = 200_000;
+/// How many days with rollouts are looked at: 50 years.
+const DAYS_MAX: usize = 20_000;
+
+/// The rollouts of one home, each directory listed once.
+#[derive(Debug)]
+pub(super) struct Tree<'a> {
+    home: &'a Path,
+    agent: &'a AgentId,
+    listed: HashMap<PathBuf, Vec<Rollout>>,
+    days: Option<Vec<(Date, PathBuf)>>,
+    /// What could not be read.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl<'a> Tree<'a> {
+    /// A tree of which nothing has been read yet.
+    pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
+        Self {
+            home,
+            agent,
+            listed: HashMap::new(),
+            days: None,
+            problems: Vec::new(),
+        }
+    }
+
+    /// The rollouts whose names have the id of a thread, as far as they lie
+    /// where its birth says, or among the archived ones.
+    ///
+    /// Days are in the local time of whoever ran it: a day before or after ours.
+    pub(super) fn near_birth(&mut self, thread: &str) -> Vec<Rollout> {
+        let born = thread_id::born_at_ms(thread).and_then(date_of);
+        let near = born.map(|born| [born.yesterday().ok(), Some(born), born.tomorrow().ok()]);
+        let days: Vec<Date> = near.into_iter().flatten().flatten().collect();
+        let mut found = Vec::new();
+        for date in days {
+            let directory = self.day(date);
+            found.extend(self.of_thread(&directory, false, thread));
+        }
+        let archived = self.home.join("archived_sessions");
+        found.extend(self.of_thread(&archived, true, thread));
+        found
+    }
+
+    /// The rollouts whose names have the id of a thread, wherever they lie:
+    /// looks through every directory.
+    pub(super) fn anywhere(&mut self, thread: &str) -> Vec<Rollout> {
+        let mut found = Vec::new();
+        for (directory, is_archived) in self.directories() {
+            found.extend(self.of_thread(&directory, is_archived, thread));
+        }
+        found
+    }
+
+    /// The rollouts that were begun on `from_ms` (a day of tolerance) or later.
+    pub(super) fn since(&mut self, from_ms: i64) -> Vec<Rollout> {
+        let from = date_of(from_ms).and_then(|date| date.yesterday().ok());
+        let days: Vec<PathBuf> = self
+            .days()
+            .iter()
+            .filter(|(date, _)| from.is_none_or(|from| *date >= from))
+            .map(|(_, path)| path.clone())
+            .collect();
+        let mut found = Vec::new();
+        for directory in days {
+            found.extend_from_slice(self.list(&directory, false));
+        }
+        found
+    }
+
+    /// Every rollout.
+    pub(super) fn all(&mut self) -> Vec<Rollout> {
+        let mut found = Vec::new();
+        for (directory, is_archived) in self.directories() {
+            found.extend_from_slice(self.list(&directory, is_archived));
+        }
+        found
+    }
+
+    /// Every directory that may have rollouts, and whether they are archived.
+    fn directories(&mut self) -> Vec<(PathBuf, bool)> {
+        let days = self.days().iter().map(|(_, path)| (path.clone(), false));
+        let mut directories: Vec<_> = days.collect();
+        // Early releases had them all in one directory.
+        directories.push((self.home.join("sessions"), false));
+        directories.push((self.home.join("archived_sessions"), true));
+        directories
+    }
+
+    fn day(&self, date: Date) -> PathBuf {
+        let (year, month, day) = (date.year(), date.month(), date.day());
+        self.home
+            .join(format!("sessions/{year:04}/{month:02}/{day:02}"))
+    }
+
+    /// The days that have a directory, in order.
+    fn days(&mut self) -> &[(Date, PathBuf)] {
+        if self.days.is_none() {
+            let mut days = Vec::new();
+            let sessions = self.home.join("sessions");
+            for (year, path) in self.numbered(&sessions, 4) {
+                for (month, path) in self.numbered(&path, 2) {
+                    for (day, path) in self.numbered(&path, 2) {
+                        let date = i8::try_from(month)
+                            .ok()
+                            .zip(i8::try_from(day).ok())
+                            .and_then(|(month, day)| Date::new(year, month, day).ok());
+                        if let Some(date) = date
+                            && days.len() < DAYS_MAX
+                        {
+                            days.push((date, path));
+                        }
+                    }
+                }
+            }
+            days.sort();
+            self.days = Some(days);
+        }
+        self.days.as_deref().unwrap_or_default()
+    }
+
+    /// The entries of a directory whose names are numbers of so many digits.
+    fn numbered(&mut self, directory: &Path, digits: usize) -> Vec<(i16, PathBuf)> {
+        let names = match names_in(directory, ENTRIES_MAX) {
+            Ok(names) => names,
+            Err(error) => {
+                self.fail(directory, &error);
+                return Vec::new();
+            }
+        };
+        names
+            .texts()
+            .filter(|name| name.len() == digits && name.bytes().all(|byte| byte.is_ascii_digit()))
+            .filter_map(|name| Some((name.parse().ok()?, directory.join(name))))
+            .collect()
+    }
+
+    fn of_thread(&mut self, directory: &Path, is_archived: bool, thread: &str) -> Vec<Rollout> {
+        let all = self.list(directory, is_archived).iter();
+        all.filter(|rollout| rollout.may_be_of(thread))
+            .cloned()
+            .collect()
+    }
+
+    /// The rollouts in a directory. Of one that is there both plain and
+    /// compressed, the plain one.
+    fn list(&mut self, directory: &Path, is_archived: bool) -> &[Rollout] {
+        if !self.listed.contains_key(directory) {
+            let rollouts = match names_in(directory, ENTRIES_MAX) {
+                Ok(names) => {
+                    if names.is_cut {
+                        let message =
+                            format!("it has more than {ENTRIES_MAX} entries: the rest is left out");
+                        self.problems
+                            .push(Problem::at(self.agent, directory, message));
+                    }
+                    let texts: HashSet<&str> = names.texts().collect();
+                    names
+                        .texts()
+                        .filter(|name| {
+                            name.strip_suffix(".zst")
+                                .is_none_or(|plain| !texts.contains(plain))
+                        })
+                        .filter_map(|name| Rollout::of(directory, name, is_archived))
+                        .collect()
+                }
+                Err(error) => {
+                    self.fail(directory, &error);
+                    Vec::new()
+                }
+            };
+            self.listed.insert(directory.to_owned(), rollouts);
+        }
+        self.listed.get(directory).map_or(&[], Vec::as_slice)
+    }
+
+    fn fail(&mut self, directory: &Path, error: &std::io::Error) {
+        let problem = Problem::at(self.agent, directory, error);
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+}
+
+fn date_of(at_ms: i64) -> Option<Date> {
+    let time = jiff::Timestamp::from_millisecond(at_ms).ok()?;
+    Some(TimeZone::UTC.to_datetime(time).date())
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const ID: &str = "01a21ec8-c5bb-78f0-959a-e72776985ddc";
+    const EARLY: &str = "5973b6c0-94b8-487b-a530-2aeb6098ae0e";
+
+    fn home(paths: &[String]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        for path in paths {
+            let path = home.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        home
+    }
+
+    fn names(home: &tempfile::TempDir, rollouts: &[Rollout]) -> Vec<String> {
+        let below = rollouts
+            .iter()
+            .map(|rollout| rollout.path.strip_prefix(home.path()).unwrap());
+        let mut names: Vec<_> = below.map(|path| path.display().to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_thread_is_found_on_the_days_around_its_birth() {
+        for day in ["26", "27", "28"] {
+            let path = format!("sessions/2026/11/{day}/rollout-2026-11-{day}T20-53-24-{ID}.jsonl");
+            let home = home(std::slice::from_ref(&path));
+            let agent = AgentId::parse("codex").unwrap();
+            let mut tree = Tree::new(home.path(), &agent);
+            assert_eq!(names(&home, &tree.near_birth(ID)), [path]);
+            assert!(tree.problems.is_empty());
+        }
+    }
+
+    #[test]
+    fn elsewhere_it_is_found_by_looking_everywhere() {
+        let odd = format!("sessions/2026/01/02/rollout-2026-01-02T00-00-00-{ID}.jsonl");
+        let early = format!("sessions/2025/05/07/rollout-2025-05-07T17-24-21-{EARLY}.jsonl");
+        let home = home(&[odd.clone(), early.clone()]);
+        let agent = AgentId::parse("codex").unwrap();
+        let mut tree = Tree::new(home.path(), &agent);
+        assert!(tree.near_birth(ID).is_empty());
+        assert!(tree.near_birth(EARLY).is_empty());
+        assert_eq!(names(&home, &tree.anywhere(ID)), [odd]);
+        assert_eq!(names(&home, &tree.anywhere(EARLY)), [early]);
+    }
+
+    #[test]
+    fn every_rollout_is_found_once_plain_compressed_and_archived() {
+        let paths = [
+            format!("archived_sessions/rollout-{ID}.jsonl"),
+            format!("sessions/2025/01/02/rollout-a-{EARLY}.jsonl.zst"),
+            format!("sessions/2025/01/03/rollout-b-{EARLY}.jsonl"),
+            format!("sessions/rollout-c-{EARLY}.jsonl"),
+        ];
+        let twin = format!("sessions/2025/01/03/rollout-b-{EARLY}.jsonl.zst");
+        let others = [
+            "sessions/2025/1/03/x",
+            "sessions/2025/13/40/x",
+            "sessions/notes/01/01/x",
+        ];
+        let all: Vec<String> = paths
+            .iter()
+            .cloned()
+            .chain([twin])
+            .chain(others.map(str::to_owned))
+            .collect();
+        let home = home(&all);
+        let agent = AgentId::parse("codex").unwrap();
+        let mut tree = Tree::new(home.path(), &agent);
+        assert_eq!(names(&home, &tree.all()), paths);
+        assert!(tree.problems.is_empty(), "{:?}", tree.problems);
+    }
+
+    #[test]
+    fn only_days_from_a_time_on_are_looked_at() {
+        let path = |day: &str| format!("sessions/2026/11/{day}/rollout-x-{ID}.jsonl");
+        let home = home(&[path("20"), path("26"), path("27")]);
+        let agent = AgentId::parse("codex").unwrap();
+        let mut tree = Tree::new(home.path(), &agent);
+        let since = tree.since(thread_id::born_at_ms(ID).unwrap());
+        assert_eq!(names(&home, &since), [path("26"), path("27")]);
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_directory_is_a_problem_that_names_it() {
+        let home = home(&["sessions/2026/11".to_owned()]);
+        let agent = AgentId::parse("codex").unwrap();
+        let mut tree = Tree::new(home.path(), &agent);
+        assert!(tree.all().is_empty());
+        let paths: Vec<_> = tree
+            .problems
+            .iter()
+            .map(|problem| problem.path.clone())
+            .collect();
+        assert_eq!(paths, [Some(home.path().join("sessions/2026/11"))]);
+    }
+}

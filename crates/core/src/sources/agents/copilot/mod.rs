@@ -1,0 +1,213 @@
+//! GitHub Copilot CLI (`copilot`, npm `@github/copilot`).
+//!
+//! What it leaves, below its home (`COPILOT_HOME`, `~/.copilot`). Seen in
+//! Copilot CLI 1.0.102, 2026-11.
+//!
+//! | What | When | Says |
+//! |---|---|---|
+//! | `session-state/ID/` with `workspace.yaml` | from launch on | that the session exists; directory, branch, name |
+//! | `session-state/ID/inuse.PID.hold`, held | from launch on; of a resumed session from the next prompt on | its process serves the session |
+//! | `session-state/ID/inuse.PID.lock` beside it | the same | the PID again; alone in early versions |
+//! | the two, not held | after SIGKILL, until the next start of any Copilot | nobody does |
+//! | `session-state/ID/events.jsonl` | from the first prompt on | the conversation |
+//! | `logs/process-MS-PID.log`, open for writing | while the process runs | which session its terminal shows |
+//! | `open-sessions-state.json` | an entry from opening to `/exit` | what was open; stays after SIGTERM, SIGKILL and a closed terminal |
+//!
+//! One process may have several sessions open, one of them in front; each has
+//! its lock. `/clear` makes a new one and closes the one before, whose lock is
+//! held a second longer. The package cache (`~/.cache/copilot/pkg`) has `inuse`
+//! files as well, which are of no session. Early versions (0.0.3xx) had the events
+//! in `session-state/ID.jsonl` and no directory; these are read too (2026-11).
+
+mod claims;
+mod events;
+mod hooks;
+mod open_sessions;
+mod process;
+mod process_log;
+mod scan;
+mod session;
+mod sketch;
+mod turn;
+mod workspace;
+
+use std::path::Path;
+
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+use self::events::{First, Last};
+use self::workspace::Workspace;
+use crate::adapter::phase::Phase;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::title::one_line;
+use crate::sources::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("copilot");
+
+/// The variable that moves the home.
+const HOME_VARIABLE: &str = "COPILOT_HOME";
+/// Where it is by default, below the user's.
+const DEFAULT_HOME: &str = ".copilot";
+
+/// The adapter for GitHub Copilot CLI.
+#[derive(Debug, Clone, Copy)]
+pub struct Copilot;
+
+static PROFILE: Profile = Profile {
+    id: "copilot",
+    name: "Copilot CLI",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "held session locks; the log of each process; arguments",
+    checked_against: "1.0.102, 2026-11",
+    comms: &["copilot", "MainThread"],
+    has_session_at_launch: true,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+    // Not before the first prompt of a resumed session.
+};
+
+impl Adapter for Copilot {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let directory = sketch::directory_of(sketch);
+        let mut problems = Vec::new();
+        // What can't be read of it, the scan has told.
+        let workspace = Workspace::read(&directory.join(session::WORKSPACE)).unwrap_or_default();
+        let mut found = Description::default();
+        if sketch.transcript.is_none() && (workspace.is_some() || sketch.title.is_some()) {
+            // It waits for its first prompt.
+            found.phase = Some(Phase::Idle);
+        }
+        if let Some(path) = sketch.transcript.as_deref() {
+            let read = read_events(&mut found, path);
+            problems.extend(read.err().map(|message| Problem::at(&AGENT, path, message)));
+        }
+        if let Some(workspace) = workspace {
+            add_workspace(&mut found, workspace);
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let mut bad_lines = BadLines::default();
+        let read = TranscriptFile::open(path)
+            .and_then(|file| events::messages(&file, messages_max, &mut bad_lines));
+        let (found, problem) = match read {
+            Ok(messages) => (messages, bad_lines.message()),
+            Err(error) => (Vec::new(), reason(&error)),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let resume = format!("--resume={}", sketch.key.session);
+        let command = Invocation::new(["copilot", &resume]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let watch = |path: &str, is_recursive| WatchPath {
+            path: home.root.join(path),
+            is_recursive,
+        };
+        vec![
+            watch("session-state", true),
+            watch("open-sessions-state.json", false),
+            watch("logs", false),
+        ]
+    }
+}
+
+/// Adds what head and tail of the events say.
+fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
+    // Of most files both ends are the same lines.
+    let (mut of_tail, mut of_head) = (BadLines::default(), BadLines::default());
+    let read = TranscriptFile::open(path).and_then(|file| {
+        let last = Last::read(&file, &mut of_tail)?;
+        let first = First::read(&file, &mut of_head)?;
+        Ok((last, first))
+    });
+    match read {
+        Ok((last, first)) => {
+            found.transcript = Some(path.to_owned());
+            found.is_title_a_prompt = first.prompt.is_some();
+            found.title = first.prompt;
+            found.started_at_ms = first.started_at_ms;
+            found.agent_version = last.version.or(first.version);
+            found.model = last.model.or(first.model);
+            found.git_branch = last.branch;
+            found.work_dir = last.work_dir;
+            found.last_activity_at_ms = last.at_ms;
+            found.phase = last.phase;
+            found.waiting_for = last.waiting_for;
+            found.phase_at_ms = last.phase_at_ms;
+            found.phase_since_ms = last.phase_since_ms;
+            let bad_lines = of_tail.message().or_else(|| of_head.message());
+            bad_lines.map_or(Ok(()), Err)
+        }
+        Err(error) => reason(&error).map_or(Ok(()), Err),
+    }
+}
+
+/// Adds what the workspace says: the name before the prompt, and the rest where
+/// no event has said it.
+fn add_workspace(found: &mut Description, workspace: Workspace) {
+    if let Some(name) = workspace.name.as_deref().and_then(one_line) {
+        let prompt = found.title.take();
+        // What Copilot makes up itself may be nothing but the prompt.
+        found.is_title_a_prompt = !workspace.is_name_given
+            && prompt.is_some_and(|prompt| prompt.starts_with(name.trim_end_matches('…')));
+        found.title = Some(name);
+    }
+    found.work_dir = found.work_dir.take().or(workspace.work_dir);
+    found.git_branch = found.git_branch.take().or(workspace.branch);
+    found.started_at_ms = found.started_at_ms.or(workspace.created_at_ms);
+    found.last_activity_at_ms = found.last_activity_at_ms.or(workspace.created_at_ms);
+}
+
+/// A transcript that is not there (any more) is nothing to complain about.
+fn reason(error: &TranscriptError) -> Option<String> {
+    let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
+    (!is_gone).then(|| error.reason())
+}

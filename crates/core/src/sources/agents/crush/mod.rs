@@ -1,0 +1,181 @@
+//! Crush, of Charm.
+//!
+//! Its home is the directory for global data (`CRUSH_GLOBAL_DATA`, `crush` in
+//! `XDG_DATA_HOME`, `~/.local/share/crush`), which lists the projects; each
+//! project has its data in a directory of its own. Read in the sources of Crush,
+//! 2026-08, and not seen running.
+//!
+//! | File | Says |
+//! |---|---|
+//! | `projects.json` of the home | which projects there are, and where their data are |
+//! | `crush.lock` of a project, held | which process has the project open: one at a time |
+//! | `crush.db` of a project | its sessions and messages; a row for each session from the first prompt on |
+//!
+//! Nothing tells which session a process shows. Since only one process at a
+//! time writes to a project, what was written there since its start is its own;
+//! of several such sessions it is in the youngest, unless an older one went on
+//! after that. With a server (`CRUSH_CLIENT_SERVER`) that is not known either.
+
+#[cfg_attr(not(feature = "sqlite"), path = "database_without.rs")]
+mod database;
+mod process;
+mod project;
+mod record;
+mod scan;
+mod short_id;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use self::database::ProjectDb;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
+    Sketch, WatchPath,
+};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("crush");
+
+/// The variables that move the home, the stronger one first.
+const HOME_VARIABLE: &str = "CRUSH_GLOBAL_DATA";
+const DATA_HOME_VARIABLE: &str = "XDG_DATA_HOME";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".local/share/crush";
+/// How many messages are looked at for the model of the last reply.
+const REPLIES_MAX: usize = 64;
+
+/// The adapter for Crush.
+#[derive(Debug, Clone, Copy)]
+pub struct Crush;
+
+static PROFILE: Profile = Profile {
+    id: "crush",
+    name: "Crush",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE, DATA_HOME_VARIABLE],
+    detection: "lock per project and arguments; the session that was written last since",
+    checked_against: "sources of 2026-08; not seen running",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+};
+
+impl Adapter for Crush {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let in_data_home = || Some(environment.directory(DATA_HOME_VARIABLE)?.join("crush"));
+        let default = || Some(environment.home()?.join(DEFAULT_HOME));
+        let home = environment
+            .directory(HOME_VARIABLE)
+            .or_else(in_data_home)
+            .or_else(default);
+        home.into_iter().collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        // A short form is no beginning of an id: the scan finds whose it is.
+        process::named(program).filter(|named| named.contains('-'))
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let mut found = Description {
+            title: sketch.title.clone(),
+            transcript: sketch.transcript.clone(),
+            started_at_ms: sketch.started_at_ms,
+            last_activity_at_ms: sketch.last_record_at_ms,
+            ..Description::default()
+        };
+        let Some(path) = &sketch.transcript else {
+            return Found::clean(found);
+        };
+        let newest = ProjectDb::read(path).and_then(|database| match database {
+            Some(database) => database.newest_messages(sketch.key.session.as_str(), REPLIES_MAX),
+            None => Ok(Vec::new()),
+        });
+        match newest {
+            Ok(newest) => {
+                found.model = newest
+                    .iter()
+                    .filter(|row| row.role == "assistant")
+                    .find_map(|row| row.model.clone().filter(|model| !model.is_empty()));
+                if let Some(last) = newest.first() {
+                    found.phase = record::phase(last);
+                    found.phase_at_ms = last.updated_at_ms;
+                }
+                Found::clean(found)
+            }
+            Err(message) => Found {
+                problems: vec![Problem::at(&AGENT, path, message)],
+                found,
+            },
+        }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = &sketch.transcript else {
+            return Found::default();
+        };
+        let newest = ProjectDb::read(path).and_then(|database| match database {
+            Some(database) => database.newest_messages(sketch.key.session.as_str(), messages_max),
+            None => Ok(Vec::new()),
+        });
+        match newest {
+            Ok(newest) => {
+                let oldest_first = newest.iter().rev();
+                let mut messages: Vec<Message> =
+                    oldest_first.flat_map(record::messages_of).collect();
+                messages.drain(..messages.len().saturating_sub(messages_max));
+                Found::clean(messages)
+            }
+            Err(message) => Found {
+                found: Vec::new(),
+                problems: vec![Problem::at(&AGENT, path, message)],
+            },
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let session = sketch.key.session.as_str();
+        let command = match project::data_dir_that_needs_naming(sketch) {
+            Some(data_dir) => {
+                // Of another directory it would be another one, or an option.
+                let data_dir = data_dir.to_str().filter(|_| data_dir.is_absolute())?;
+                Invocation::new(["crush", "--data-dir", data_dir, "--session", session])
+            }
+            None => Invocation::new(["crush", "--session", session]),
+        };
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let data_dirs = project::listed_data_dirs(&home.root);
+        let paths = std::iter::once(home.root.to_path_buf()).chain(data_dirs);
+        paths
+            .map(|path| WatchPath {
+                path,
+                is_recursive: false,
+            })
+            .collect()
+    }
+}

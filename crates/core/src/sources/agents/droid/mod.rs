@@ -1,0 +1,192 @@
+//! Droid, of Factory.
+//!
+//! What it leaves below its home (`.factory` in `FACTORY_HOME_OVERRIDE` or in
+//! the user's home). Read in the executable of Droid 0.225.2, 2026-11; it was
+//! not seen running past its login.
+//!
+//! | File | Says |
+//! |---|---|
+//! | `sessions/FOLDER/SESSION.jsonl` | the conversation; the folder is the directory with hyphens for slashes |
+//! | `sessions/FOLDER/SESSION.settings.json` | the model |
+//!
+//! Nothing names a process but its own arguments. The directory and the dates of
+//! messages make candidates, among which the use of the terminal chooses.
+
+mod hooks;
+mod process;
+mod scan;
+mod transcript;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+use crate::adapter::phase::Phase;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("droid");
+
+/// The variable that stands for the user's home.
+const HOME_VARIABLE: &str = "FACTORY_HOME_OVERRIDE";
+/// Where the home is, below that or the user's.
+const DEFAULT_HOME: &str = ".factory";
+
+/// The adapter for Droid.
+#[derive(Debug, Clone, Copy)]
+pub struct Droid;
+
+static PROFILE: Profile = Profile {
+    id: "droid",
+    name: "Droid",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "arguments; the terminal's use",
+    checked_against: "0.225.2, 2026-11, read and not seen running",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+};
+
+/// The directory of a home's sessions.
+fn sessions_in(home: &Path) -> PathBuf {
+    home.join("sessions")
+}
+
+impl Adapter for Droid {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let user = environment
+            .directory(HOME_VARIABLE)
+            .or_else(|| environment.home().map(Path::to_owned));
+        user.map(|user| user.join(DEFAULT_HOME))
+            .into_iter()
+            .collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::named(program)
+    }
+
+    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
+        process::named_work_dir(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(path) = &sketch.transcript else {
+            return Found::default();
+        };
+        let mut found = Description {
+            transcript: Some(path.clone()),
+            ..Description::default()
+        };
+        let mut problems = Vec::new();
+        // Bad lines have been told by the scan.
+        let mut bad = BadLines::default();
+        let read = TranscriptFile::open(path).and_then(|file| {
+            let head = transcript::read_head(&file, &mut bad)?;
+            Ok((head, transcript::read_tail(&file, &mut bad)?))
+        });
+        match read {
+            Ok((head, tail)) => {
+                let prompt = head.words.title();
+                let is_prompt = |title: &String| {
+                    let title = title.trim_end_matches(['…', '.']).trim_end();
+                    prompt
+                        .as_deref()
+                        .is_some_and(|prompt| prompt.starts_with(title))
+                };
+                found.title = head.title.or_else(|| prompt.clone());
+                found.is_title_a_prompt =
+                    !head.is_title_given && found.title.as_ref().is_some_and(is_prompt);
+                found.work_dir = head.work_dir;
+                found.started_at_ms = head.first_at_ms;
+                found.last_activity_at_ms = tail.last_at_ms;
+                found.phase = tail.phase;
+                found.phase_at_ms = tail.last_at_ms;
+                if head.first_at_ms.is_none() {
+                    found.phase = Some(Phase::Idle);
+                }
+            }
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
+            Err(error) => problems.push(Problem::at(&AGENT, path, error.reason())),
+        }
+        let beside = transcript::settings_path(path);
+        match transcript::read_settings(&beside) {
+            Ok(settings) => {
+                found.model = settings.model;
+                found.git_branch = settings.git_branch;
+            }
+            Err(message) => problems.push(Problem::at(&AGENT, &beside, message)),
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = &sketch.transcript else {
+            return Found::default();
+        };
+        let read =
+            TranscriptFile::open(path).and_then(|file| transcript::messages(&file, messages_max));
+        let (found, problem) = match read {
+            Ok(read) => read,
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
+            Err(error) => (Vec::new(), Some(error.reason())),
+        };
+        let problems = problem.map(|message| Problem::at(&AGENT, path, message));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["droid", "--resume", sketch.key.session.as_str()]);
+        if is_default_home {
+            return Some(command);
+        }
+        let home = &sketch.key.home;
+        let stands_for_users_home = match home.file_name() {
+            Some(name) if name == DEFAULT_HOME => home.parent()?,
+            _ => home,
+        };
+        Some(command.with(HOME_VARIABLE, stands_for_users_home))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![WatchPath {
+            path: sessions_in(&home.root),
+            is_recursive: true,
+        }]
+    }
+}

@@ -1,0 +1,280 @@
+//! One chat file: `chats/session-MINUTE-ID8.jsonl`.
+//!
+//! The first line is a header (`sessionId`, `startTime`, `kind`), then come
+//! messages and changes of the whole (`$set`). When a session is taken up, its
+//! id is set once more, and a second, empty file by the new minute appears; in
+//! the same minute that is the same file, which then has a second header.
+//! A later start of Gemini CLI may add a summary, which has no date; whatever
+//! else is written has one. It also removes the files of sessions in which
+//! nothing was said, those of running ones included: the next message then
+//! makes the file anew, without a header. Seen in Gemini CLI 0.61.0, 2026-11.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, read_regular};
+
+use super::message::{self, Kind, Record};
+use crate::sources::agents::kit::one_per_session::Said;
+use crate::sources::transcript::{
+    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+};
+
+/// How much of the beginning is read for the header.
+const HEADER_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 64 * 1024,
+    lines_max: 2,
+};
+/// How far back from the end prompts are looked for.
+const PROMPTS_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 256 * 1024,
+};
+/// How many prompts of a file are remembered.
+const PROMPTS_MAX: usize = 200;
+/// How long a file of an earlier version may be, which is one JSON object.
+pub(super) const OBJECT_BYTES_MAX: u64 = 16 << 20;
+/// How long the minute in a file's name is: `2026-11-27T20-53`.
+const MINUTE_CHARS: usize = 16;
+/// How much of an id stands in a file's name.
+pub(super) const ID_CHARS_IN_NAME: usize = 8;
+/// The last date that a name may have: the end of the year 9999.
+const DATE_MS_MAX: i64 = 253_402_300_799_999;
+
+/// A chat file's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ChatName {
+    pub(super) file: String,
+    /// When the minute in it began; of an imported session the very moment.
+    pub(super) minute_ms: Option<i64>,
+    /// The beginning of the session's id.
+    pub(super) id_begins: String,
+}
+
+impl ChatName {
+    /// `None` for names that are no chats of sessions.
+    pub(super) fn parse(file: &str) -> Option<Self> {
+        let stem = file.strip_prefix("session-")?;
+        let stem = stem
+            .strip_suffix(".jsonl")
+            .or_else(|| stem.strip_suffix(".json"))?;
+        let (date, id_begins) = match stem.get(..MINUTE_CHARS).and_then(minute_ms) {
+            Some(at_ms) => (Some(at_ms), stem.get(MINUTE_CHARS..)?.strip_prefix('-')?),
+            None => {
+                let (millis, rest) = stem.split_once('-')?;
+                let millis: Option<i64> = millis.parse().ok();
+                (
+                    millis.filter(|at_ms| (0..=DATE_MS_MAX).contains(at_ms)),
+                    rest,
+                )
+            }
+        };
+        (date.is_some() && !id_begins.is_empty()).then(|| Self {
+            file: file.to_owned(),
+            minute_ms: date,
+            id_begins: id_begins.to_owned(),
+        })
+    }
+}
+
+/// It is of a version that kept one JSON object.
+fn is_object(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
+}
+
+/// `2026-11-27T20-53`, by UTC.
+fn minute_ms(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once('T')?;
+    let (hour, minute) = time.split_once('-')?;
+    let at: Timestamp = format!("{date}T{hour}:{minute}:00Z").parse().ok()?;
+    Some(at.as_millisecond())
+}
+
+/// The first line of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) id: SessionId,
+    pub(super) started_at_ms: Option<i64>,
+    pub(super) is_subagent: bool,
+}
+
+/// What a chat file tells for finding out whose it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ChatFacts {
+    pub(super) header: Option<Header>,
+    /// When processes began the session or took it up, by headers in this file.
+    pub(super) starts_ms: Vec<i64>,
+    /// The date inside the last record that has one.
+    pub(super) last_at_ms: Option<i64>,
+    /// What is missing at its end.
+    pub(super) missing_end: Option<MissingEnd>,
+    /// The last prompts, newest first, and when they were sent.
+    pub(super) prompts: Vec<(String, i64)>,
+    /// Somebody has said something.
+    pub(super) has_conversation: bool,
+}
+
+/// Reads the header alone.
+pub(super) fn read_header(path: &Path) -> Result<Option<Header>, String> {
+    if is_object(path) {
+        return Ok(header_in(&read_object(path)?));
+    }
+    let file = TranscriptFile::open(path).map_err(|error| error.reason())?;
+    header_of(&file).map_err(|error| error.reason())
+}
+
+/// Reads what a chat file tells for finding out whose it is.
+pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
+    let mut facts = ChatFacts::default();
+    if is_object(path) {
+        let object = read_object(path)?;
+        facts.header = header_in(&object);
+        facts.add_start_of_first();
+        facts.last_at_ms = message::date_at(&object, "lastUpdated");
+        for record in message::messages_in(&object).iter().rev() {
+            facts.add(record);
+        }
+        return Ok(facts);
+    }
+    let read = |facts: &mut ChatFacts| -> Result<(), TranscriptError> {
+        let file = TranscriptFile::open(path)?;
+        facts.header = header_of(&file)?;
+        facts.add_start_of_first();
+        let mut lines = file.backwards(PROMPTS_BOUNDS)?;
+        for line in lines.by_ref() {
+            for record in line?.json().values.iter().rev() {
+                facts.last_at_ms = facts.last_at_ms.or_else(|| message::last_date(record));
+                if let Some(header) = header_in(record) {
+                    facts.starts_ms.extend(header.started_at_ms);
+                    facts.header.get_or_insert(header);
+                }
+                facts.add(record);
+            }
+            if facts.prompts.len() >= PROMPTS_MAX {
+                break;
+            }
+        }
+        facts.missing_end = file.missing_end(facts.last_at_ms, date_of)?;
+        // So much was not written about nothing.
+        facts.has_conversation |= lines.stopped() == Some(Stopped::BytesMax);
+        Ok(())
+    };
+    read(&mut facts).map_err(|error| error.reason())?;
+    Ok(facts)
+}
+
+/// Reads what was said in a chat file of any kind.
+pub(super) fn said(path: &Path) -> Said {
+    read_facts(path).map_or(Said::UNREADABLE, |facts| Said {
+        has_words: facts.has_conversation,
+        last_at_ms: facts.last_at_ms,
+    })
+}
+
+/// The date of any record, the header included.
+fn date_of(record: &Value) -> Option<i64> {
+    message::last_date(record).or_else(|| header_in(record)?.started_at_ms)
+}
+
+impl ChatFacts {
+    fn add_start_of_first(&mut self) {
+        let first = self.header.as_ref();
+        self.starts_ms
+            .extend(first.and_then(|header| header.started_at_ms));
+    }
+
+    fn add(&mut self, value: &Value) {
+        let Some(record) = Record::of(value) else {
+            return;
+        };
+        self.has_conversation |= !matches!(record.kind, Kind::Context | Kind::Notice);
+        if let (Kind::Prompt { text }, Some(at_ms)) = (record.kind, record.at_ms) {
+            self.prompts.push((text, at_ms));
+        }
+    }
+}
+
+fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
+    let head = file.head(HEADER_BOUNDS)?;
+    let first = head.lines.first().map(|line| line.json().values);
+    Ok(first.and_then(|values| header_in(values.first()?)))
+}
+
+fn header_in(record: &Value) -> Option<Header> {
+    let text = |key: &str| record.get(key).and_then(Value::as_str);
+    // Messages have no such id. Some releases leave the hash of the project out.
+    let is_header = text("projectHash").is_some() || text("startTime").is_some();
+    is_header.then_some(())?;
+    Some(Header {
+        id: SessionId::parse(text("sessionId")?).ok()?,
+        started_at_ms: message::date_at(record, "startTime"),
+        is_subagent: text("kind") == Some("subagent"),
+    })
+}
+
+/// Reads a file of an earlier version.
+pub(super) fn read_object(path: &Path) -> Result<Value, String> {
+    let file =
+        read_regular(path, OBJECT_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
+    serde_json::from_slice(&file.bytes).map_err(|error| format!("it is not valid JSON: {error}"))
+}
+
+/// One session by its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chat {
+    pub(super) id: SessionId,
+    /// The file that has its messages; `None` if another start has removed it,
+    /// and nobody has said anything since.
+    pub(super) path: Option<PathBuf>,
+    /// When processes began it or took it up, by the headers of its files.
+    pub(super) starts_ms: Vec<i64>,
+    /// The minute in which a process began it, where its file has lost the header.
+    pub(super) minute_ms: Option<i64>,
+    pub(super) last_at_ms: Option<i64>,
+    /// Until when something may have been recorded that is missing at its end.
+    pub(super) perhaps_until_ms: Option<i64>,
+    /// The same where a torn record says so. (A later start adds a summary, without a
+    /// date, to whole ones.)
+    pub(super) torn_until_ms: Option<i64>,
+    pub(super) prompts: Vec<(String, i64)>,
+    pub(super) has_conversation: bool,
+}
+
+impl Chat {
+    /// One of which nothing is known but its name.
+    pub(super) const fn new(id: SessionId) -> Self {
+        Self {
+            id,
+            path: None,
+            starts_ms: Vec::new(),
+            minute_ms: None,
+            last_at_ms: None,
+            perhaps_until_ms: None,
+            torn_until_ms: None,
+            prompts: Vec::new(),
+            has_conversation: false,
+        }
+    }
+
+    /// When it was born: by a header, else the minute in its file's name.
+    pub(super) fn born_at_ms(&self) -> Option<i64> {
+        let first = self.starts_ms.iter().min().copied();
+        match (first, self.minute_ms) {
+            (Some(first), Some(minute)) => Some(first.min(minute)),
+            (first, minute) => first.or(minute),
+        }
+    }
+
+    /// Its file is gone, or was made anew without a header: Gemini CLI itself
+    /// does not find it.
+    pub(super) const fn was_removed(&self) -> bool {
+        self.minute_ms.is_some() || self.path.is_none()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+#[path = "chat_tests.rs"]
+mod tests;

@@ -1,0 +1,223 @@
+//! Gemini CLI (`gemini`, npm `@google/gemini-cli`).
+//!
+//! What it leaves, below `.gemini` in the user's home (or in what
+//! `GEMINI_CLI_HOME` names). Seen in Gemini CLI 0.61.0, 2026-11.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `projects.json`, `tmp/SLUG/.project_root` | at the first launch in a directory | which folder is which directory |
+//! | `tmp/SLUG/chats/session-MINUTE-ID8.jsonl` | at launch, at `/clear` | the conversation; born then |
+//! | a second one by a later minute, same id | when it is taken up (`--resume`) | that a process has taken it up, and when |
+//! | `tmp/SLUG/chats/PARENT/ID.jsonl` | by sub-agents | theirs |
+//! | `tmp/SLUG/logs.json` | whenever somebody types | what, when, and the session that the process began with |
+//!
+//! Nothing names a process, nothing is held open. The rest is in the process's
+//! arguments and in the title of its terminal (`◇  Ready`, `✦  Working…`,
+//! `✋  Action Required`). A start removes every chat of its project in which
+//! nothing was said, those of running processes included, and with the mark of
+//! a session that was taken up that session itself; both come back, without
+//! their first line, when something is said in them. A process outlives its
+//! terminal, and has none then. Transcripts of others are opened to be read,
+//! and summaries are added to them, so neither an open file nor a file's time
+//! says anything.
+
+mod chat;
+mod chats;
+mod hooks;
+mod host;
+mod lineage;
+mod message;
+mod process;
+mod project;
+mod prompts;
+mod scan;
+mod subagent;
+mod transcript;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+
+use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::folder::is_there;
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("gemini");
+
+/// The variable that names what stands for the user's home.
+const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
+/// Where its things are below that.
+const DEFAULT_HOME: &str = ".gemini";
+
+/// The adapter for Gemini CLI.
+#[derive(Debug, Clone, Copy)]
+pub struct Gemini;
+
+static PROFILE: Profile = Profile {
+    id: "gemini",
+    name: "Gemini CLI",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "arguments; chats made at launch; what was typed in which process",
+    checked_against: "0.61.0, 2026-11",
+    comms: &["gemini", "node", "MainThread"],
+    has_session_at_launch: true,
+    launch_window_ms: Some(15_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
+};
+
+impl Adapter for Gemini {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        let user = environment.directory(HOME_VARIABLE);
+        let user = user.or_else(|| environment.home().map(Path::to_owned));
+        user.map(|user| user.join(DEFAULT_HOME))
+            .into_iter()
+            .collect()
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn variables_of_launched(&self) -> &'static [&'static str] {
+        process::VARIABLES_OF_LAUNCHED
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn resumes_from_anywhere(&self) -> bool {
+        false
+    }
+
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
+        let title = title.trim();
+        let mut characters = title.chars();
+        let (phase, waiting_for) = match characters.next()? {
+            '\u{25C7}' => (Phase::Idle, None),
+            '\u{2726}' | '\u{23F2}' => (Phase::Working, None),
+            '\u{270B}' => (Phase::Waiting, Some(WaitingFor::Permission)),
+            _ => return None,
+        };
+        let word = characters.as_str().trim_start_matches('\u{FE0F}').trim();
+        let word = word.split(" (").next().unwrap_or_default().trim();
+        let fact = PhaseFact::new(FactSource::Title, Some(phase)).waiting_for(waiting_for);
+        (!word.is_empty()).then(|| fact.in_word(word))
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let (found, problem) = match transcript::describe(path) {
+            Ok(described) => described,
+            // Another start has removed it: nothing was said in it yet.
+            Err(_) if !is_there(path) => return Found::default(),
+            Err(message) => (Description::default(), Some(message)),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = sketch.transcript.as_deref() else {
+            return Found::default();
+        };
+        let (found, problem) = match transcript::messages(path, messages_max) {
+            Ok(read) => read,
+            Err(_) if !is_there(path) => return Found::default(),
+            Err(message) => (Vec::new(), Some(message)),
+        };
+        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    /// Only where a variable can lead there: to a home called `.gemini`.
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["gemini", "--resume", sketch.key.session.as_str()]);
+        if is_default_home {
+            return Some(command);
+        }
+        let home = &sketch.key.home;
+        let is_named_so = home.file_name() == Some(OsStr::new(DEFAULT_HOME));
+        let user = home.parent().filter(|_| is_named_so)?;
+        Some(command.with(HOME_VARIABLE, user))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![
+            WatchPath {
+                path: home.root.join("tmp"),
+                is_recursive: true,
+            },
+            WatchPath {
+                path: home.root.join("projects.json"),
+                is_recursive: false,
+            },
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminals_title_tells_the_phase() {
+        let phase = |title: &str| {
+            let told = Gemini.phase_in_title(title)?;
+            Some((told.phase?, told.waiting_for, told.word?))
+        };
+        let ready = Some((Phase::Idle, None, "Ready".to_owned()));
+        assert_eq!(phase("\u{25C7}  Ready (app)          "), ready);
+        let working = Some((Phase::Working, None, "Working\u{2026}".to_owned()));
+        assert_eq!(phase("\u{2726}  Working\u{2026} (app)"), working);
+        assert_eq!(phase("\u{23F2}  Working\u{2026} (app)"), working);
+        let thinking = Some((Phase::Working, None, "Reading the tests".to_owned()));
+        assert_eq!(phase("\u{2726}  Reading the tests (app)"), thinking);
+        let asking = (
+            Phase::Waiting,
+            Some(WaitingFor::Permission),
+            "Action Required".to_owned(),
+        );
+        assert_eq!(
+            phase("\u{270B}\u{FE0F}  Action Required (app)"),
+            Some(asking)
+        );
+        for other in ["Gemini CLI (app)", "vim", "\u{25C7}", ""] {
+            assert_eq!(phase(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What a home tells: its projects, their sessions, and whose these may be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+
+use super::chat::{self, Chat};
+use super::lineage::{self, Lineage};
+use super::project::{self, Project};
+use super::prompts::Prompts;
+use super::{AGENT, process, subagent};
+use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
+use crate::adapter::{Clue, Lost, Unclaimed, Visit};
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::folder::{
+    Names, is_directory, list_folders_or_tell, list_or_tell,
+};
+use crate::sources::agents::kit::one_per_session::OnePerSession;
+
+/// How many projects of a home are looked at.
+const PROJECTS_MAX: usize = 100_000;
+
+/// One home's scan while it grows.
+pub(super) struct Scanning<'a> {
+    pub(super) look: &'a Look<'a>,
+    pub(super) home: &'a Home,
+    pub(super) sketches: OnePerSession,
+    claims: Vec<Box<Claim>>,
+    problems: Vec<Problem>,
+}
+
+/// Scans one home.
+pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+    let mut scanning = Scanning {
+        look,
+        home,
+        sketches: OnePerSession::new(chat::said),
+        claims: Vec::new(),
+        problems: Vec::new(),
+    };
+    for (project, servers) in scanning.projects() {
+        scanning.read_project(&project, &servers);
+    }
+    Found {
+        found: scanning.sketches.into_scan(scanning.claims),
+        problems: scanning.problems,
+    }
+}
+
+impl<'a> Scanning<'a> {
+    pub(super) fn problem(&mut self, path: &Path, message: impl fmt::Display) {
+        self.problems.push(Problem::at(&AGENT, path, message));
+    }
+
+    pub(super) fn add_claim(&mut self, claim: Claim) {
+        self.claims.push(Box::new(claim));
+    }
+
+    pub(super) fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: AGENT,
+            session: session.clone(),
+            home: self.home.root.clone(),
+        }
+    }
+
+    /// The projects to read, each with the processes that work in its directory.
+    fn projects(&mut self) -> BTreeMap<Project, Vec<&'a AgentProcess>> {
+        let mut seekers: BTreeMap<PathBuf, Vec<&'a AgentProcess>> = BTreeMap::new();
+        for process in self.look.processes_of(self.home) {
+            if process.role == Role::Session
+                && let Some(work_dir) = process.work_dir()
+            {
+                seekers
+                    .entry(work_dir.to_owned())
+                    .or_default()
+                    .push(process);
+            }
+        }
+        let path = self.home.root.join("projects.json");
+        let slugs = project::read_slugs(&path).unwrap_or_else(|message| {
+            self.problem(&path, message);
+            BTreeMap::new()
+        });
+        let is_all = self.look.depth.is_walk();
+        let mut slugs_to_read: BTreeSet<String> = seekers
+            .keys()
+            .filter_map(|work_dir| slugs.get(work_dir).cloned())
+            .collect();
+        // A directory that the list does not have may have a folder all the same.
+        let is_in_list = |work_dir: &PathBuf| slugs.contains_key(work_dir);
+        if is_all || !seekers.keys().all(is_in_list) || self.hosts_since().is_some() {
+            let directory = project::folders_in(&self.home.root);
+            let names = list_folders_or_tell(&directory, PROJECTS_MAX, |told| {
+                self.problem(&directory, told);
+            });
+            slugs_to_read.extend(
+                names
+                    .texts()
+                    .filter(|name| project::is_slug(name))
+                    .map(str::to_owned),
+            );
+        }
+        // Of a folder called by a hash any path that is known may be its.
+        let known = slugs.keys().chain(seekers.keys());
+        let hashed: BTreeMap<String, &Path> = known
+            .filter_map(|root| Some((project::hashed_slug(root)?, root.as_path())))
+            .collect();
+        let hashed_of_seekers = seekers.keys().filter_map(|root| project::hashed_slug(root));
+        let folders = project::folders_in(&self.home.root);
+        slugs_to_read.extend(hashed_of_seekers.filter(|slug| is_directory(&folders.join(slug))));
+        let listed = slugs
+            .iter()
+            .map(|(root, slug)| (slug.as_str(), root.as_path()));
+        let hashed = hashed.iter().map(|(slug, root)| (slug.as_str(), *root));
+        let roots: BTreeMap<&str, &Path> = hashed.chain(listed).collect();
+        let read = slugs_to_read.iter().map(|slug| {
+            let root = roots.get(slug.as_str()).copied();
+            self.project(slug, root)
+        });
+        let mut read: Vec<Project> = read.collect();
+        forget_torn_marks(&mut read, seekers.keys().map(PathBuf::as_path), &slugs);
+        let mut projects: BTreeMap<Project, Vec<&'a AgentProcess>> = BTreeMap::new();
+        for project in read {
+            let servers = project
+                .root
+                .as_ref()
+                .and_then(|root| seekers.get(root))
+                .cloned();
+            let may_be_hosted = || self.may_be_hosted(&project);
+            if is_all || servers.is_some() || may_be_hosted() {
+                projects.insert(project, servers.unwrap_or_default());
+            }
+        }
+        projects
+    }
+
+    /// The folder `slug`, which the list says to be of `root`.
+    fn project(&mut self, slug: &str, root: Option<&Path>) -> Project {
+        Project::at(&self.home.root, slug, root).unwrap_or_else(|message| {
+            let folder = project::folders_in(&self.home.root).join(slug);
+            self.problem(&folder.join(".project_root"), message);
+            Project {
+                folder,
+                root: root.map(Path::to_owned),
+            }
+        })
+    }
+
+    fn read_project(&mut self, project: &Project, seekers: &[&AgentProcess]) {
+        let prompts_path = project.prompts();
+        let prompts = match Prompts::read(&prompts_path) {
+            Ok(prompts) => prompts,
+            Err(message) if !seekers.is_empty() => {
+                self.problem(&prompts_path, message);
+                None
+            }
+            Err(_) => None,
+        };
+        let began = |its: &AgentProcess| its.process.began_at_ms.clone().ok();
+        let oldest = seekers.iter().filter_map(|its| began(its)).min();
+        let since = oldest.into_iter().chain(self.hosts_since()).min();
+        let programs: Vec<Program<'_>> = seekers.iter().map(|its| its.program()).collect();
+        let named: Vec<&str> = programs
+            .iter()
+            .filter_map(process::session_named_by)
+            .collect();
+        let chats = self.chats(project, since, &named, prompts.as_ref());
+        // Without what was typed, a session that `/clear` made can't be told from one that
+        // another process was launched with.
+        let is_typed_known = seekers.iter().all(|its| {
+            let all = prompts.as_ref();
+            process::is_one_shot(&its.program())
+                || began(its).is_some_and(|at| all.is_some_and(|all| all.reaches_back_to(at)))
+        });
+        let prompts = prompts.unwrap_or_default();
+        let lineage = Lineage {
+            chats: &chats,
+            prompts: &prompts,
+        };
+        let paths: Vec<(&Chat, Vec<lineage::Path>)> = chats
+            .iter()
+            .map(|chat| (chat, lineage.paths_of(chat)))
+            .collect();
+        for (chat, own_paths) in &paths {
+            let typed_at_ms = lineage.typed_at_ms(chat);
+            let latest = chat
+                .last_at_ms
+                .max(chat.perhaps_until_ms)
+                .max(chat.born_at_ms());
+            let latest = latest.max(typed_at_ms);
+            let may_serve = |its: &&&AgentProcess| {
+                began(its).is_none_or(|began| {
+                    latest.is_some_and(|at| at >= began.saturating_sub(CLOCK_SLACK_MS))
+                })
+            };
+            let possible: Vec<&AgentProcess> = seekers.iter().filter(may_serve).copied().collect();
+            let mut sketch = self.sketch(project, chat, &possible);
+            sketch.launched_at_ms.extend(lineage.launches_of(chat));
+            sketch.prompted_at_ms = typed_at_ms;
+            for path in own_paths {
+                add_path(&mut sketch, path, &possible);
+            }
+            let all = paths
+                .iter()
+                .flat_map(|(first, paths)| paths.iter().map(move |path| (*first, path)));
+            sketch.visits = all
+                .flat_map(|(first, path)| visits_of(first, path, chat))
+                .collect();
+            if !is_typed_known {
+                let says = "what was typed in its terminal cannot be read";
+                let gaps = possible.iter().map(|its| Clue::gap(its.process.pid, says));
+                sketch.clues.extend(gaps);
+            }
+            self.sketches
+                .add(sketch, possible.iter().map(|its| its.process.pid));
+            self.claim_of_hosts(chat, !possible.is_empty());
+            if !possible.is_empty() || self.look.depth.is_walk() {
+                subagent::read(self, project, chat);
+            }
+        }
+    }
+
+    fn sketch(&self, project: &Project, chat: &Chat, possible: &[&AgentProcess]) -> Sketch {
+        let is_one_shot = |its: &&AgentProcess| process::is_one_shot(&its.program());
+        let is_headless = !possible.is_empty() && possible.iter().all(is_one_shot);
+        Sketch {
+            work_dir: project.root.clone(),
+            born_at_ms: chat.born_at_ms(),
+            last_record_at_ms: chat.last_at_ms,
+            perhaps_until_ms: chat.torn_until_ms,
+            transcript: chat.path.clone(),
+            unclaimed: Unclaimed::Owner,
+            is_headless: is_headless.then_some(true),
+            is_resumable: chat.has_conversation && !chat.was_removed(),
+            started_at_ms: chat.born_at_ms(),
+            ..Sketch::new(self.key(&chat.id))
+        }
+    }
+
+    pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+    }
+}
+
+/// Of a folder whose mark may be the torn one of a directory that a process works in,
+/// which has no other folder, it is not known of which directory it is.
+fn forget_torn_marks<'a>(
+    projects: &mut [Project],
+    work_dirs: impl Iterator<Item = &'a Path>,
+    slugs: &BTreeMap<PathBuf, String>,
+) {
+    let has_folder = |work_dir: &Path| {
+        let mut projects = projects.iter();
+        projects.any(|project| project.root.as_deref() == Some(work_dir))
+    };
+    let without: Vec<&Path> = work_dirs.filter(|work_dir| !has_folder(work_dir)).collect();
+    for project in projects {
+        let is_listed = |root: &PathBuf| {
+            let slug = slugs.get(root).map(String::as_str);
+            slug.is_some() && slug == project.folder.file_name().and_then(|name| name.to_str())
+        };
+        let is_sure = project.root.as_ref().is_some_and(is_listed);
+        if !is_sure && without.iter().any(|work_dir| project.may_be_of(work_dir)) {
+            project.root = None;
+        }
+    }
+}
+
+/// What the log shows about a process that was launched with a session.
+fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
+    sketch.lost.extend(path.lost_at_ms.map(|at_ms| Lost {
+        launched_at_ms: path.launched_at_ms,
+        at_ms,
+    }));
+    let Some(quit_at_ms) = path.quit_at_ms else {
+        return;
+    };
+    let before = possible.iter().filter(|its| {
+        let began = its.process.began_at_ms.as_ref();
+        began.is_ok_and(|began| *began <= quit_at_ms)
+    });
+    sketch.clues.extend(before.map(|its| {
+        let pid = its.process.pid;
+        Clue::untouched(
+            pid,
+            format!("the process that had it has quit, and {pid} runs"),
+        )
+    }));
+}
+
+/// When a process that was launched with `first` was in the session `chat`.
+fn visits_of<'a>(
+    first: &'a Chat,
+    path: &'a lineage::Path,
+    chat: &'a Chat,
+) -> impl Iterator<Item = Visit> + 'a {
+    let its = path
+        .visits
+        .iter()
+        .filter(|(session, _)| *session == chat.id);
+    its.map(|(_, at_ms)| Visit {
+        launched_with: first.id.clone(),
+        launched_at_ms: path.launched_at_ms,
+        at_ms: *at_ms,
+    })
+}

@@ -1,0 +1,298 @@
+//! What became of the sessions of one folder, by the log.
+
+use std::collections::HashMap;
+
+use whosup_sidecar::SessionId;
+
+use super::log::{Event, EventKind, Log, Span, local_clock_ahead_ms, time_of};
+use super::session::Dates;
+use crate::adapter::claim::CLOCK_SLACK_MS;
+
+/// How long after its launch a process has made its session, on a slow machine.
+pub(super) const START_MS_MAX: i64 = 30_000;
+/// How much later than it does something a process may look begun, in milliseconds: the
+/// steps in which kernels date that, and more.
+const TICK_MS: i64 = 50;
+/// How long after its birth a session is taken up by the process that made it with
+/// `/clear`, in milliseconds.
+const SWITCH_MS_MAX: i64 = 3_000;
+
+/// What the log says about one session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Events {
+    /// When a process was launched with it, or may have been: it was made at a launch, or
+    /// taken up, at a launch or later.
+    pub(super) launches_ms: Vec<i64>,
+    /// When a running process made it and took it up.
+    pub(super) switched_at_ms: Option<i64>,
+    was_created: bool,
+    was_taken_up: bool,
+}
+
+impl Events {
+    /// A process made it at its launch, and nobody has taken it up since. So a process
+    /// that was launched at another time cannot serve it.
+    pub(super) fn exclude(&self, began_at_ms: Option<i64>) -> bool {
+        let Some(began) = began_at_ms else {
+            return false;
+        };
+        self.was_created
+            && !self.was_taken_up
+            && !self.launches_ms.is_empty()
+            && !self.launches_ms.iter().any(|at| is_of_launch(began, *at))
+    }
+}
+
+fn is_of_launch(began_ms: i64, at_ms: i64) -> bool {
+    (-CLOCK_SLACK_MS..=START_MS_MAX).contains(&at_ms.saturating_sub(began_ms))
+}
+
+/// What the log says of the sessions of one folder.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    /// What happened, and when as far as that can be told.
+    events: Vec<(Event, Option<i64>)>,
+    /// From when to when the logs tell what happened, as far as that can be told.
+    spans: Vec<Span>,
+    /// The log lacks its end: what happened last is not told.
+    pub(super) is_torn: bool,
+    /// Something in its middle is missing.
+    pub(super) has_hole: bool,
+    /// When each session was born.
+    born: HashMap<String, i64>,
+    /// When the processes began that run now.
+    began_ms: Vec<i64>,
+}
+
+impl History {
+    pub(super) fn new(
+        log: Log,
+        born: impl IntoIterator<Item = (SessionId, Option<i64>)>,
+        began_ms: Vec<i64>,
+    ) -> Self {
+        let born: HashMap<String, i64> = born
+            .into_iter()
+            .filter_map(|(session, born)| Some((session.as_str().to_owned(), born?)))
+            .collect();
+        let born_at_ms = |session: &str| born.get(session).copied();
+        let Log {
+            events,
+            spans,
+            is_torn,
+            has_hole,
+        } = log;
+        let ahead_ms = local_clock_ahead_ms(&events, events.len(), born_at_ms);
+        let at_ms = |local_ms: i64| ahead_ms.and_then(|ahead| local_ms.checked_sub(ahead));
+        let spans = spans.into_iter().filter_map(|span| {
+            Some(Span {
+                begins_ms: at_ms(span.begins_ms)?,
+                ends_ms: at_ms(span.ends_ms)?,
+            })
+        });
+        let times: Vec<_> = (0..events.len())
+            .map(|at| time_of(&events, at, born_at_ms))
+            .collect();
+        Self {
+            events: events.into_iter().zip(times).collect(),
+            spans: spans.collect(),
+            is_torn,
+            has_hole,
+            born,
+            began_ms,
+        }
+    }
+
+    /// What the log says about one session.
+    pub(super) fn events_of(&self, session: &SessionId) -> Events {
+        let mut its = Events::default();
+        let events = self.events.iter();
+        for (event, at_ms) in events.filter(|(event, _)| event.session == session.as_str()) {
+            its.was_created |= event.kind == EventKind::Created;
+            its.was_taken_up |= event.kind == EventKind::TakenUp;
+            its.launches_ms.extend(*at_ms);
+        }
+        its.switched_at_ms = self.switched_at_ms(session);
+        its
+    }
+
+    /// `/clear` makes a session and takes it up at once. It logs the latter alone.
+    ///
+    /// `None` if a process that has gone may have done so: then the log has a launch that
+    /// no running process explains.
+    fn switched_at_ms(&self, session: &SessionId) -> Option<i64> {
+        let mut taken_up = self.taken_up_ms(session);
+        let at_ms = taken_up.find(|at| self.is_of_birth(session.as_str(), *at))?;
+        let launches = self.events.iter().filter(|(event, at)| {
+            let is_switch = event.kind == EventKind::TakenUp
+                && at.is_some_and(|at| self.is_of_birth(&event.session, at));
+            !is_switch && at.is_none_or(|at| at <= at_ms)
+        });
+        let mut launches: Vec<Option<i64>> = launches.map(|(_, at)| *at).collect();
+        launches.sort_unstable();
+        let mut running = self.began_ms.clone();
+        running.sort_unstable();
+        // Each is of another process.
+        let mut running = running.into_iter();
+        let are_of_running = launches.iter().all(|at| {
+            at.is_some_and(|at| {
+                running.any(|began| (-TICK_MS..=START_MS_MAX).contains(&(at.saturating_sub(began))))
+            })
+        });
+        are_of_running.then_some(at_ms)
+    }
+
+    fn is_of_birth(&self, session: &str, at_ms: i64) -> bool {
+        self.born.get(session).is_some_and(|born| {
+            (-CLOCK_SLACK_MS..=SWITCH_MS_MAX).contains(&at_ms.saturating_sub(*born))
+        })
+    }
+
+    /// When it was taken up, at each time that is known.
+    fn taken_up_ms(&self, session: &SessionId) -> impl Iterator<Item = i64> {
+        let events = self.events.iter();
+        let its = events.filter(|(event, _)| {
+            event.kind == EventKind::TakenUp && event.session == session.as_str()
+        });
+        its.filter_map(|(_, at)| *at)
+    }
+
+    /// The dates of a session: that it was taken up is the last that is known
+    /// of it, where nobody has said anything since.
+    pub(super) fn corrected(&self, session: &SessionId, dates: Dates) -> Dates {
+        let taken_up = self.taken_up_ms(session).max();
+        Dates {
+            last_record_at_ms: dates.last_record_at_ms.max(taken_up),
+            ..dates
+        }
+    }
+
+    /// The logs do not tell how a session came to be, for it was made after one of them
+    /// ended and before the next began, or they lack something. (A process logs that it
+    /// makes one, by `/clear` as well.)
+    pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        let is_between_logs = born_at_ms.is_some_and(|born| {
+            let ended_before = |span: &Span| span.ends_ms.saturating_add(CLOCK_SLACK_MS) < born;
+            let is_within = |span: &Span| {
+                let begins_ms = span.begins_ms.saturating_sub(CLOCK_SLACK_MS);
+                begins_ms <= born && !ended_before(span)
+            };
+            self.spans.iter().any(ended_before) && !self.spans.iter().any(is_within)
+        });
+        !self.is_told(session) && (is_between_logs || self.has_hole)
+    }
+
+    fn is_told(&self, session: &SessionId) -> bool {
+        let mut events = self.events.iter();
+        events.any(|(event, _)| event.session == session.as_str())
+    }
+
+    /// With which session the process was launched. Each process logs that, so that the
+    /// log lacks something otherwise.
+    pub(super) fn has_launch_of(&self, began_at_ms: Option<i64>) -> bool {
+        let mut launches = self.events.iter().filter_map(|(_, at)| *at);
+        began_at_ms.is_some_and(|began| launches.any(|at| is_of_launch(began, at)))
+    }
+
+    /// The log does not tell how a session came to be, and may not reach back to
+    /// that: it is begun anew now and then.
+    pub(super) fn is_untold(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+        let first = self.events.iter().filter_map(|(_, at)| *at).min();
+        let reaches_back = first
+            .zip(born_at_ms)
+            .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS));
+        !self.is_told(session) && !reaches_back
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> SessionId {
+        SessionId::parse(text).expect("an id")
+    }
+
+    fn event(kind: EventKind, session: &str, local_ms: i64) -> Event {
+        Event {
+            kind,
+            session: session.to_owned(),
+            local_ms,
+        }
+    }
+
+    fn dates(born: i64) -> Dates {
+        Dates {
+            born_at_ms: Some(born),
+            last_record_at_ms: Some(born + 1_000),
+            perhaps_until_ms: None,
+        }
+    }
+
+    /// One process made `a` at its launch and went on to `c` with `/clear`; another one
+    /// made `b`. The local clock is 7,000,000 ms ahead.
+    fn history(more: &[Event], began_ms: &[i64]) -> History {
+        let mut events = vec![
+            event(EventKind::Created, "a", 7_101_500),
+            event(EventKind::Created, "b", 7_161_500),
+            event(EventKind::TakenUp, "c", 7_200_000),
+        ];
+        events.extend_from_slice(more);
+        let born = [("a", 101_500), ("b", 161_500), ("c", 199_900)];
+        let log = Log {
+            spans: vec![Span {
+                begins_ms: 7_101_500,
+                ends_ms: events.iter().map(|event| event.local_ms).max().unwrap(),
+            }],
+            events,
+            is_torn: false,
+            has_hole: false,
+        };
+        let born = born.map(|(session, born)| (id(session), Some(born)));
+        History::new(log, born, began_ms.to_vec())
+    }
+
+    #[test]
+    fn a_session_that_was_made_at_a_launch_is_of_no_process_launched_at_another_time() {
+        let history = history(&[], &[100_000]);
+        let made = history.events_of(&id("b"));
+        assert_eq!(made.launches_ms, [161_500]);
+        assert!(made.exclude(Some(100_000)));
+        assert!(!made.exclude(Some(160_000)));
+        assert!(!made.exclude(None));
+        assert!(!history.events_of(&id("unheard-of")).exclude(Some(1)));
+    }
+
+    #[test]
+    fn a_session_that_was_taken_up_may_be_anybodys_and_has_that_date() {
+        let history = history(&[event(EventKind::TakenUp, "b", 7_300_000)], &[100_000]);
+        let taken_up = history.events_of(&id("b"));
+        assert_eq!(taken_up.launches_ms, [161_500, 300_000]);
+        assert!(!taken_up.exclude(Some(100_000)));
+        let corrected = history.corrected(&id("b"), dates(161_500));
+        assert_eq!(corrected.last_record_at_ms, Some(300_000));
+        assert_eq!(corrected.born_at_ms, Some(161_500));
+        let same = history.corrected(&id("a"), dates(101_500));
+        assert_eq!(same.last_record_at_ms, Some(102_500));
+    }
+
+    #[test]
+    fn clear_is_of_a_running_process_if_the_log_knows_no_other() {
+        let switched = |began: &[i64]| history(&[], began).events_of(&id("c")).switched_at_ms;
+        assert_eq!(switched(&[100_000, 160_000]), Some(200_000));
+        // The other process has gone, and may have done so as well.
+        assert_eq!(switched(&[100_000]), None);
+        assert_eq!(
+            history(&[], &[100_000]).events_of(&id("b")).switched_at_ms,
+            None
+        );
+    }
+
+    #[test]
+    fn a_session_that_is_younger_than_the_log_is_not_told_of_by_its_silence() {
+        let history = history(&[], &[100_000]);
+        let is_beyond = |session: &str, born| history.is_beyond(&id(session), Some(born));
+        assert!(is_beyond("unheard-of", 203_000));
+        assert!(!is_beyond("unheard-of", 201_000));
+        assert!(!is_beyond("c", 203_000));
+    }
+}

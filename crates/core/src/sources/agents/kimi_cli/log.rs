@@ -1,0 +1,268 @@
+//! What a log that kimi-cli processes share says of sessions.
+//!
+//! It has a line for every session that a process makes when it
+//! starts (`Created new session: ID`), and for every one that a process takes
+//! up: at its start by `--session`, or later, also after `/clear` (`Resuming
+//! session: ID`). It names no process and gives its times by the local clock,
+//! without a zone. Seen in kimi-cli 1.50.0, 2026-11.
+
+use std::iter::Peekable;
+use std::path::Path;
+use std::vec::IntoIter;
+
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
+use whosup_sidecar::file::ReadFileError;
+
+use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
+
+/// How far back from its end the log is read: some hundred starts.
+const LOG_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+/// The function that writes these lines, with its module.
+const PLACE: &str = "kimi_cli.cli:_run:";
+
+/// What happened to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) kind: EventKind,
+    /// The session's id.
+    pub(super) session: String,
+    /// When, in milliseconds since 1970 as if the local clock were that of UTC.
+    pub(super) local_ms: i64,
+}
+
+/// The kinds of things that happen to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EventKind {
+    /// A process made it when it started.
+    Created,
+    /// A process took it up.
+    TakenUp,
+}
+
+/// From the first line that was read of a log to its last one, as `local_ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) begins_ms: i64,
+    pub(super) ends_ms: i64,
+}
+
+/// The end of the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Log {
+    /// Oldest first.
+    pub(super) events: Vec<Event>,
+    /// From when to when it tells what happened.
+    pub(super) spans: Vec<Span>,
+    /// Its last line has no end: what came after it may be missing as well.
+    pub(super) is_torn: bool,
+    /// In one line another one goes on: what came between them is missing.
+    pub(super) has_hole: bool,
+}
+
+impl Log {
+    /// What several logs say together: each in its own order, and all of them in that of
+    /// their times.
+    pub(super) fn of_all(logs: Vec<Self>) -> Self {
+        let mut all = Self::default();
+        let mut left: Vec<_> = Vec::with_capacity(logs.len());
+        for log in logs {
+            all.spans.extend(log.spans);
+            all.is_torn |= log.is_torn;
+            all.has_hole |= log.has_hole;
+            left.push(log.events.into_iter().peekable());
+        }
+        let next = |left: &mut Vec<Peekable<IntoIter<Event>>>| {
+            let heads = left.iter_mut();
+            let earliest = heads
+                .filter_map(|events| Some((events.peek()?.local_ms, events)))
+                .min_by_key(|(at, _)| *at);
+            earliest.and_then(|(_, events)| events.next())
+        };
+        while let Some(event) = next(&mut left) {
+            all.events.push(event);
+        }
+        all
+    }
+}
+
+/// Reads the end of the log; `None` if there is no log.
+///
+/// # Errors
+///
+/// Why it can't be read.
+pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
+    let file = match TranscriptFile::open(path) {
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
+        opened => opened?,
+    };
+    let mut log = Log::default();
+    let mut span: Option<Span> = None;
+    for line in file.backwards(LOG_BOUNDS)? {
+        let line = line?;
+        // An id that has no end may be the beginning of another one.
+        if line.is_torn {
+            log.is_torn = true;
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(line.bytes()) else {
+            continue;
+        };
+        log.has_hole |= has_hole(text);
+        if let Some(at_ms) = written_local_ms(text) {
+            let ends_ms = span.map_or(at_ms, |span| span.ends_ms);
+            span = Some(Span {
+                begins_ms: at_ms,
+                ends_ms,
+            });
+        }
+        log.events.extend(parse(text));
+    }
+    log.events.reverse();
+    log.spans.extend(span);
+    Ok(Some(log))
+}
+
+/// How long the time is that each line begins with.
+const TIME_CHARS: usize = "2026-11-27 22:59:58.924".len();
+
+/// Another line begins in the middle of this one.
+fn has_hole(line: &str) -> bool {
+    let is_time = |at: usize| {
+        let time = line.get(at.checked_sub(TIME_CHARS)?..at)?;
+        time.parse::<DateTime>().ok()
+    };
+    let mut bars = line.match_indices(" | ").map(|(at, _)| at);
+    bars.any(|at| at > TIME_CHARS && is_time(at).is_some()) || line.contains('\0')
+}
+
+fn written_local_ms(line: &str) -> Option<i64> {
+    let time: DateTime = line.split(" | ").next()?.trim().parse().ok()?;
+    let at = Offset::UTC.to_timestamp(time).ok()?;
+    Some(at.as_millisecond())
+}
+
+/// Parses `TIME | LEVEL | PLACE | SESSION - TEXT`.
+fn parse(line: &str) -> Option<Event> {
+    let local_ms = written_local_ms(line)?;
+    let mut fields = line.splitn(4, " | ");
+    let place = fields.nth(2)?;
+    let text = fields.next()?.split_once("- ")?.1.trim();
+    if !place.starts_with(PLACE) {
+        return None;
+    }
+    let (kind, session) = [
+        ("Created new session: ", EventKind::Created),
+        ("Resuming session: ", EventKind::TakenUp),
+        ("Continuing previous session: ", EventKind::TakenUp),
+    ]
+    .into_iter()
+    .find_map(|(start, kind)| Some((kind, text.strip_prefix(start)?)))?;
+    Some(Event {
+        kind,
+        session: session.to_owned(),
+        local_ms,
+    })
+}
+
+/// Puts the local times of a log on the time line of everybody else.
+///
+/// A session's directory is made in the moment that the log says so; the
+/// difference of the two is the local clock's. The nearest such line counts.
+pub(super) fn time_of(
+    events: &[Event],
+    at: usize,
+    born_at_ms: impl Fn(&str) -> Option<i64>,
+) -> Option<i64> {
+    let ahead_ms = local_clock_ahead_ms(events, at, born_at_ms)?;
+    events.get(at)?.local_ms.checked_sub(ahead_ms)
+}
+
+/// How far the local clock was ahead of that of everybody else at an event.
+pub(super) fn local_clock_ahead_ms(
+    events: &[Event],
+    at: usize,
+    born_at_ms: impl Fn(&str) -> Option<i64>,
+) -> Option<i64> {
+    let (nearest, born) = events
+        .iter()
+        .enumerate()
+        .filter(|(_, event)| event.kind == EventKind::Created)
+        .filter_map(|(place, event)| Some((place, born_at_ms(&event.session)?)))
+        .min_by_key(|(place, _)| place.abs_diff(at))?;
+    events.get(nearest)?.local_ms.checked_sub(born)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "\
+2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:583 |  - Created new session: s-1
+2026-11-27 22:59:58.927 | INFO     | kimi_cli.app:create:204 |  - Loaded config: x=1
+Traceback (most recent call last):
+2026-11-27 23:00:06.872 | INFO     | kimi_cli.ui.shell:run:827 |  - Running with: | kimi_cli.cli:_run:1 |  - Created new session: s-9
+2026-11-27 23:00:11.693 | INFO     | kimi_cli.cli:_run:571 |  - Resuming session: s-2
+2026-11-27 23:00:12.000 | INFO     | kimi_cli.cli:_run:580 | s-2 - Continuing previous session: s-3
+";
+
+    fn read_text(text: &str) -> Log {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("kimi.log");
+        std::fs::write(&path, text).expect("a file");
+        read(&path).expect("a log").expect("events")
+    }
+
+    fn events() -> Vec<Event> {
+        read_text(LOG).events
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_no_event() {
+        let whole = read_text(LOG);
+        assert!(!whole.is_torn && !whole.has_hole);
+        assert!(read_text(&format!("2026-11-27 22:5{LOG}")).has_hole);
+        let torn = read_text(LOG.trim_end());
+        assert!(torn.is_torn);
+        assert_eq!(torn.events, whole.events[..2]);
+        let first_ms = whole.events[0].local_ms;
+        let span = |log: &Log| {
+            let [span] = log.spans[..] else {
+                panic!("{log:?}");
+            };
+            (span.begins_ms - first_ms, span.ends_ms - first_ms)
+        };
+        assert_eq!(span(&whole), (0, 13_076));
+        assert_eq!(span(&torn), (0, 12_769));
+    }
+
+    #[test]
+    fn only_what_its_own_code_says_of_sessions_counts() {
+        let events = events();
+        let found: Vec<_> = events
+            .iter()
+            .map(|event| (event.kind, event.session.as_str()))
+            .collect();
+        let right = [
+            (EventKind::Created, "s-1"),
+            (EventKind::TakenUp, "s-2"),
+            (EventKind::TakenUp, "s-3"),
+        ];
+        assert_eq!(found, right);
+        let missing = read(Path::new("/nonexistent/kimi.log")).expect("no log");
+        assert_eq!(missing, None);
+    }
+
+    #[test]
+    fn times_follow_from_when_a_directory_was_made() {
+        let events = events();
+        // Two hours ahead of UTC.
+        let born = |id: &str| (id == "s-1").then_some(1_795_813_198_924);
+        assert_eq!(time_of(&events, 1, born), Some(1_795_813_211_693));
+        assert_eq!(time_of(&events, 1, |_| None), None);
+        assert_eq!(time_of(&events, 9, born), None);
+    }
+}

@@ -1,0 +1,227 @@
+//! Reads one folder: the sessions of one directory.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+
+use whosup_process::{Pid, Process};
+
+use super::super::history::History;
+use super::super::untouched::Untouched;
+use super::directory::{Dates, SessionDir};
+use super::{FromSidecar, Keep, Reading, fits};
+use crate::adapter::Clue;
+use crate::adapter::claim::{Placement, Trust};
+use crate::adapter::{AgentProcess, Role};
+
+/// A folder, and those of its sessions whose sidecars have been read.
+pub(super) struct Folder<'a, 'f> {
+    name: &'f str,
+    /// The processes that may serve a session of it.
+    seekers: &'f [&'a AgentProcess],
+    sessions: Vec<Claimed>,
+    /// The names of the other ones, and which of these need not be read.
+    left: Option<(Vec<OsString>, Untouched<'a>)>,
+}
+
+/// A session, and what its sidecar shows, if it has one.
+struct Claimed {
+    session: SessionDir,
+    sidecar: Option<FromSidecar>,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads the sidecars of all sessions of a folder.
+    pub(super) fn read_folder<'f>(
+        &mut self,
+        name: &'f str,
+        seekers: &'f [&'a AgentProcess],
+    ) -> Folder<'a, 'f> {
+        let sessions = self.sessions_in(name);
+        Folder {
+            name,
+            seekers,
+            sessions: self.claimed(sessions),
+            left: None,
+        }
+    }
+
+    /// The same, of those that the log or arguments tell of.
+    pub(super) fn read_told_of<'f>(
+        &mut self,
+        name: &'f str,
+        seekers: &'f [&'a AgentProcess],
+    ) -> Folder<'a, 'f> {
+        let log = self.log().unwrap_or_default();
+        // Those too that may have been started for this directory from others.
+        let all: Vec<&AgentProcess> = self.look.processes_of(self.home).collect();
+        let untouched = Untouched::new(&self.sessions().join(name), &all, &log.events);
+        let Some(untouched) = untouched else {
+            return self.read_folder(name, seekers);
+        };
+        let is_told_of = |name: &OsString| name.to_str().is_none_or(|id| untouched.is_told_of(id));
+        let names = self.names_in(name).into_iter();
+        let (told_of, left): (Vec<_>, Vec<_>) = names.partition(is_told_of);
+        let sessions = self.sessions_named(name, &told_of);
+        Folder {
+            name,
+            seekers,
+            sessions: self.claimed(sessions),
+            left: Some((left, untouched)),
+        }
+    }
+
+    /// Reads the sidecars of the other ones too, but of those that are untouched.
+    pub(super) fn read_touched(&mut self, folder: &mut Folder<'_, '_>) {
+        let Some((mut names, untouched)) = folder.left.take() else {
+            return;
+        };
+        names.retain(|name| name.to_str().is_none_or(|id| !untouched.has(id)));
+        let sessions = self.sessions_named(folder.name, &names);
+        folder.sessions.extend(self.claimed(sessions));
+        folder
+            .sessions
+            .sort_by(|one, other| one.session.id.cmp(&other.session.id));
+    }
+
+    fn claimed(&mut self, sessions: Vec<SessionDir>) -> Vec<Claimed> {
+        let sessions = sessions.into_iter();
+        let claimed = sessions.map(|session| Claimed {
+            sidecar: self.read_sidecar(&session, Keep::All),
+            session,
+        });
+        claimed.collect()
+    }
+
+    /// A sidecar that was read names each process of the home, and the log, which
+    /// lacks nothing, tells of that session.
+    ///
+    /// Then no other session can be one of theirs, whatever was written to it. Who goes
+    /// on to another one logs that it takes it up; it also removes the sidecar of the
+    /// one that it leaves, and then writes the other's (kimi-cli#2082).
+    pub(super) fn are_all_accounted_for(&mut self) -> bool {
+        let Some(log) = self.log().filter(|log| !log.is_torn && !log.has_hole) else {
+            return false;
+        };
+        let sessions = log.events.iter().map(|event| event.session.as_str());
+        let in_log: HashSet<&str> = sessions.collect();
+        let ours = self.look.machine.table().scope();
+        let is_accounted_for = |process: &Process| {
+            self.claims.iter().any(|claim| {
+                claim.trust == Trust::Trusted
+                    && claim.placement != Placement::SharedByMachines
+                    && claim.scope.host.is_some()
+                    && ours.host.is_ok()
+                    && claim.may_be_about(process, ours)
+                    && in_log.contains(claim.key.session.as_str())
+            })
+        };
+        let mut processes = self.look.processes_of(self.home);
+        processes.all(|its| its.role != Role::Session || is_accounted_for(&its.process))
+    }
+
+    /// Dates the sessions of a folder, and tells whose they can be. Returns the
+    /// processes of it that no sidecar names.
+    pub(super) fn date_folder(&mut self, folder: Folder<'_, '_>, is_all: bool) -> Vec<Pid> {
+        let Folder {
+            name,
+            seekers,
+            sessions,
+            ..
+        } = folder;
+        if seekers.is_empty() {
+            for Claimed { session, sidecar } in sessions {
+                let named = self.running(sidecar.as_ref());
+                let dates = Dates::of_directory(&session);
+                let sketch = self.sketch(name, &session, sidecar, dates);
+                self.sketches.add(sketch, named);
+            }
+            return Vec::new();
+        }
+        let dated: Vec<(Claimed, Dates)> = sessions
+            .into_iter()
+            .map(|claimed| {
+                let dates = self.read_dates(&claimed.session);
+                (claimed, dates)
+            })
+            .collect();
+        let born = dated.iter();
+        let born = born.map(|(its, dates)| {
+            let born_at_ms = self.unless_ahead(dates.born_at_ms);
+            (its.session.id.clone(), born_at_ms)
+        });
+        let born: Vec<_> = born.collect();
+        let history = self.history(born);
+        for (claimed, dates) in dated {
+            let is_wanted = is_all || claimed.sidecar.is_some();
+            self.sketch_sought(name, seekers, claimed, (dates, &history), is_wanted);
+        }
+        let ours = self.look.machine.table().scope();
+        let is_named = |its: &Process| self.claims.iter().any(|all| all.may_be_about(its, ours));
+        let of_seekers = seekers.iter().map(|its| &its.process);
+        let silent = of_seekers.filter(|its| !is_named(its));
+        silent.map(|its| its.pid).collect()
+    }
+
+    /// Sketches a session if it is wanted, or one of those who seek one may have it.
+    fn sketch_sought(
+        &mut self,
+        folder: &str,
+        seekers: &[&AgentProcess],
+        Claimed { session, sidecar }: Claimed,
+        (dates, history): (Dates, &History),
+        is_wanted: bool,
+    ) {
+        let dates = history.corrected(&session.id, dates);
+        let of_its_time: Vec<&AgentProcess> = seekers
+            .iter()
+            .copied()
+            .filter(|seeker| fits(seeker, &session.id, dates))
+            .collect();
+        let events = history.events_of(&session.id);
+        let is_doubtful =
+            history.is_torn || history.has_hole || history.is_beyond(&session.id, dates.born_at_ms);
+        let is_excluded = |its: &&&AgentProcess| {
+            let began = its.process.began_at_ms.clone().ok();
+            !is_doubtful && history.has_launch_of(began) && events.exclude(began)
+        };
+        let possible = of_its_time.iter().filter(|its| !is_excluded(its));
+        let mut open_to: Vec<Pid> = possible.map(|its| its.process.pid).collect();
+        let is_possible = !open_to.is_empty();
+        if !is_wanted && !is_possible {
+            return;
+        }
+        open_to.extend(self.running(sidecar.as_ref()));
+        let mut sketch = self.sketch(folder, &session, sidecar, dates);
+        // It ends with its terminal, so a process that has none is a run.
+        let is_run = |its: &&AgentProcess| its.process.tty.is_none();
+        if is_possible && of_its_time.iter().all(is_run) {
+            sketch.is_headless = Some(true);
+        }
+        let excluded = seekers.iter().filter(|its| is_excluded(its));
+        sketch.clues.extend(excluded.map(|its| {
+            let pid = its.process.pid;
+            let says =
+                format!("by the log another process than {pid} made it, and none took it up");
+            Clue::excludes(pid, says)
+        }));
+        if is_doubtful {
+            let gaps = of_its_time.iter().map(|its| its.process.pid);
+            let says = "the log lacks a part that may be about it";
+            sketch.clues.extend(gaps.map(|pid| Clue::gap(pid, says)));
+        }
+        sketch.launched_at_ms = events.launches_ms;
+        sketch.switched_at_ms = events.switched_at_ms;
+        // The log begins later than it.
+        if history.is_untold(&session.id, dates.born_at_ms) {
+            sketch.launched_at_ms.extend(dates.born_at_ms);
+        }
+        self.sketches.add(sketch, open_to);
+    }
+
+    /// The process that a sidecar names, if a process of this home has that PID.
+    fn running(&self, sidecar: Option<&FromSidecar>) -> Option<Pid> {
+        let named = sidecar?.pid?;
+        let mut processes = self.look.processes_of(self.home);
+        processes.find_map(|its| (its.process.pid == named).then_some(named))
+    }
+}

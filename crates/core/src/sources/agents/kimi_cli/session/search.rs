@@ -1,0 +1,90 @@
+//! Looks for processes in the folders of other directories than their own.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Directory, Links};
+
+use super::super::untouched::BEGAN_SLACK_MS;
+use super::super::work_dir::FolderKind;
+use super::directory::SessionDir;
+use super::{FOLDERS_MAX, Keep, Reading};
+use crate::sources::agents::kit::folder::metadata;
+
+impl Reading<'_> {
+    /// A process that no sidecar in the folder of its directory names may have
+    /// been started for another one (`--work-dir`): its PID is looked for in the
+    /// folders that it can have written to.
+    pub(super) fn search_for(&mut self, silent: &[Pid], read: &[String]) {
+        if silent.is_empty() {
+            return;
+        }
+        let began = self
+            .look
+            .processes_of(self.home)
+            .filter(|process| silent.contains(&process.process.pid))
+            .map(|process| process.process.began_at_ms.clone().ok());
+        // None, if one of them is of unknown age.
+        let since_ms = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
+        let folders = self.names(&self.sessions(), FOLDERS_MAX);
+        for folder in folders.texts() {
+            let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
+            if !is_local || read.iter().any(|already| already == folder) {
+                continue;
+            }
+            for session in self.sessions_written_since(folder, since_ms) {
+                if let Some(sidecar) = self.read_sidecar(&session, Keep::Naming(silent)) {
+                    let dates = self.read_dates(&session);
+                    let named = sidecar.pid;
+                    let sketch = self.sketch(folder, &session, Some(sidecar), dates);
+                    self.sketches.add(sketch, named);
+                }
+            }
+        }
+    }
+
+    /// The sessions of a folder that were made since then, or taken up.
+    ///
+    /// A session that is made changes the folder; one that is taken up is named
+    /// in the log.
+    fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
+        let path = self.sessions().join(folder);
+        let changed = metadata(&path).and_then(|metadata| metadata.modified());
+        let is_unchanged = match (changed, since_ms) {
+            (Ok(changed), Some(since_ms)) => {
+                ms_since_1970(changed).is_some_and(|changed_ms| changed_ms < since_ms)
+            }
+            _ => false,
+        };
+        if !is_unchanged {
+            return self.sessions_in(folder);
+        }
+        let (Some(log), Ok(opened)) = (self.log(), Directory::open(&path)) else {
+            return self.sessions_in(folder);
+        };
+        let opened = Rc::new(opened);
+        let named: BTreeSet<SessionId> = log
+            .events
+            .iter()
+            .filter_map(|event| SessionId::parse(&event.session).ok())
+            .collect();
+        named
+            .into_iter()
+            .filter_map(|id| {
+                let told = opened.facts(id.as_str().as_ref(), Links::Follow).ok()?;
+                told.is_directory.then(|| SessionDir {
+                    id,
+                    folder: Rc::clone(&opened),
+                    made_at_ms: told.born_ms,
+                })
+            })
+            .collect()
+    }
+}
+
+fn ms_since_1970(at: SystemTime) -> Option<i64> {
+    i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()
+}

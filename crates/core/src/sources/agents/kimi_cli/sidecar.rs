@@ -1,0 +1,77 @@
+//! What a sidecar claims.
+
+use std::path::PathBuf;
+
+use whosup_sidecar::Sidecar;
+
+use crate::adapter::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
+    Subject, TakenUp, Trust,
+};
+use crate::sources::agents::kit::told_by_sidecar;
+
+/// Where a sidecar was read.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) modified_at_ms: Option<i64>,
+    pub(super) trust: Trust,
+    pub(super) placement: Placement,
+}
+
+/// The claim of a sidecar that can't be read: it may name any process.
+pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement) -> Claim {
+    Claim {
+        key,
+        subject: Subject::Unreadable,
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: None,
+        modified_at_ms: None,
+        taken_up: TakenUp::AsDated,
+        is_inferred: false,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        trust: Trust::Trusted,
+        placement,
+        evidence: Evidence {
+            kind: EvidenceKind::Sidecar,
+            path: Some(path),
+            says: "it can't be read".to_owned(),
+        },
+    }
+}
+
+/// The claim of a sidecar.
+///
+/// Not an exclusive one: a headless run of the same session overwrites the
+/// sidecar of the shell that still serves it, and exits.
+pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim {
+    let (subject, says) = told_by_sidecar::subject(&sidecar);
+    Claim {
+        key,
+        subject,
+        scope: ClaimedScope {
+            host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id,
+            pid_namespace: sidecar.pid_namespace,
+        },
+        stamp: sidecar.process_start,
+        dated_at_ms: Some(sidecar.started_at_ms),
+        modified_at_ms: source.modified_at_ms,
+        taken_up: TakenUp::AsDated,
+        is_inferred: false,
+        executable: sidecar.executable,
+        work_dir: Some(sidecar.work_dir),
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        trust: source.trust,
+        placement: source.placement,
+        evidence: Evidence {
+            kind: EvidenceKind::Sidecar,
+            path: Some(source.path),
+            says,
+        },
+    }
+}

@@ -1,0 +1,80 @@
+//! Which sessions of a folder no process there can be serving, by when their
+//! files were written.
+//!
+//! This is asked of each old session beside a live one, and its files are looked at.
+//! So it is asked only where there is a process that is not accounted for.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use whosup_sidecar::file::{Directory, Links};
+
+use super::log::Event;
+use super::process;
+use super::session::{SIDECAR, WIRE, below};
+use crate::adapter::AgentProcess;
+
+/// How much older than a process what it wrote may seem, in milliseconds:
+/// clocks are set.
+pub(super) const BEGAN_SLACK_MS: i64 = 3_600_000;
+
+/// Tells which sessions of a folder nothing happened to since the processes of
+/// the home began, so that none of these can be serving them.
+pub(super) struct Untouched<'a> {
+    folder: Directory,
+    /// Somewhat before the first of the processes began.
+    since_ms: i64,
+    /// The sessions that the log tells something of.
+    in_log: HashSet<String>,
+    /// The sessions that arguments name, or beginnings of their ids.
+    named: Vec<&'a str>,
+}
+
+impl<'a> Untouched<'a> {
+    /// `None` if it is not known since when something may have happened, or the
+    /// folder can't be opened.
+    pub(super) fn new(
+        folder: &Path,
+        processes: &[&'a AgentProcess],
+        events: &[Event],
+    ) -> Option<Self> {
+        let began = processes
+            .iter()
+            .map(|its| its.process.began_at_ms.clone().ok());
+        // None, if one of them is of unknown age.
+        let began = began.min().flatten()?;
+        let named = processes.iter();
+        Some(Self {
+            folder: Directory::open(folder).ok()?,
+            since_ms: began - BEGAN_SLACK_MS,
+            in_log: events.iter().map(|event| event.session.clone()).collect(),
+            named: named
+                .filter_map(|its| process::session_named_by(&its.program()))
+                .collect(),
+        })
+    }
+
+    /// The log or arguments name it.
+    pub(super) fn is_told_of(&self, id: &str) -> bool {
+        self.in_log.contains(id) || self.named.iter().any(|named| id.starts_with(named))
+    }
+
+    /// Neither the transcript nor the sidecar of a session that is not told of was
+    /// written since. One without a transcript may have been made since.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
+            && self
+                .written(id, SIDECAR)
+                .is_none_or(|at| at < self.since_ms)
+    }
+
+    fn written(&self, id: &str, name: &str) -> Option<i64> {
+        match self.folder.facts(below(id, name).as_ref(), Links::Follow) {
+            Ok(facts) => Some(facts.modified_ms.unwrap_or(i64::MAX)),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            // Whoever reads it says why it can't be read.
+            Err(_) => Some(i64::MAX),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! kimi-code's hooks.
+//!
+//! Seen in kimi-code 2.1.0, 2026-11: a session starts with its first prompt; a
+//! prompt is a list of parts. `/new` starts the new session before it ends the
+//! old one. SIGTERM and a terminal that goes send nothing. A configuration with an
+//! event that it does not know is refused, so the newest of them are not asked for.
+
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
+use crate::sources::agents::kit::event_names::usual_meaning;
+
+pub(super) static HOOKS: Hooks = Hooks {
+    meaning,
+    keys: PayloadKeys::SNAKE_CASE,
+    session_of_transcript: no_session_by_path,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("config.toml"),
+        form: SettingsForm::TomlTables,
+    }],
+    events: &[
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PermissionRequest",
+        "PermissionResult",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SubagentStart",
+        "SubagentStop",
+        "PreCompact",
+        "Stop",
+        "StopFailure",
+        "Interrupt",
+        "SessionEnd",
+    ],
+    trust: None,
+};
+
+fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    match name {
+        // Whatever was answered, it goes on.
+        "PermissionResult" => Ok(EventKind::ToolStarted),
+        "Interrupt" => Ok(EventKind::TurnEnded),
+        _ => usual_meaning(name, payload),
+    }
+}

@@ -1,0 +1,161 @@
+//! Kimi Code, the successor of kimi-cli that is written in TypeScript.
+//!
+//! What it leaves, below its home (`KIMI_CODE_HOME`, `~/.kimi-code`). Seen in
+//! Kimi Code 2.1.0, 2026-11.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `sessions/wd_SLUG_HASH/session_UUID/state.json` | with the first prompt, and by `/new` at once | directory, birth, title |
+//! | `…/agents/main/wire.jsonl` | with it | the conversation |
+//!
+//! Nothing of this names a process, and nothing is removed at the end; the
+//! arguments of the process are blanked, its environment stays. A process that
+//! nobody has prompted yet has no session, and one that has taken up an old
+//! session leaves no sign of it before the next prompt. So directory and
+//! dates make candidates, and the terminal chooses among them, by its use and by
+//! the title that it shows: the session's, cut. Two traps are in that:
+//!
+//! - `/new` makes the new session at once, and the terminal shows the title of
+//!   the left one until the next prompt. While a younger session of that
+//!   directory has had no prompt, the titles of older ones prove nothing.
+//! - A run with `--prompt` makes a session that has no title, and is gone soon.
+//!   It is not taken for the `/new` of a terminal's process beside it. Of a run
+//!   whose start took unusually long nobody can say whether it is still there.
+//!
+//! A session that was begun or went on when nobody had typed in a terminal, or
+//! nothing was shown there, is not of the process in it. What may still mislead
+//! (such a pair is marked as inferred): a session of a process that has gone,
+//! beside one in whose terminal somebody has typed since and sent nothing.
+
+mod hooks;
+mod process;
+mod session;
+mod state;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+
+use self::session::Reading;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::last_messages::last_messages;
+use crate::sources::agents::kit::title::one_line;
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("kimi-code");
+
+/// The variable that moves the home.
+const HOME_VARIABLE: &str = "KIMI_CODE_HOME";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".kimi-code";
+
+/// The adapter for Kimi Code.
+#[derive(Debug, Clone, Copy)]
+pub struct KimiCode;
+
+static PROFILE: Profile = Profile {
+    id: "kimi-code",
+    name: "Kimi Code",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "the terminal's title and use; birth just after the process began, of runs with a prompt",
+    checked_against: "2.1.0, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: false,
+    launch_window_ms: Some(15_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: true,
+};
+
+impl Adapter for KimiCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    fn resumes_from_anywhere(&self) -> bool {
+        false
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut reading = Reading::new(look, home);
+        reading.walk();
+        reading.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(directory) = session_directory(sketch) else {
+            return Found::default();
+        };
+        let told = wire::DIALECT.describe(&AGENT, directory.join(session::WIRE));
+        let Found {
+            mut found,
+            mut problems,
+        } = told;
+        let path = directory.join(state::FILE);
+        match state::read(&path, sketch.key.session.as_str()) {
+            Ok(Some(state)) => {
+                if let Some(title) = state.title.as_deref().and_then(one_line) {
+                    found.title = Some(title);
+                    found.is_title_a_prompt = state.is_title_a_prompt;
+                }
+                found.started_at_ms = state.created_at_ms.or(found.started_at_ms);
+                found.work_dir = state.work_dir;
+            }
+            Ok(None) => {}
+            Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let transcript = sketch.transcript.as_deref();
+        last_messages(&AGENT, transcript, messages_max, wire::messages_of)
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        vec![WatchPath {
+            path: home.root.join("sessions"),
+            is_recursive: true,
+        }]
+    }
+}
+
+/// The directory of a session: above its transcript, or, before there is one,
+/// by where it works.
+fn session_directory(sketch: &Sketch) -> Option<PathBuf> {
+    if let Some(transcript) = &sketch.transcript {
+        let depth = Path::new(session::WIRE).components().count();
+        return transcript.ancestors().nth(depth).map(Path::to_owned);
+    }
+    let folder = session::folder_of(sketch.work_dir.as_deref()?)?;
+    let sessions = sketch.key.home.join("sessions");
+    Some(sessions.join(folder).join(sketch.key.session.as_str()))
+}

@@ -1,0 +1,375 @@
+//! The session directories: `sessions/wd_SLUG_HASH/session_UUID/`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::ReadFileError;
+
+use super::state::{self, State};
+use super::wire::{self, Dates};
+use super::{AGENT, process};
+use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
+use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
+use crate::adapter::{Clue, Unclaimed};
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::folder::metadata;
+use crate::sources::agents::kit::folder::{Names, list_or_tell};
+use crate::sources::agents::kit::one_per_session::OnePerSession;
+use crate::sources::transcript::{TranscriptError, TranscriptFile};
+
+/// How many folders are looked at.
+const FOLDERS_MAX: usize = 100_000;
+/// How many sessions of one folder are looked at.
+const SESSIONS_MAX: usize = 100_000;
+
+/// The transcript in a session's directory.
+pub(super) const WIRE: &str = "agents/main/wire.jsonl";
+
+/// How a folder of sessions is called.
+const FOLDER_PREFIX: &str = "wd_";
+/// How much of a directory's own name is in its folder's.
+const SLUG_CHARACTERS_MAX: usize = 40;
+/// How much of the hash of its path.
+const HASH_BYTES: usize = 6;
+/// How much of a session's title a terminal shows, in UTF-16 units.
+const TERMINAL_TITLE_UNITS_MAX: usize = 32;
+/// How long after its start a run with `--prompt` has made its session, on a
+/// slow machine.
+const RUN_START_MS_MAX: i64 = 15_000;
+
+/// How long after its first prompt a session has got its title in a terminal.
+const TITLE_MS_MAX: i64 = 10_000;
+
+/// The name of a directory's folder; `None` if its path is not UTF-8.
+pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
+    let path = work_dir.to_str()?.trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let is_kept = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-".contains(c);
+    let mut slug = String::new();
+    for character in name.chars() {
+        if is_kept(character) {
+            slug.push(character);
+        } else if !slug.ends_with('\0') {
+            // One hyphen for a row of others.
+            slug.push('\0');
+        }
+    }
+    let slug = slug.replace('\0', "-");
+    let cut: String = slug
+        .trim_matches('-')
+        .chars()
+        .take(SLUG_CHARACTERS_MAX)
+        .collect();
+    let slug = match cut.trim_matches('-') {
+        "" | "." | ".." => "workspace",
+        slug => slug,
+    };
+    let mut folder = format!("{FOLDER_PREFIX}{slug}_");
+    for byte in Sha256::digest(path.as_bytes()).iter().take(HASH_BYTES) {
+        write!(folder, "{byte:02x}").ok()?;
+    }
+    Some(folder)
+}
+
+/// One home's scan while it grows.
+pub(super) struct Reading<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    sketches: OnePerSession,
+    problems: Vec<Problem>,
+}
+
+/// One session, as its own files tell of it.
+struct Told {
+    id: SessionId,
+    path: PathBuf,
+    /// `None` where it can't be read.
+    state: Option<State>,
+    dates: Dates,
+    has_wire: bool,
+}
+
+impl Told {
+    fn born_at_ms(&self) -> Option<i64> {
+        let state = self.state.as_ref();
+        let created_at_ms = state.and_then(|state| state.created_at_ms);
+        created_at_ms.or(self.dates.created_at_ms)
+    }
+
+    fn last_at_ms(&self) -> Option<i64> {
+        self.dates.last_at_ms.or(self.born_at_ms())
+    }
+
+    /// The latest that it can have gone on.
+    fn latest_ms(&self) -> Option<i64> {
+        self.last_at_ms().max(self.dates.perhaps_until_ms())
+    }
+
+    /// `/new` made it, and nobody has said anything in it.
+    fn is_unprompted(&self) -> bool {
+        self.has_wire && self.dates.prompted_at_ms.is_none()
+    }
+
+    /// A run with `--prompt` made it, and nobody has prompted it in a terminal
+    /// since: then it would have got a title.
+    fn is_of_a_run(&self) -> bool {
+        let has_no_title = |state: &State| state.title.is_none();
+        self.dates.prompted_at_ms.is_some() && self.state.as_ref().is_some_and(has_no_title)
+    }
+
+    /// What a terminal shows that is in it.
+    fn terminal_title(&self) -> Option<String> {
+        let title = self.state.as_ref()?.title.as_deref()?.trim();
+        let units: Vec<u16> = title
+            .encode_utf16()
+            .take(TERMINAL_TITLE_UNITS_MAX)
+            .collect();
+        // A character that the cut went through shows as something else.
+        let title = String::from_utf16(&units).ok()?;
+        (!title.contains(char::is_control)).then_some(title)
+    }
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(look: &'a Look<'a>, home: &'a Home) -> Self {
+        Self {
+            look,
+            home,
+            sketches: OnePerSession::new(|path| wire::DIALECT.said(path)),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Reads what the processes lead to, or everything.
+    pub(super) fn walk(&mut self) {
+        let seekers_of = self.seekers_of();
+        let is_all = self.look.depth.is_walk();
+        let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
+        if is_all {
+            let names = self.names(&self.sessions(), FOLDERS_MAX);
+            // The names with a dot are caches of its own.
+            let its = names.texts().filter(|name| !name.starts_with('.'));
+            folders.extend(its.map(str::to_owned));
+        }
+        for folder in &folders {
+            let seekers = seekers_of
+                .get(folder)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            self.read_folder(folder, seekers, is_all);
+        }
+    }
+
+    pub(super) fn finish(self) -> Found<AgentScan> {
+        Found {
+            found: self.sketches.into_scan(Vec::new()),
+            problems: self.problems,
+        }
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.home.root.join("sessions")
+    }
+
+    fn problem(&mut self, path: &Path, message: impl fmt::Display) {
+        self.problems.push(Problem::at(&AGENT, path, message));
+    }
+
+    /// The processes that may serve a session, by the folder of their directory.
+    fn seekers_of(&self) -> BTreeMap<String, Vec<&'a AgentProcess>> {
+        let mut seekers: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for process in self.look.processes_of(self.home) {
+            if process.role == Role::Session
+                && let Some(folder) = process.work_dir().and_then(folder_of)
+            {
+                seekers.entry(folder).or_default().push(process);
+            }
+        }
+        seekers
+    }
+
+    fn read_folder(&mut self, folder: &str, seekers: &[&AgentProcess], is_all: bool) {
+        let mut sessions = Vec::new();
+        for (id, path) in self.sessions_in(folder) {
+            sessions.push(self.read_session(id, path, !seekers.is_empty()));
+        }
+        for told in &sessions {
+            if is_all || seekers.iter().any(|seeker| fits(seeker, told)) {
+                self.sketch(told, seekers, &sessions);
+            }
+        }
+    }
+
+    fn sketch(&mut self, told: &Told, seekers: &[&AgentProcess], sessions: &[Told]) {
+        let key = SessionKey {
+            agent: AGENT,
+            session: told.id.clone(),
+            home: self.home.root.clone(),
+        };
+        let mut sketch = Sketch::new(key);
+        sketch.unclaimed = Unclaimed::Owner;
+        let beside = || seekers.first()?.work_dir().map(Path::to_owned);
+        let state = told.state.as_ref();
+        let named = state.and_then(|state| state.work_dir.clone());
+        sketch.work_dir = named.or_else(beside);
+        sketch.born_at_ms = told.born_at_ms();
+        sketch.last_record_at_ms = told.dates.last_at_ms;
+        sketch.perhaps_until_ms = told.dates.perhaps_until_ms();
+        sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
+        if seekers.is_empty() {
+            self.sketches.add(sketch, []);
+            return;
+        }
+        // Whoever went over to an unprompted session still shows the title of
+        // the one that was left.
+        let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
+        let unprompted_at_ms = unprompted_born.filter_map(Told::born_at_ms).max();
+        let may_be_left = unprompted_at_ms > told.last_at_ms();
+        if !may_be_left {
+            sketch.terminal_title = told.terminal_title();
+        }
+        let now_ms = self.look.machine.now_ms();
+        add_run(&mut sketch, told, seekers, now_ms);
+        let open_to = seekers.iter().filter(|seeker| fits(seeker, told));
+        self.sketches
+            .add(sketch, open_to.map(|its| its.process.pid));
+    }
+
+    fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
+        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+    }
+
+    fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {
+        let directory = self.sessions().join(folder);
+        if !folder.starts_with(FOLDER_PREFIX) {
+            // Something else, which some release may have put here.
+            return Vec::new();
+        }
+        let names = self.names(&directory, SESSIONS_MAX);
+        let mut sessions = Vec::new();
+        for name in &names.names {
+            let path = directory.join(name);
+            let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
+                continue;
+            };
+            match metadata(&path) {
+                Ok(metadata) if metadata.is_dir() => sessions.push((id, path)),
+                // A file of another kind.
+                Ok(_) => {}
+                // It went since the list was made.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => self.problem(&path, error),
+            }
+        }
+        sessions
+    }
+
+    /// Reads one session: when things happened in it too, where somebody may
+    /// serve it.
+    fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> Told {
+        let file = path.join(state::FILE);
+        let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
+            self.problem(&file, message);
+            None
+        });
+        let file = path.join(WIRE);
+        let read = |file: &TranscriptFile| match may_be_served {
+            true => wire::read_dates(file),
+            false => Ok(Dates::default()),
+        };
+        let (dates, has_wire) = match TranscriptFile::open(&file).and_then(|file| read(&file)) {
+            Ok(dates) => (dates, true),
+            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Dates::default(), false),
+            Err(error) => {
+                self.problem(&file, error.reason());
+                (Dates::default(), false)
+            }
+        };
+        Told {
+            id,
+            path,
+            state,
+            dates,
+            has_wire,
+        }
+    }
+}
+
+/// The session may be this process's: its arguments name it, or it was born or
+/// went on after the process began.
+fn fits(seeker: &AgentProcess, told: &Told) -> bool {
+    let named = process::session_named_by(&seeker.program());
+    let is_named = named.is_some_and(|named| told.id.as_str().starts_with(named));
+    let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
+        let since = began.saturating_sub(CLOCK_SLACK_MS);
+        let dates = [told.born_at_ms(), told.latest_ms()];
+        dates.into_iter().flatten().any(|at| at >= since)
+    });
+    is_named || is_of_its_time
+}
+
+/// Adds what shows that a run with `--prompt` made it, as soon as that had started.
+fn add_run(sketch: &mut Sketch, told: &Told, seekers: &[&AgentProcess], now_ms: i64) {
+    if !told.is_of_a_run() {
+        return;
+    }
+    sketch.is_headless = Some(true);
+    sketch.launched_at_ms.extend(told.born_at_ms());
+    let older = seekers
+        .iter()
+        .filter(|seeker| is_no_run_of(seeker, told, now_ms));
+    sketch.clues.extend(older.map(|seeker| {
+        let pid = seeker.process.pid;
+        Clue::untouched(
+            pid,
+            format!("a run made it at its launch, later than that of process {pid}"),
+        )
+    }));
+}
+
+/// A session without a title is of a run, which makes it when it starts: this
+/// process had begun long before. That a title is missing says so once there was
+/// time to write it.
+fn is_no_run_of(seeker: &AgentProcess, told: &Told, now_ms: i64) -> bool {
+    let prompted = told.dates.prompted_at_ms;
+    let is_settled = prompted.is_some_and(|at| now_ms.saturating_sub(at) > TITLE_MS_MAX);
+    let born = told.born_at_ms();
+    let is_of_launch = |born: i64| {
+        let began = seeker.process.began_at_ms.as_ref();
+        began.map_or(true, |began| born <= began.saturating_add(RUN_START_MS_MAX))
+    };
+    is_settled && born.is_some_and(|born| !is_of_launch(born))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::folder_of;
+
+    #[track_caller]
+    fn check(path: &str, right: &str) {
+        assert_eq!(folder_of(Path::new(path)).as_deref(), Some(right), "{path}");
+    }
+
+    #[test]
+    fn a_folder_has_the_directorys_name_and_the_hash_of_its_path() {
+        check("/home/dev/my_app.v1", "wd_my_app.v1_4f82a09910ea");
+        check("/home/dev/my_app.v1/", "wd_my_app.v1_4f82a09910ea");
+        check("/", "wd_workspace_e3b0c44298fc");
+    }
+
+    #[test]
+    fn a_name_is_cut_and_its_other_characters_are_hyphens() {
+        let folder = |path: &str| folder_of(Path::new(path)).expect("a folder");
+        assert!(folder("/w/My  App (2)").starts_with("wd_my-app-2_"));
+        assert!(folder("/w/é..").starts_with("wd_workspace_"));
+        let long = folder(&format!("/w/{}", "a".repeat(100)));
+        assert!(long.starts_with(&format!("wd_{}_", "a".repeat(40))));
+    }
+}

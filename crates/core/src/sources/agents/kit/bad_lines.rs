@@ -1,0 +1,39 @@
+//! Counts the lines of a transcript that are no records.
+
+use serde_json::Value;
+
+use crate::sources::transcript::{Line, LineProblem};
+
+/// Lines that are no records: how many, and what was wrong with the first.
+#[derive(Debug, Default)]
+pub(crate) struct BadLines {
+    count: usize,
+    first: Option<LineProblem>,
+}
+
+impl BadLines {
+    /// Counts what is unsound on a line, and returns what is sound. A last line
+    /// that is still being written is nothing to complain about.
+    pub(crate) fn values(&mut self, line: &Line) -> Vec<Value> {
+        let json = line.json();
+        let is_normal = json
+            .problem
+            .as_ref()
+            .is_none_or(|problem| *problem == LineProblem::Torn);
+        if !is_normal {
+            self.count += json.bad_count;
+            self.first = self.first.take().or(json.problem);
+        }
+        json.values
+    }
+
+    /// Says it in a sentence, if there are any.
+    pub(crate) fn message(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        let count = self.count;
+        Some(match count {
+            1 => format!("one of its lines can't be read: {first}"),
+            _ => format!("{count} of its lines can't be read, the first because {first}"),
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! The names of events that most agents use, first seen in Claude Code.
+
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
+use crate::adapter::phase::WaitingFor;
+use crate::adapter::started;
+
+/// What one of the usual names means. A reminder that an agent has been idle for
+/// a while is a `Notification`, as a request for leave is.
+pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    Ok(match name {
+        "SessionStart" => started(payload)?,
+        "UserPromptSubmit" => EventKind::TurnStarted,
+        "PreToolUse" => EventKind::ToolStarted,
+        "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" | "ElicitationResult" => {
+            EventKind::ToolEnded
+        }
+        "PermissionRequest" => EventKind::InputRequested(WaitingFor::Permission),
+        "Elicitation" => EventKind::InputRequested(WaitingFor::Question),
+        "Notification" => match payload.text("notification_type")? {
+            Some("permission_prompt") => EventKind::InputRequested(WaitingFor::Permission),
+            // `idle_prompt`, `auth_success` and whatever else: nobody is asked.
+            _ => EventKind::Heartbeat,
+        },
+        "Stop" | "StopFailure" => EventKind::TurnEnded,
+        "PreCompact" | "PostCompact" => EventKind::Compacted,
+        "SessionEnd" => EventKind::SessionEnded,
+        "SubagentStart" => EventKind::SubAgentStarted,
+        "SubagentStop" => EventKind::SubAgentEnded,
+        _ => EventKind::Heartbeat,
+    })
+}

@@ -1,0 +1,141 @@
+//! Who holds the files of an agent: its own processes first, then whoever does.
+
+use std::collections::BTreeMap;
+
+use whosup_process::{Absent, Among, Details, FileId, Holder, Holders, Pid, ProbeError, Process};
+
+use crate::adapter::{Adapter, Look, Program};
+use crate::sources::recognize::what_it_runs;
+
+/// Who holds one file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Processes that hold it: those of the agent if there are any, else
+    /// whoever does. (A child that inherited the descriptor holds on as well.)
+    pub(crate) by: Vec<Pid>,
+    /// Every process that could hold it was asked.
+    pub(crate) is_everyone_asked: bool,
+}
+
+/// What counts as holding a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Having a lock on it.
+    Lock,
+    /// Having it open for writing.
+    OpenForWriting,
+}
+
+impl Hold {
+    fn is_by(self, holder: &Holder) -> bool {
+        match self {
+            Self::Lock => !holder.locks.is_empty(),
+            Self::OpenForWriting => holder.access.is_writer(),
+        }
+    }
+}
+
+/// Asks who holds `files`. That nobody holds one takes a look at all processes;
+/// one that can't be asked matters if it may be the agent's.
+///
+/// # Errors
+///
+/// What the system said if it can't be told at all.
+pub(crate) fn who_holds(
+    look: &Look<'_>,
+    adapter: &dyn Adapter,
+    files: &[FileId],
+) -> Result<BTreeMap<FileId, Held>, ProbeError> {
+    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let mut held: BTreeMap<FileId, Held> = BTreeMap::new();
+    if files.is_empty() {
+        return Ok(held);
+    }
+    let table = look.machine.table();
+    let among_own = table.holders(files, Among::These(&own))?;
+    add(&mut held, &among_own, Hold::Lock, &own);
+    let free: Vec<FileId> = files
+        .iter()
+        .copied()
+        .filter(|file| !held.contains_key(file))
+        .collect();
+    if !free.is_empty() {
+        let among_all = table.holders(&free, Among::All)?;
+        let is_everyone_asked = !may_hide_a_holder(look, adapter, &among_all);
+        add(&mut held, &among_all, Hold::Lock, &own);
+        for file in free {
+            held.entry(file).or_default().is_everyone_asked = is_everyone_asked;
+        }
+    }
+    Ok(held)
+}
+
+/// Asks which of the agent's own processes have `files` open for writing.
+///
+/// # Errors
+///
+/// What the system said if it can't be told at all.
+pub(crate) fn which_write(
+    look: &Look<'_>,
+    files: &[FileId],
+) -> Result<BTreeMap<FileId, Held>, ProbeError> {
+    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let mut held = BTreeMap::new();
+    if !files.is_empty() && !own.is_empty() {
+        let holders = look.machine.table().holders(files, Among::These(&own))?;
+        add(&mut held, &holders, Hold::OpenForWriting, &own);
+    }
+    Ok(held)
+}
+
+fn add(held: &mut BTreeMap<FileId, Held>, holders: &Holders, hold: Hold, own: &[Pid]) {
+    for holder in holders.found.iter().filter(|holder| hold.is_by(holder)) {
+        held.entry(holder.file).or_default().by.push(holder.pid);
+    }
+    for held in held.values_mut() {
+        held.by.sort_unstable();
+        held.by.dedup();
+        if held.by.iter().any(|pid| own.contains(pid)) {
+            held.by.retain(|pid| own.contains(pid));
+        }
+    }
+}
+
+/// Tells whether one of the processes that could not be asked may be the
+/// agent's. Others' processes can rarely be asked; that they are a shell or a
+/// server is seen from outside.
+fn may_hide_a_holder(look: &Look<'_>, adapter: &dyn Adapter, holders: &Holders) -> bool {
+    let table = look.machine.table();
+    holders.unreadable.iter().any(|(pid, _)| {
+        let process = table.seen(*pid);
+        process.is_none_or(|process| {
+            may_be_its(adapter, process, &what_it_runs(look.machine, process))
+        })
+    })
+}
+
+fn may_be_its(adapter: &dyn Adapter, process: &Process, details: &Details) -> bool {
+    if process.is_kernel_thread || process.is_exited {
+        return false;
+    }
+    let program = Program { process, details };
+    if adapter.recognize(&program).is_some() {
+        return true;
+    }
+    if program.exe().is_some() {
+        return false;
+    }
+    let words = adapter.profile().comms;
+    let names = |bytes: &[u8]| {
+        words.iter().any(|word| {
+            bytes
+                .windows(word.len())
+                .any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    match &details.argv {
+        Ok(argv) => names(&process.comm) || argv.iter().any(|arg| names(arg.as_encoded_bytes())),
+        Err(Absent::Vanished | Absent::Exited) => false,
+        Err(_) => true,
+    }
+}

@@ -1,0 +1,16 @@
+//! What adapters share, so that an agent's own folder states only what is particular
+//! to it.
+
+pub(crate) mod bad_lines;
+pub(crate) mod event_names;
+pub(crate) mod folder;
+pub(crate) mod held;
+pub(crate) mod kimi_wire;
+pub(crate) mod last_messages;
+pub(crate) mod one_per_session;
+pub(crate) mod package_path;
+#[cfg(test)]
+pub(crate) mod program_tests;
+pub(crate) mod prompt;
+pub(crate) mod title;
+pub(crate) mod told_by_sidecar;

@@ -1,0 +1,39 @@
+//! Makes a title of a text.
+
+/// How long a title is, in characters, that an adapter makes of a prompt.
+const TITLE_CHARACTERS_MAX: usize = 200;
+
+/// Puts a text on one line and cuts it to a title's length; `None` if it is blank.
+pub(crate) fn one_line(text: &str) -> Option<String> {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() >= 4 * TITLE_CHARACTERS_MAX {
+            break;
+        }
+    }
+    let line: String = line.chars().take(TITLE_CHARACTERS_MAX).collect();
+    (!line.is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_line;
+
+    #[test]
+    fn a_title_is_one_line() {
+        assert_eq!(one_line(" a\n\tb  c ").as_deref(), Some("a b c"));
+        assert_eq!(one_line(" \n"), None);
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters() {
+        let title = one_line(&"é ".repeat(10_000)).expect("a title");
+        assert_eq!(title.chars().count(), 200);
+        let title = one_line(&"é".repeat(10_000)).expect("a title");
+        assert_eq!(title.chars().count(), 200);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a sidecar tells of a session.
+
+use std::fmt::Write as _;
+
+use whosup_sidecar::file::FileFacts;
+use whosup_sidecar::{Sidecar, SidecarPid};
+
+use crate::adapter::claim::Subject;
+use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor, is_ahead};
+use crate::machine::Machine;
+
+/// How far behind the clock the time of a file may be when it is written, in
+/// milliseconds: Linux dates files by a clock that advances a hundred times a second at
+/// the least.
+const FILE_CLOCK_STEP_MS: i64 = 10;
+
+/// Who serves it, and that in words.
+pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
+    let pid = match sidecar.pid {
+        SidecarPid::Process(pid) => pid,
+        SidecarPid::Released => return (Subject::Released, "released (pid 0)".to_owned()),
+    };
+    let mut says = String::with_capacity("pid 2147483647".len());
+    // Writing to a text can't fail.
+    let _ = write!(says, "pid {pid}");
+    if let Some(start) = &sidecar.process_start_text {
+        let _ = write!(says, ", start {start}");
+    }
+    (Subject::Process(pid), says)
+}
+
+/// What the conversation is doing, if that is said.
+///
+/// No field dates the phase. The owner writes the file anew with each phase, so that the
+/// time of the file is the date: without a date, the phase would lose to every record of
+/// the conversation, however old. (A file from the future has no date; the agent says
+/// nothing wrong by that.)
+pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> Option<PhaseFact> {
+    let word = sidecar.phase.as_ref()?;
+    let waiting_for = sidecar.waiting_for.as_deref();
+    let fact = PhaseFact::new(FactSource::Registry, Phase::from_name(word));
+    let fact = fact.waiting_for(waiting_for.and_then(WaitingFor::from_name));
+    let written_ms = facts
+        .modified_ms
+        .filter(|at| !is_ahead(*at, machine.now_ms()));
+    let at_ms = written_ms.map(|at| at.saturating_add(FILE_CLOCK_STEP_MS));
+    Some(PhaseFact {
+        since_ms: written_ms,
+        process: subject(sidecar).0.pid().zip(sidecar.process_start.clone()),
+        ..fact.in_word(word).dated(at_ms)
+    })
+}
+
+/// Where the process listens, if that is said.
+pub(crate) fn endpoint(sidecar: &Sidecar) -> Option<String> {
+    sidecar.endpoint.as_deref().map(without_secrets)
+}
+
+/// A URL without what may be a secret in it: a user, a query, a fragment.
+pub(crate) fn without_secrets(endpoint: &str) -> String {
+    let Some((scheme, rest)) = endpoint.split_once("://") else {
+        return endpoint.to_owned();
+    };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (host, path) = match rest.find('/') {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let host = host.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_secrets;
+
+    #[test]
+    fn secrets_of_an_endpoint_are_left_out() {
+        for (endpoint, shown) in [
+            ("/run/agent.sock", "/run/agent.sock"),
+            ("http://127.0.0.1:80/x", "http://127.0.0.1:80/x"),
+            ("http://u:secret@h:1/x?token=secret#secret", "http://h:1/x"),
+            ("ws://h?token=secret", "ws://h"),
+            ("unix:///run/a@b.sock", "unix:///run/a@b.sock"),
+        ] {
+            assert_eq!(without_secrets(endpoint), shown);
+        }
+    }
+}

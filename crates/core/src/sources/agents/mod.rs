@@ -1,0 +1,20 @@
+//! The agents: a folder for each, the [table](AGENTS) that registers them, and the `kit`
+//! that they share.
+
+pub mod claude_code;
+pub mod cline;
+pub mod codex;
+pub mod copilot;
+pub mod crush;
+pub mod droid;
+pub mod gemini;
+pub mod kimi_cli;
+pub mod kimi_code;
+pub(crate) mod kit;
+pub mod opencode;
+pub mod pi;
+pub mod qwen_code;
+mod table;
+pub mod vibe;
+
+pub use table::{AGENTS, adapter, id_of};

@@ -1,0 +1,63 @@
+//! opencode's hooks: a plugin of ours that runs the command.
+//!
+//! Seen in opencode 1.18.33, 2026-11: it loads every file of its `plugin` directory
+//! into its own process. Nothing tells a plugin that the process exits.
+
+use std::path::PathBuf;
+
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
+use crate::adapter::{
+    HookCommand, Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path,
+};
+use crate::machine::Environment;
+use crate::sources::agents::kit::event_names::usual_meaning;
+
+/// The plugin, with a place for the program.
+const PLUGIN: &str = include_str!("plugin.js");
+/// The place.
+const PROGRAM: &str = "\"PROGRAM\"";
+
+pub(super) static HOOKS: Hooks = Hooks {
+    meaning,
+    keys: PayloadKeys::SNAKE_CASE,
+    session_of_transcript: no_session_by_path,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Environment(plugin_file),
+        form: SettingsForm::OwnFile(plugin),
+    }],
+    events: &[
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PermissionRequest",
+        "PermissionResult",
+        "Elicitation",
+        "ElicitationResult",
+        "PostToolUse",
+        "SubagentStart",
+        "SubagentStop",
+        "PostCompact",
+        "Stop",
+        "SessionEnd",
+    ],
+    trust: None,
+};
+
+fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    match name {
+        // Whatever was answered, it goes on.
+        "PermissionResult" => Ok(EventKind::ToolStarted),
+        _ => usual_meaning(name, payload),
+    }
+}
+
+/// Where it looks for plugins: not in its home, which is where its database is.
+fn plugin_file(environment: &Environment) -> Option<PathBuf> {
+    let configuration = environment.xdg_directory("XDG_CONFIG_HOME", ".config")?;
+    Some(configuration.join("opencode/plugin/whosup.js"))
+}
+
+fn plugin(command: &HookCommand) -> String {
+    let program = serde_json::Value::from(command.program.as_str()).to_string();
+    PLUGIN.replacen(PROGRAM, &program, 1)
+}

@@ -1,0 +1,316 @@
+//! What the log that all opencode processes share says of runs and sessions.
+//!
+//! `log/opencode.log`: one line for each event, `timestamp=… level=INFO
+//! run=d2b054c0 message=… KEY=VALUE …`, values with blanks as JSON strings. Nobody
+//! rotates it. A run is one process; its PID is not told. Seen in opencode
+//! 1.18.33, 2026-11.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+
+use crate::sources::transcript::{Stopped, TailBounds, TranscriptError, TranscriptFile};
+
+/// How far back from its end the log is read: some ten thousand prompts.
+const LOG_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 * 1024 * 1024,
+};
+/// How many fields of a line are looked at; those that matter come early.
+const FIELDS_MAX: usize = 32;
+
+/// What a run says when it opens a directory; the first thing of all, unless it
+/// is a server.
+const DIRECTORY_MESSAGE: &str = "creating instance";
+/// What a server says first.
+const SERVER_MESSAGE: &str = "loading";
+/// What it says when it makes a session.
+const MADE_MESSAGE: &str = "created";
+/// What it says while it works on a session.
+const SESSION_MESSAGES: &[&str] = &["exiting loop", "loop", "process", "stream"];
+
+/// What one process wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Run {
+    /// When its first line was written, of those that were read.
+    pub(super) first_at_ms: i64,
+    /// What that line shows.
+    pub(super) first: First,
+    /// The directory that it opened first, of those that were read.
+    pub(super) directory: Option<PathBuf>,
+    /// When it last worked on each session.
+    pub(super) worked_on: BTreeMap<String, i64>,
+    /// When it last asked whether it may do something.
+    pub(super) asked_at_ms: Option<i64>,
+}
+
+/// What the first line of a run shows, of those that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum First {
+    /// It begins as one does that works in one directory.
+    Directory,
+    /// It begins as a server does.
+    Server,
+    /// It is not its first line.
+    #[default]
+    Later,
+}
+
+/// The end of the log.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    pub(super) facts: FileFacts,
+    /// By the names of the runs.
+    pub(super) runs: BTreeMap<String, Run>,
+    /// Sessions that were made as sub-agents of others.
+    pub(super) sub_agents: BTreeSet<String>,
+    /// Not all of what was asked for was read.
+    pub(super) is_cut: bool,
+    /// When its newest line was written, of those that were read.
+    pub(super) ends_at_ms: Option<i64>,
+    /// Its last line has no end: what came after it may be missing as well.
+    pub(super) is_torn: bool,
+    /// In one line another one goes on: what came between them is missing. Then this is
+    /// when the next line was written, and the newest of such if there are several.
+    pub(super) hole_until_ms: Option<i64>,
+}
+
+/// Reads what was logged from `since_ms` on; `None` if there is no log.
+///
+/// # Errors
+///
+/// Why it can't be read.
+pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, TranscriptError> {
+    let file = match TranscriptFile::open(path) {
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
+        opened => opened?,
+    };
+    let mut log = Log {
+        path: path.to_owned(),
+        facts: *file.facts(),
+        runs: BTreeMap::new(),
+        sub_agents: BTreeSet::new(),
+        is_cut: false,
+        ends_at_ms: None,
+        is_torn: false,
+        hole_until_ms: None,
+    };
+    let mut next_at_ms = i64::MAX;
+    let mut lines = file.backwards(LOG_BOUNDS)?;
+    for line in lines.by_ref() {
+        let line = line?;
+        // One that is still being written may not even name its run.
+        if line.is_torn {
+            log.is_torn = true;
+            continue;
+        }
+        let text = std::str::from_utf8(line.bytes()).unwrap_or_default();
+        let after_hole = after_hole(text);
+        if after_hole.is_some() {
+            log.hole_until_ms = log.hole_until_ms.or(Some(next_at_ms));
+        }
+        let Some(line) = Entry::parse(after_hole.unwrap_or(text)) else {
+            continue;
+        };
+        log.ends_at_ms = log.ends_at_ms.or(Some(line.at_ms));
+        next_at_ms = line.at_ms;
+        if line.at_ms < since_ms {
+            return Ok(Some(log));
+        }
+        log.add(&line);
+    }
+    log.is_cut = lines.stopped() != Some(Stopped::NothingLeft);
+    Ok(Some(log))
+}
+
+impl Log {
+    /// The session that a run worked on last; not those that sub-agents have.
+    pub(super) fn last_session_of<'a>(&self, run: &'a Run) -> Option<&'a str> {
+        let its = run.worked_on.iter();
+        let own = its.filter(|(session, _)| !self.sub_agents.contains(*session));
+        let (session, _) = own.max_by_key(|(session, at)| (**at, *session))?;
+        Some(session)
+    }
+
+    /// Adds a line that is older than all before it.
+    fn add(&mut self, entry: &Entry<'_>) {
+        let run = self.runs.entry(entry.run.to_owned()).or_default();
+        run.first_at_ms = entry.at_ms;
+        run.first = match &*entry.message {
+            DIRECTORY_MESSAGE => First::Directory,
+            SERVER_MESSAGE => First::Server,
+            _ => First::Later,
+        };
+        if run.first == First::Directory
+            && let Some(directory) = entry.field("directory")
+        {
+            run.directory = Some(PathBuf::from(directory));
+        }
+        if entry.message == "asking" {
+            run.asked_at_ms = run.asked_at_ms.or(Some(entry.at_ms));
+        }
+        let is_made = entry.message == MADE_MESSAGE;
+        let session = match is_made {
+            true => entry.field("id"),
+            false if SESSION_MESSAGES.contains(&&*entry.message) => entry.field("session.id"),
+            false => None,
+        };
+        let Some(session) = session else { return };
+        run.worked_on
+            .entry(session.to_owned())
+            .or_insert(entry.at_ms);
+        let parent = entry.field("parentID");
+        if is_made && parent.is_some_and(|parent| parent != "undefined") {
+            self.sub_agents.insert(session.to_owned());
+        }
+    }
+}
+
+/// One line.
+struct Entry<'a> {
+    at_ms: i64,
+    run: &'a str,
+    message: Cow<'a, str>,
+    fields: Vec<(&'a str, Cow<'a, str>)>,
+}
+
+impl<'a> Entry<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut entry = Self {
+            at_ms: 0,
+            run: "",
+            message: Cow::Borrowed(""),
+            fields: Vec::new(),
+        };
+        let mut at_ms = None;
+        let mut rest = line;
+        for _ in 0..FIELDS_MAX {
+            let Some((name, value, after)) = next_field(rest) else {
+                break;
+            };
+            rest = after;
+            match (name, &value) {
+                ("timestamp", _) => {
+                    at_ms = Some(value.parse::<Timestamp>().ok()?.as_millisecond());
+                }
+                ("run", Cow::Borrowed(run)) => entry.run = run,
+                ("message", _) => {
+                    entry.message = value;
+                    // The fields of most lines say nothing that matters.
+                    if !has_fields(&entry.message) {
+                        break;
+                    }
+                }
+                _ => entry.fields.push((name, value)),
+            }
+        }
+        entry.at_ms = at_ms?;
+        (!entry.run.is_empty()).then_some(entry)
+    }
+
+    fn field(&self, wanted: &str) -> Option<&str> {
+        let found = self.fields.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, value)| &**value)
+    }
+}
+
+/// The line that begins in the middle of this one. What the first one says is cut
+/// anywhere, even in an ID, and tells nothing.
+fn after_hole(line: &str) -> Option<&str> {
+    let begins = line.match_indices("timestamp=").map(|(at, _)| at);
+    let fused = begins.filter(|at| *at > 0 && line[*at..].contains(" level="));
+    let zeros = line.rfind('\0').map(|at| at + 1);
+    let at = fused.last().max(zeros)?;
+    line.get(at..)
+}
+
+/// A message whose fields are needed.
+fn has_fields(message: &str) -> bool {
+    matches!(message, DIRECTORY_MESSAGE | MADE_MESSAGE) || SESSION_MESSAGES.contains(&message)
+}
+
+/// Splits `NAME=VALUE` off, the value bare or a JSON string.
+fn next_field(text: &str) -> Option<(&str, Cow<'_, str>, &str)> {
+    let (name, rest) = text.trim_start().split_once('=')?;
+    if rest.starts_with('"') {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let value = values.next()?.ok()?;
+        let after = rest.get(values.byte_offset()..)?;
+        return Some((name, Cow::Owned(value), after));
+    }
+    let (value, after) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some((name, Cow::Borrowed(value), after))
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "\
+timestamp=2026-11-27T23:19:38.000Z level=INFO run=aaaaaaaa message=loop session.id=ses_0 step=4
+timestamp=2026-11-27T23:19:38.589Z level=INFO run=d2b054c0 message=\"creating instance\" directory=\"/home/dev/my app\"
+timestamp=2026-11-27T23:19:38.601Z level=INFO run=d2b054c0 message=fromDirectory directory=/elsewhere
+  at something (file.ts:1)
+timestamp=2026-11-27T23:20:08.743Z level=INFO run=d2b054c0 message=created id=ses_1 slug=kind-otter directory=\"/home/dev/my app\" path=\"\" parentID=undefined title=\"message=loop session.id=ses_9\"
+timestamp=2026-11-27T23:20:09.247Z level=INFO run=d2b054c0 message=loop session.id=ses_1 step=0
+timestamp=2026-11-27T23:20:10.000Z level=INFO run=d2b054c0 message=asking id=per_1 permission=bash
+timestamp=2026-11-27T23:20:11.000Z level=INFO run=d2b054c0 message=created id=ses_2 parentID=ses_1
+timestamp=2026-11-27T23:20:12.000Z level=INFO run=e0c8e1a0 message=loading path=/x
+timestamp=2026-11-27T23:20:13.000Z level=WARN run=d2b054c0 message=\"exiting loop\" session.id=ses_1
+timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
+
+    fn ms(text: &str) -> i64 {
+        text.parse::<Timestamp>().unwrap().as_millisecond()
+    }
+
+    fn read_since(since: &str) -> Log {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("opencode.log");
+        std::fs::write(&path, LOG).unwrap();
+        read(&path, ms(since)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_run_tells_its_start_and_its_sessions() {
+        let log = read_since("2026-11-27T23:00:00Z");
+        let run = &log.runs["d2b054c0"];
+        assert_eq!(run.first_at_ms, ms("2026-11-27T23:19:38.589Z"));
+        assert_eq!(run.first, First::Directory);
+        assert_eq!(
+            run.directory.as_deref(),
+            Some(Path::new("/home/dev/my app"))
+        );
+        let worked_on = [
+            ("ses_1".to_owned(), ms("2026-11-27T23:20:13Z")),
+            ("ses_2".to_owned(), ms("2026-11-27T23:20:11Z")),
+        ];
+        assert_eq!(run.worked_on, BTreeMap::from(worked_on));
+        assert_eq!(run.asked_at_ms, Some(ms("2026-11-27T23:20:10Z")));
+        assert_eq!(log.sub_agents, BTreeSet::from(["ses_2".to_owned()]));
+        assert_eq!(log.runs["e0c8e1a0"].first, First::Server);
+        assert_eq!(log.runs["aaaaaaaa"].first, First::Later);
+        assert_eq!(log.runs.len(), 3);
+        assert!(!log.is_cut);
+        assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
+        assert!(log.is_torn && log.hole_until_ms.is_none());
+        let whole = "timestamp=2026-11-27T23:19:38Z level=INFO";
+        let fused = format!("timestamp=2026-11-27T23:19 {whole}");
+        assert_eq!(after_hole(&fused), Some(whole));
+        assert_eq!(after_hole(whole), None);
+    }
+
+    #[test]
+    fn what_is_older_is_not_read() {
+        let log = read_since("2026-11-27T23:20:00Z");
+        let run = &log.runs["d2b054c0"];
+        assert_eq!(run.first_at_ms, ms("2026-11-27T23:20:08.743Z"));
+        assert_eq!((run.first, &run.directory), (First::Later, &None));
+        assert!(!log.is_cut && !log.runs.contains_key("aaaaaaaa"));
+        let none = read(Path::new("/nonexistent/opencode.log"), 0).unwrap();
+        assert!(none.is_none());
+    }
+}

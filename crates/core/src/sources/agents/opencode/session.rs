@@ -1,0 +1,238 @@
+//! A session as its row tells of it.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use whosup_sidecar::SessionId;
+
+use crate::adapter::Description;
+use crate::adapter::phase::{Phase, WaitingFor};
+use crate::sources::agents::kit::title::one_line;
+
+/// What opencode calls a session until it has found a title for it.
+const UNTITLED: &[&str] = &["New session - ", "Child session - "];
+
+/// What the title of a terminal begins with that shows a session.
+const TERMINAL_PREFIX: &str = "OC | ";
+/// How much of a session's title it shows, in the units of JavaScript.
+const TERMINAL_UNITS_MAX: usize = 40;
+
+/// A row of the table `session`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) id: SessionId,
+    /// The session that this one is a sub-agent of. (A fork has none.)
+    pub(super) parent: Option<SessionId>,
+    pub(super) directory: Option<PathBuf>,
+    /// Its title, once it has one.
+    pub(super) title: Option<String>,
+    /// The release that made it.
+    pub(super) version: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) created_at_ms: Option<i64>,
+    /// When the row was last changed, for whatever cause.
+    pub(super) updated_at_ms: Option<i64>,
+    /// When its last message was begun.
+    pub(super) last_message_at_ms: Option<i64>,
+    /// A person put it away.
+    pub(super) is_archived: bool,
+    /// The place of its database among those of the home.
+    pub(super) database: usize,
+}
+
+impl Row {
+    /// What a terminal shows that is in it, where the title tells it from others.
+    pub(super) fn terminal_title(&self) -> Option<String> {
+        let title = self.title.as_deref()?;
+        let units: Vec<u16> = title.encode_utf16().collect();
+        if units.len() <= TERMINAL_UNITS_MAX {
+            return Some(format!("{TERMINAL_PREFIX}{title}"));
+        }
+        let start = String::from_utf16_lossy(units.get(..TERMINAL_UNITS_MAX - 3)?);
+        Some(format!("{TERMINAL_PREFIX}{start}\u{2026}"))
+    }
+
+    /// What it tells a person.
+    pub(super) fn description(&self) -> Description {
+        Description {
+            title: self.title.clone(),
+            model: self.model.clone(),
+            agent_version: self.version.clone(),
+            work_dir: self.directory.clone(),
+            started_at_ms: self.created_at_ms,
+            last_activity_at_ms: self.last_message_at_ms.max(self.created_at_ms),
+            ..Description::default()
+        }
+    }
+}
+
+/// A title, unless it is what stands there before there is one.
+pub(super) fn given_title(title: &str) -> Option<String> {
+    let is_untitled = UNTITLED.iter().any(|start| title.starts_with(start));
+    one_line(title).filter(|_| !is_untitled)
+}
+
+/// The model in the column `model`: `{"id": …, "providerID": …}`.
+pub(super) fn model_of(json: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let id = value.get("id")?.as_str()?;
+    (!id.is_empty()).then(|| id.to_owned())
+}
+
+/// Where the conversation is, by its last message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The turn has ended.
+    Ended,
+    /// A turn goes on, if whoever wrote this is still there.
+    GoesOn {
+        /// When its last message was begun.
+        since_ms: i64,
+        /// The tool that runs.
+        tool: Option<RunningTool>,
+    },
+}
+
+/// A tool that was called and has not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunningTool {
+    pub(super) name: String,
+    pub(super) called_at_ms: i64,
+    /// It has said something since: it was allowed to run.
+    pub(super) has_begun: bool,
+}
+
+/// The tool by which a person is asked something.
+const QUESTION_TOOL: &str = "question";
+/// Tools that say something, or are done, as soon as they are allowed to run.
+/// Of others it can't be told whether they wait for that.
+const PROMPT_TOOLS: &[&str] = &["apply_patch", "bash", "edit", "multiedit", "patch", "write"];
+
+impl Turn {
+    /// What the session does while `began_at_ms` is when a process began that
+    /// may be serving it, and `asked_at_ms` when its run last asked for
+    /// permission. What was said before any such process began is over.
+    pub(super) fn phase(
+        &self,
+        began_at_ms: Option<i64>,
+        asked_at_ms: Option<i64>,
+    ) -> (Phase, Option<WaitingFor>) {
+        let Self::GoesOn { since_ms, tool } = self else {
+            return (Phase::Idle, None);
+        };
+        if began_at_ms.is_none_or(|began| began > *since_ms) {
+            return (Phase::Idle, None);
+        }
+        match tool {
+            Some(tool) if tool.name == QUESTION_TOOL => {
+                (Phase::Waiting, Some(WaitingFor::Question))
+            }
+            Some(tool)
+                if !tool.has_begun
+                    && PROMPT_TOOLS.contains(&tool.name.as_str())
+                    && asked_at_ms.is_some_and(|asked| asked >= tool.called_at_ms) =>
+            {
+                (Phase::Waiting, Some(WaitingFor::Permission))
+            }
+            _ => (Phase::Working, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_that_stands_in_for_one_is_none() {
+        assert_eq!(given_title("New session - 2026-11-27T21:03:43.130Z"), None);
+        assert_eq!(
+            given_title("Child session - 2026-11-27T21:03:43.130Z"),
+            None
+        );
+        assert_eq!(given_title(" "), None);
+        assert_eq!(
+            given_title("Fix the\nbuild").as_deref(),
+            Some("Fix the build")
+        );
+    }
+
+    #[test]
+    fn a_model_is_named_by_its_id() {
+        assert_eq!(
+            model_of(r#"{"id":"m-1","providerID":"p"}"#).as_deref(),
+            Some("m-1")
+        );
+        assert_eq!(model_of(r#"{"id":""}"#), None);
+        assert_eq!(model_of("m-1"), None);
+    }
+
+    #[test]
+    fn a_terminal_shows_the_beginning_of_a_title() {
+        let mut row = Row {
+            id: SessionId::parse("ses_1").expect("an id"),
+            parent: None,
+            directory: None,
+            title: Some("Fix the build".to_owned()),
+            version: None,
+            model: None,
+            created_at_ms: None,
+            updated_at_ms: None,
+            last_message_at_ms: None,
+            is_archived: false,
+            database: 0,
+        };
+        assert_eq!(row.terminal_title().as_deref(), Some("OC | Fix the build"));
+        row.title = Some("Write many more tests for the parser than there are".to_owned());
+        let shown = "OC | Write many more tests for the parser \u{2026}";
+        assert_eq!(row.terminal_title().as_deref(), Some(shown));
+        row.title = None;
+        assert_eq!(row.terminal_title(), None);
+    }
+
+    fn going_on(tool: Option<(&str, bool)>) -> Turn {
+        Turn::GoesOn {
+            since_ms: 1_000,
+            tool: tool.map(|(name, has_begun)| RunningTool {
+                name: name.to_owned(),
+                called_at_ms: 1_100,
+                has_begun,
+            }),
+        }
+    }
+
+    #[track_caller]
+    fn check(turn: &Turn, began: i64, asked: Option<i64>, right: (Phase, Option<WaitingFor>)) {
+        assert_eq!(
+            turn.phase(Some(began), asked),
+            right,
+            "{turn:?} {began} {asked:?}"
+        );
+    }
+
+    #[test]
+    fn a_turn_goes_on_only_while_somebody_is_there_who_began_it() {
+        check(&going_on(None), 900, None, (Phase::Working, None));
+        check(&going_on(None), 1_001, None, (Phase::Idle, None));
+        assert_eq!(going_on(None).phase(None, None), (Phase::Idle, None));
+        check(&Turn::Ended, 900, None, (Phase::Idle, None));
+    }
+
+    #[test]
+    fn a_tool_that_was_asked_for_and_has_said_nothing_waits_for_permission() {
+        let waiting = (Phase::Waiting, Some(WaitingFor::Permission));
+        check(&going_on(Some(("bash", false))), 900, Some(1_200), waiting);
+        let working = (Phase::Working, None);
+        check(&going_on(Some(("bash", false))), 900, Some(1_099), working);
+        check(&going_on(Some(("bash", false))), 900, None, working);
+        check(&going_on(Some(("bash", true))), 900, Some(1_200), working);
+        check(
+            &going_on(Some(("webfetch", false))),
+            900,
+            Some(1_200),
+            working,
+        );
+        let question = (Phase::Waiting, Some(WaitingFor::Question));
+        check(&going_on(Some(("question", true))), 900, None, question);
+    }
+}

@@ -1,0 +1,90 @@
+//! Which processes without a claim may be serving a session.
+
+use whosup_process::Pid;
+use whosup_sidecar::SessionId;
+
+use super::{process, transcript};
+use crate::adapter::AgentProcess;
+use crate::adapter::Clue;
+use crate::adapter::claim::CLOCK_SLACK_MS;
+
+/// When a session was, by its records.
+pub(super) struct Dates {
+    pub(super) birth: transcript::Birth,
+    pub(super) last_record_at_ms: Option<i64>,
+    /// Until when it may have gone on, where its end is missing.
+    pub(super) perhaps_until_ms: Option<i64>,
+    /// Some of its prompts; none if nobody wants to know.
+    pub(super) prompts: Vec<String>,
+}
+
+/// How a process without a claim may be serving a session.
+pub(super) struct Fit {
+    pub(super) pid: Pid,
+    /// Its arguments name the session.
+    pub(super) is_named: bool,
+    /// It may have taken up a session that another process left behind.
+    pub(super) may_have_taken_up: bool,
+    /// It runs without a person at a terminal.
+    pub(super) is_headless: bool,
+}
+
+impl Fit {
+    pub(super) fn all_of(
+        seekers: &[&AgentProcess],
+        session: &SessionId,
+        dates: &Dates,
+    ) -> Vec<Self> {
+        let fits = seekers
+            .iter()
+            .filter_map(|seeker| Self::of(seeker, session, dates));
+        fits.collect()
+    }
+
+    /// The runs that were asked something else, or before.
+    pub(super) fn others(seekers: &[&AgentProcess], fits: &[Self]) -> Vec<Clue> {
+        let is_other = |its: &&&AgentProcess| {
+            process::is_one_shot(&its.program())
+                && fits.iter().all(|fit| fit.pid != its.process.pid)
+        };
+        let others = seekers.iter().filter(is_other);
+        others
+            .map(|its| {
+                let pid = its.process.pid;
+                Clue::untouched(pid, format!("process {pid} was asked something else"))
+            })
+            .collect()
+    }
+
+    /// `None` if the process can't be serving it: its arguments do not name it,
+    /// and it was neither born nor went on after the process began, or it was
+    /// not asked what the process was asked.
+    fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
+        let program = seeker.program();
+        let named = process::session_named_by(&program);
+        let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
+        let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
+            let since = began.saturating_sub(CLOCK_SLACK_MS);
+            let latest = dates.last_record_at_ms.max(dates.perhaps_until_ms);
+            let dates = [dates.birth.born_at_ms, latest];
+            dates.into_iter().flatten().any(|at| at >= since)
+        });
+        let may_have_taken_up = is_named || process::continues_last(&program);
+        let asked = process::plain_prompt(&program);
+        let was_asked = |asked: &str| {
+            let mut prompts = dates.prompts.iter();
+            prompts.any(|prompt| prompt.contains(asked.trim()))
+        };
+        let is_missing = asked.is_some_and(|asked| !was_asked(asked));
+        let is_other = is_missing && !dates.prompts.is_empty();
+        // What it was asked later than at first may be missing with the end.
+        let may_lack_it = dates.perhaps_until_ms.is_some() && (may_have_taken_up || !is_other);
+        let is_asked_other = is_other && !may_lack_it;
+        (is_named || (is_of_its_time && !is_asked_other)).then(|| Self {
+            pid: seeker.process.pid,
+            is_named,
+            may_have_taken_up,
+            is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
+        })
+    }
+}

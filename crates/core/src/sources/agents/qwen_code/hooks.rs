@@ -1,0 +1,36 @@
+//! qwen-code's hooks.
+//!
+//! Seen in qwen-code 0.24.4, 2026-11: `UserPromptSubmit` comes a second time,
+//! with an empty prompt, after a tool has run; `PreToolUse` comes after leave was
+//! given. A session that is left by `/resume` gets no `SessionEnd`, nor does a
+//! one-shot run; one under an editor gets two.
+
+use crate::adapter::hook_event::PayloadKeys;
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, session_by_file_stem};
+use crate::sources::agents::kit::event_names::usual_meaning;
+
+pub(super) static HOOKS: Hooks = Hooks {
+    meaning: usual_meaning,
+    keys: PayloadKeys::SNAKE_CASE,
+    session_of_transcript: session_by_file_stem,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("settings.json"),
+        form: SettingsForm::JsonGroups,
+    }],
+    events: &[
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PermissionRequest",
+        "Notification",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SubagentStart",
+        "SubagentStop",
+        "PreCompact",
+        "Stop",
+        "StopFailure",
+        "SessionEnd",
+    ],
+    trust: None,
+};

@@ -1,0 +1,239 @@
+//! qwen-code.
+//!
+//! What it leaves, below its home (`QWEN_HOME`, `~/.qwen`) or its runtime
+//! directory. Seen in qwen-code 0.24.4, 2026-11.
+//!
+//! | File | Written | Says | After the end |
+//! |---|---|---|---|
+//! | `sessions/PID.json` | at launch, in the home | PID, boot, start, namespace, session, directory, socket | removed; stays after SIGKILL |
+//! | `sessions/PID-XXXXXXXX.json` | for each ACP session | the same | removed |
+//! | `projects/ENCODED/chats/SESSION.runtime.json` | at launch, by the terminal interface | PID, host, session, directory | **stays** |
+//! | `projects/ENCODED/chats/SESSION.jsonl` | at the first prompt | the conversation | stays |
+//! | `tmp/session-writer-locks/SESSION.lock` | by ACP and daemon processes | PID, boot, start, namespace, host, session | removed or sealed |
+//!
+//! `/clear`, `/new` and `/resume` keep the process: the old sidecar goes, then
+//! the registry record is changed in place, its date unchanged, and a new
+//! sidecar comes, dated now. So for about a tenth of a second the record alone
+//! names the session that was left; after that the newer date wins.
+//! `qwen -p` and versions before 0.16 write a transcript and nothing else.
+
+mod fit;
+mod home;
+mod hooks;
+mod process;
+mod project;
+mod reading;
+mod registry;
+mod settled;
+mod sidecar;
+mod transcript;
+mod writer_lock;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+use self::home::{DEFAULT_HOME, HOME_VARIABLE, RUNTIME_VARIABLE};
+use self::project::Projects;
+use self::reading::Reading;
+use crate::adapter::phase::{FactSource, Phase, PhaseFact};
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+use crate::sources::transcript::{TranscriptError, TranscriptFile};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("qwen-code");
+
+/// The adapter for qwen-code.
+#[derive(Debug, Clone, Copy)]
+pub struct QwenCode;
+
+/// How the title of its terminal begins in a turn, and while a person is asked:
+/// a sign, and a mark that it is no picture. (Claude Code has it without that.)
+const SIGNS: [(&str, &str, Phase); 2] = [
+    ("◐", "\u{FE0E} ", Phase::Working),
+    ("✳", "\u{FE0E} ", Phase::Waiting),
+];
+
+/// How the title of its terminal begins without a sign: `Qwen - DIRECTORY`.
+const OWN_TITLE: &str = "Qwen - ";
+
+static PROFILE: Profile = Profile {
+    id: "qwen-code",
+    name: "Qwen Code",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE, RUNTIME_VARIABLE],
+    detection: "registry file per process, sidecars, session-writer locks",
+    checked_against: "0.24.4, 2026-11",
+    comms: &["node", "MainThread", "qwen", "bun"],
+    // Whoever has one before the first prompt publishes it.
+    has_session_at_launch: false,
+    // 9 to 13 s on a loaded machine.
+    launch_window_ms: Some(30_000),
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+};
+
+impl Adapter for QwenCode {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
+        home::homes(environment)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn resumes_from_anywhere(&self) -> bool {
+        false
+    }
+
+    /// `qwen -p --resume ID` writes neither a record nor a sidecar.
+    fn takes_up_in_silence(&self) -> bool {
+        true
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::session_named_by(program)
+    }
+
+    /// A title without a sign is that of an idle terminal, or of one whose person
+    /// wants no sign there. Neither a hook nor a record follows Escape in a turn, so
+    /// the missing sign is all that shows it.
+    fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
+        let mut signs = SIGNS.iter();
+        let sign = signs.find(|(sign, mark, _)| {
+            let rest = title.strip_prefix(sign);
+            rest.is_some_and(|rest| rest.starts_with(mark))
+        });
+        match sign {
+            Some((sign, _, phase)) => {
+                Some(PhaseFact::new(FactSource::Title, Some(*phase)).in_word(sign))
+            }
+            None => title
+                .starts_with(OWN_TITLE)
+                .then(|| PhaseFact::new(FactSource::Title, None)),
+        }
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let mut reading = Reading::new(look, home);
+        let records = registry::read(&mut reading);
+        let runtimes = home::runtime_directories(look, home);
+        for runtime in &runtimes {
+            writer_lock::read(&mut reading, runtime);
+        }
+        Projects::new(&mut reading, &runtimes).walk(&records);
+        reading.finish()
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some((path, file)) = open(sketch) else {
+            return Found::default();
+        };
+        let told = file.and_then(|file| transcript::describe(&file));
+        let mut problems = Vec::new();
+        let mut found = Description::default();
+        match told {
+            Ok(told) => {
+                problems.extend(
+                    told.bad_lines
+                        .message()
+                        .map(|text| Problem::at(&AGENT, path, text)),
+                );
+                found = told.what;
+            }
+            Err(error) => problems.extend(problem_of(path, &error)),
+        }
+        // What registry and sidecar say is newer: `/cd` changes it at once.
+        if sketch.work_dir.is_some() {
+            found.work_dir = None;
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some((path, file)) = open(sketch) else {
+            return Found::default();
+        };
+        match file.and_then(|file| transcript::messages(&file, messages_max)) {
+            Ok(told) => Found {
+                found: told.what,
+                problems: told
+                    .bad_lines
+                    .message()
+                    .map(|text| Problem::at(&AGENT, path, text))
+                    .into_iter()
+                    .collect(),
+            },
+            Err(error) => Found {
+                found: Vec::new(),
+                problems: problem_of(path, &error).into_iter().collect(),
+            },
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["qwen", "--resume", sketch.key.session.as_str()]);
+        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
+        Some(match home::runtime_that_needs_naming(sketch) {
+            Some(directory) => command.with(RUNTIME_VARIABLE, directory),
+            None => command,
+        })
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let watch = |path: &str, is_recursive| WatchPath {
+            path: home.root.join(path),
+            is_recursive,
+        };
+        vec![
+            watch("sessions", false),
+            watch("projects", true),
+            watch("tmp/session-writer-locks", false),
+        ]
+    }
+}
+
+fn open(sketch: &Sketch) -> Option<(&Path, Result<TranscriptFile, TranscriptError>)> {
+    let path = sketch.transcript.as_deref()?;
+    Some((path, TranscriptFile::open(path)))
+}
+
+/// A transcript that is not there (any more) is nothing to complain about.
+fn problem_of(path: &Path, error: &TranscriptError) -> Option<Problem> {
+    let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
+    (!is_gone).then(|| Problem::at(&AGENT, path, error.reason()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sign_in_its_terminals_title_tells_the_phase() {
+        let phase = |title: &str| QwenCode.phase_in_title(title)?.phase;
+        assert_eq!(phase("◐\u{FE0E} Qwen - app"), Some(Phase::Working));
+        assert_eq!(phase("✳\u{FE0E} Qwen - app"), Some(Phase::Waiting));
+        for other in ["Qwen - app", "✳ Claude Code", "◐", ""] {
+            assert_eq!(phase(other), None, "{other}");
+        }
+    }
+}

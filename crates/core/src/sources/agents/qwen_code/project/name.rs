@@ -1,0 +1,88 @@
+//! The names and paths of what lies in a project's folder.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+
+use crate::sources::agents::qwen_code::home::Runtime;
+use crate::sources::agents::qwen_code::sidecar;
+
+/// How the names of transcripts end.
+const TRANSCRIPT_SUFFIX: &str = ".jsonl";
+/// How long the id in a transcript's name is (a UUID, with or without hyphens).
+const ID_LENGTHS: std::ops::RangeInclusive<usize> = 32..=36;
+
+/// The name of a directory's folder: every character but ASCII letters and
+/// digits becomes a hyphen. Not to be undone.
+pub(super) fn encoded(work_dir: &Path) -> String {
+    let text = String::from_utf8_lossy(work_dir.as_os_str().as_encoded_bytes());
+    // As JavaScript counts: a character outside the basic plane is two units.
+    text.encode_utf16()
+        .map(|unit| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+            _ => '-',
+        })
+        .collect()
+}
+
+pub(super) fn chats_of(project: &Path) -> PathBuf {
+    project.join("chats")
+}
+
+/// The folder of a directory's sessions.
+pub(super) fn chats_in(runtime: &Runtime, work_dir: &Path) -> PathBuf {
+    chats_of(&runtime.path.join("projects").join(encoded(work_dir)))
+}
+
+/// The name of a session's own sidecar.
+pub(in crate::sources::agents::qwen_code) fn sidecar_name(session: &SessionId) -> String {
+    format!("{session}{}", sidecar::SUFFIX)
+}
+
+pub(super) fn transcript_path(chats: &Path, session: &SessionId) -> PathBuf {
+    chats.join(transcript_name(session))
+}
+
+/// The name of a session's transcript.
+pub(in crate::sources::agents::qwen_code) fn transcript_name(session: &SessionId) -> String {
+    format!("{session}{TRANSCRIPT_SUFFIX}")
+}
+
+/// The session that a transcript's name names. Other `.jsonl` files beside it
+/// (`SESSION.ledger.jsonl`) name none.
+pub(super) fn session_of(name: &OsString) -> Option<SessionId> {
+    let stem = name.to_str()?.strip_suffix(TRANSCRIPT_SUFFIX)?;
+    let is_id = ID_LENGTHS.contains(&stem.len())
+        && stem
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_id.then(|| SessionId::parse(stem).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_encoded_as_qwen_code_does() {
+        let check = |path: &str, right: &str| assert_eq!(encoded(Path::new(path)), right);
+        check("/home/dev/my_app.v1", "-home-dev-my-app-v1");
+        check("/home/dev/é", "-home-dev--");
+        check("/w/\u{1F980}x", "-w---x");
+    }
+
+    #[test]
+    fn only_an_id_names_a_transcript() {
+        let session = |name: &str| session_of(&OsString::from(name));
+        assert!(session("0a0cf238-8b66-4429-9815-234560ccc5d1.jsonl").is_some());
+        for other in [
+            "0a0cf238-8b66-4429-9815-234560ccc5d1.ledger.jsonl",
+            "0a0cf238-8b66-4429-9815-234560ccc5d1.runtime.json",
+            "notes.jsonl",
+            ".jsonl",
+        ] {
+            assert_eq!(session(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Processes without a claim, and the dates of the sessions that they may serve.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::SessionId;
+
+use super::Projects;
+use super::name::{chats_of, encoded, transcript_path};
+use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{Clue, Unclaimed};
+use crate::sources::agents::qwen_code::fit::{Dates, Fit};
+use crate::sources::agents::qwen_code::home::Runtime;
+use crate::sources::agents::qwen_code::{process, transcript};
+use crate::sources::transcript::TranscriptFile;
+
+impl<'a> Projects<'a, '_> {
+    /// Processes of this home that no claim names: `qwen -p`, versions before
+    /// sidecars, and what has just been started.
+    fn seekers(&self) -> Vec<&'a AgentProcess> {
+        self.reading
+            .look()
+            .processes_of(self.reading.home())
+            .filter(|process| process.role == Role::Session)
+            .filter(|process| !self.reading.may_name(&process.process))
+            .collect()
+    }
+
+    /// Dates the sessions that a process without a claim may be serving.
+    pub(super) fn sketch_for_seekers(&mut self, is_all: bool) {
+        let mut seekers_in: BTreeMap<&Path, Vec<&AgentProcess>> = BTreeMap::new();
+        for seeker in self.seekers() {
+            if let Some(work_dir) = seeker.work_dir() {
+                seekers_in.entry(work_dir).or_default().push(seeker);
+            }
+        }
+        for (work_dir, seekers) in seekers_in {
+            let project = encoded(work_dir);
+            let has_prompt =
+                |seeker: &&AgentProcess| process::plain_prompt(&seeker.program()).is_some();
+            let are_prompts_wanted = seekers.iter().any(has_prompt);
+            for runtime in self.runtimes {
+                let chats = chats_of(&runtime.path.join("projects").join(&project));
+                let chats = self.list(&chats);
+                self.read_passed_over(runtime, &chats.directory);
+                for session in &chats.transcripts {
+                    let path = transcript_path(&chats.directory, session);
+                    if let Some(dates) = self.read_dates(&path, are_prompts_wanted) {
+                        let fits = Fit::all_of(&seekers, session, &dates);
+                        if is_all || !fits.is_empty() {
+                            let others = Fit::others(&seekers, &fits);
+                            self.sketch_dates(runtime, session, path, dates, &fits, others);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_dates(&mut self, path: &Path, are_prompts_wanted: bool) -> Option<Dates> {
+        let read = TranscriptFile::open(path).and_then(|file| {
+            let prompts = if are_prompts_wanted {
+                transcript::read_prompts(&file)?
+            } else {
+                Vec::new()
+            };
+            let last_record_at_ms = transcript::read_last_record_at(&file)?;
+            let missing = file.missing_end(last_record_at_ms, transcript::at_ms)?;
+            Ok(Dates {
+                prompts,
+                birth: transcript::read_birth(&file)?,
+                last_record_at_ms,
+                perhaps_until_ms: missing.map(|end| end.until_ms),
+            })
+        });
+        read.map_err(|error| self.transcript_problem(path, &error))
+            .ok()
+    }
+
+    fn sketch_dates(
+        &mut self,
+        runtime: &Runtime,
+        session: &SessionId,
+        path: PathBuf,
+        dates: Dates,
+        fits: &[Fit],
+        other_runs: Vec<Clue>,
+    ) {
+        if !self.is_ours(runtime, session) {
+            return;
+        }
+        if fits.iter().any(|fit| fit.may_have_taken_up) {
+            self.reading.share(session);
+        }
+        let is_headless = !fits.is_empty() && fits.iter().all(|fit| fit.is_headless);
+        let is_named = fits.iter().any(|fit| fit.is_named);
+        let sketch = self.reading.sketch(session);
+        sketch.unclaimed = if fits.is_empty() {
+            Unclaimed::Nobody
+        } else {
+            Unclaimed::Owner
+        };
+        sketch.born_at_ms = dates.birth.born_at_ms;
+        sketch.last_record_at_ms = dates.last_record_at_ms;
+        sketch.perhaps_until_ms = dates.perhaps_until_ms;
+        // A run makes its session at its launch.
+        if is_headless {
+            sketch.launched_at_ms.extend(dates.birth.born_at_ms);
+        }
+        sketch.clues.extend(other_runs);
+        sketch.work_dir = sketch.work_dir.take().or(dates.birth.work_dir);
+        if is_headless && (sketch.is_headless.is_none() || is_named) {
+            sketch.is_headless = Some(true);
+        }
+        self.set_transcript(session, path);
+    }
+}

@@ -1,0 +1,337 @@
+//! The session-writer locks: `tmp/session-writer-locks/SESSION.lock`.
+//!
+//! Files with an owner's name in them, not kernel locks. ACP and daemon
+//! processes take one for each session; *sealed* means closed cleanly.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use whosup_process::{BootId, Pid, PidNamespace, StampKind, StartStamp};
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
+use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObject};
+
+use super::home::Runtime;
+use super::reading::Reading;
+use crate::adapter::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+};
+use crate::sources::agents::kit::folder::names_in;
+
+/// The schemas that can be read.
+const SCHEMAS: std::ops::RangeInclusive<i64> = 1..=3;
+/// How long a lock may be.
+const LOCK_BYTES_MAX: u64 = 64 * 1024;
+/// How many locks are looked at.
+const ENTRIES_MAX: usize = 50_000;
+/// How the names of locks end.
+const SUFFIX: &str = ".lock";
+/// Windows counts the ticks of `win32:` from the year 1 and a FILETIME from
+/// 1601, both in units of 100 ns.
+const TICKS_BEFORE_1601: u64 = 504_911_232_000_000_000;
+
+/// What one lock says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Lock {
+    session: SessionId,
+    pid: Pid,
+    is_sealed: bool,
+    boot: Option<BootId>,
+    stamp: Option<StartStamp>,
+    pid_namespace: Option<PidNamespace>,
+    host: String,
+    process_kind: String,
+    acquired_at_ms: i64,
+    version: Option<String>,
+}
+
+/// Why bytes are no lock. The text goes after the file's path.
+#[derive(Debug, thiserror::Error)]
+enum LockError {
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    #[error("`schema_version` is `{0}`, and only `1` to `3` can be read")]
+    Schema(i64),
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    #[error("`session_id` cannot be used: {0}")]
+    Session(SessionIdError),
+    #[error("`session_id` is `{0}`, and the file's name says another one")]
+    OtherSession(SessionId),
+}
+
+/// Reads every lock below a runtime directory.
+pub(super) fn read(reading: &mut Reading<'_>, runtime: &Runtime) {
+    let directory = runtime.path.join("tmp").join("session-writer-locks");
+    let names = match names_in(&directory, ENTRIES_MAX) {
+        Ok(names) => names,
+        Err(error) => {
+            reading.problem(&directory, error);
+            return;
+        }
+    };
+    if names.is_cut {
+        reading.problem(
+            &directory,
+            format_args!("it has more than {ENTRIES_MAX} entries"),
+        );
+    }
+    for name in &names.names {
+        let path = directory.join(name);
+        let text = name.to_string_lossy();
+        let Some(stem) = text.strip_suffix(SUFFIX) else {
+            // What a lock is for an instant while it changes hands, or a file that
+            // some release adds.
+            continue;
+        };
+        match read_regular(&path, LOCK_BYTES_MAX, Links::Refuse) {
+            Ok(file) => match parse(&file.bytes, stem) {
+                Ok(lock) if runtime.is_for(reading.home(), Some(lock.pid), reading.look()) => {
+                    add_claim(reading, &lock, &path, &file.facts);
+                }
+                Ok(_) => {}
+                Err(error) => reading.problem(&path, error),
+            },
+            // Released since the directory was listed.
+            Err(ReadFileError::NotFound { .. }) => {}
+            Err(error) => reading.problem(&path, error.reason()),
+        }
+    }
+}
+
+fn parse(bytes: &[u8], file_stem: &str) -> Result<Lock, LockError> {
+    let object = StrictObject::parse(bytes)?;
+    let schema = object.integer("schema_version")?;
+    if !SCHEMAS.contains(&schema) {
+        return Err(LockError::Schema(schema));
+    }
+    let session = SessionId::parse(object.string("session_id")?).map_err(LockError::Session)?;
+    if percent_decoded(file_stem) != session.as_str().as_bytes() {
+        return Err(LockError::OtherSession(session));
+    }
+    let identity = object.opt_string("process_start_identity")?;
+    let (boot, stamp) = identity.map_or((None, None), parse_identity);
+    Ok(Lock {
+        pid: object.pid("pid")?,
+        // Any state but this one says that somebody writes, or may.
+        is_sealed: object.opt_string("state")? == Some("sealed"),
+        boot,
+        stamp,
+        pid_namespace: parse_pid_namespace(&object)?,
+        host: object.string("hostname")?.to_owned(),
+        process_kind: object.string("process_kind")?.to_owned(),
+        acquired_at_ms: parse_date(&object, "acquired_at")?,
+        version: object.opt_string("qwen_version")?.map(str::to_owned),
+        session,
+    })
+}
+
+fn parse_date(object: &StrictObject<'_>, key: &str) -> Result<i64, FieldError> {
+    let text = object.string(key)?;
+    let malformed = |_| object.out_of_range(key, "a date (RFC 3339)", text);
+    let date: Timestamp = text.parse().map_err(malformed)?;
+    Ok(date.as_millisecond())
+}
+
+fn parse_pid_namespace(object: &StrictObject<'_>) -> Result<Option<PidNamespace>, FieldError> {
+    let Some(raw) = object.opt_integer("pid_namespace_id")? else {
+        return Ok(None);
+    };
+    match u64::try_from(raw) {
+        Ok(inode) if inode > 0 => Ok(Some(PidNamespace(inode))),
+        _ => Err(object.out_of_range("pid_namespace_id", "an inode number", &raw.to_string())),
+    }
+}
+
+/// `linux:BOOT:TICKS`, `darwin:DATE` (as `ps -o lstart=` prints it in UTC) or
+/// `win32:TICKS` (since the year 1). Any other form is no stamp.
+fn parse_identity(text: &str) -> (Option<BootId>, Option<StartStamp>) {
+    let Some((platform, rest)) = text.split_once(':') else {
+        return (None, None);
+    };
+    match platform {
+        "linux" => {
+            let Some((boot, ticks)) = rest.split_once(':') else {
+                return (None, None);
+            };
+            let stamp = StartStamp::parse(StampKind::LinuxTicks, ticks).ok();
+            (BootId::parse(boot), stamp)
+        }
+        "darwin" => (None, StartStamp::parse(StampKind::DarwinDate, rest).ok()),
+        "win32" => {
+            let ticks = rest.parse::<u64>().ok();
+            let filetime = ticks.and_then(|ticks| ticks.checked_sub(TICKS_BEFORE_1601));
+            (None, filetime.map(StartStamp::Filetime))
+        }
+        _ => (None, None),
+    }
+}
+
+/// Undoes `encodeURIComponent`.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = (*first == b'%')
+            .then(|| tail.get(..2))
+            .flatten()
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = tail.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFacts) {
+    let is_interactive = lock.process_kind == "interactive";
+    if !lock.is_sealed {
+        reading.note_removed_on_exit(&lock.session, lock.pid, lock.acquired_at_ms);
+    }
+    let sketch = reading.sketch(&lock.session);
+    if sketch.agent_version.is_none() {
+        sketch.agent_version.clone_from(&lock.version);
+    }
+    if sketch.is_headless.is_none() && lock.process_kind != "unknown" {
+        sketch.is_headless = Some(!is_interactive);
+    }
+    let start = match &lock.stamp {
+        Some(stamp) => format!("start {stamp}"),
+        None => "no start stamp".to_owned(),
+    };
+    let (subject, state) = if lock.is_sealed {
+        (Subject::Released, "sealed, ")
+    } else {
+        (Subject::Process(lock.pid), "")
+    };
+    let claim = Claim {
+        key: reading.key(&lock.session),
+        subject,
+        scope: ClaimedScope {
+            host: Some(lock.host.clone()).filter(|host| !host.is_empty()),
+            boot: lock.boot.clone(),
+            pid_namespace: lock.pid_namespace,
+        },
+        stamp: lock.stamp.clone(),
+        dated_at_ms: Some(lock.acquired_at_ms),
+        modified_at_ms: facts.modified_ms,
+        taken_up: TakenUp::AsDated,
+        is_inferred: false,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Exclusive,
+        serving: if is_interactive {
+            Serving::One
+        } else {
+            Serving::Many
+        },
+        trust: reading.trust(facts),
+        placement: reading.placement(path, facts),
+        evidence: Evidence {
+            kind: EvidenceKind::LockFile,
+            path: Some(path.to_owned()),
+            says: format!("{state}pid {}, {start}, {}", lock.pid, lock.process_kind),
+        },
+    };
+    reading.claim(claim);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACTIVE: &str = r#"{
+        "schema_version": 2, "state": "active", "session_id": "s-1", "owner_id": "o",
+        "pid": 4711, "pid_namespace_id": 4026531836,
+        "process_start_identity": "linux:19c1d8ff-a55f-47c0-82a1-b0f1bc43623a:8123",
+        "hostname": "devbox", "process_kind": "acp",
+        "acquired_at": "2026-11-27T20:53:04.482Z", "qwen_version": "0.24.4"
+    }"#;
+
+    #[track_caller]
+    fn check_error(from: &str, to: &str, right: &str) {
+        let text = ACTIVE.replace(from, to);
+        assert_ne!(text, ACTIVE);
+        let error = parse(text.as_bytes(), "s-1").expect_err("an error");
+        assert_eq!(error.to_string(), right);
+    }
+
+    #[test]
+    fn an_active_lock_names_the_process_and_its_start() {
+        let lock = parse(ACTIVE.as_bytes(), "s-1").expect("a lock");
+        assert_eq!(lock.pid.get(), 4711);
+        assert!(!lock.is_sealed);
+        assert_eq!(lock.stamp, Some(StartStamp::LinuxTicks(8123)));
+        assert!(lock.boot.is_some());
+        assert_eq!(lock.acquired_at_ms, 1_795_812_784_482);
+    }
+
+    #[test]
+    fn a_sealed_lock_is_released_and_one_without_a_state_is_not() {
+        let sealed = ACTIVE.replace("\"active\"", "\"sealed\"");
+        assert!(parse(sealed.as_bytes(), "s-1").expect("a lock").is_sealed);
+        let first_schema = ACTIVE
+            .replace("\"schema_version\": 2", "\"schema_version\": 1")
+            .replace("\"state\": \"active\",", "");
+        assert!(
+            !parse(first_schema.as_bytes(), "s-1")
+                .expect("a lock")
+                .is_sealed
+        );
+    }
+
+    #[test]
+    fn identities_of_other_platforms_are_stamps_of_their_kind() {
+        let darwin = parse_identity("darwin:Fri Nov 27 20:53:04 2026").1;
+        let right = StartStamp::DarwinDate("Fri Nov 27 20:53:04 2026".to_owned());
+        assert_eq!(darwin, Some(right));
+        // 2026-11-27T20:53:04Z in both counts.
+        let windows = parse_identity("win32:639314095840000000").1;
+        assert_eq!(windows, Some(StartStamp::Filetime(134_402_863_840_000_000)));
+        for unknown in [
+            "", "linux", "linux:x", "plan9:1", "win32:x", "win32:7", "8123",
+        ] {
+            assert_eq!(parse_identity(unknown), (None, None), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_session_id_with_percent_escapes() {
+        let text = ACTIVE.replace("\"s-1\"", "\"s 1é\"");
+        let lock = parse(text.as_bytes(), "s%201%C3%A9").expect("a lock");
+        assert_eq!(lock.session.as_str(), "s 1é");
+        assert_eq!(percent_decoded("a%2"), b"a%2");
+        assert_eq!(percent_decoded("%zz"), b"%zz");
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        check_error(
+            "\"schema_version\": 2",
+            "\"schema_version\": 4",
+            "`schema_version` is `4`, and only `1` to `3` can be read",
+        );
+        check_error(
+            "\"pid\": 4711",
+            "\"pid\": 0",
+            "`pid` is not a process id (1 to 2147483647): found `0`",
+        );
+        check_error(
+            "\"s-1\"",
+            "\"s-2\"",
+            "`session_id` is `s-2`, and the file's name says another one",
+        );
+        check_error(
+            "2026-11-27T20:53:04.482Z",
+            "yesterday",
+            "`acquired_at` is not a date (RFC 3339): found `yesterday`",
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! The one table of agents.
+
+use whosup_sidecar::AgentId;
+
+use super::{
+    claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode, pi,
+    qwen_code, vibe,
+};
+use crate::adapter::Adapter;
+
+/// Every agent that has an adapter, in the order of `whosup agents`.
+pub const AGENTS: &[&dyn Adapter] = &[
+    &claude_code::ClaudeCode,
+    &codex::Codex,
+    &qwen_code::QwenCode,
+    &kimi_cli::KimiCli,
+    &kimi_code::KimiCode,
+    &pi::Pi,
+    &opencode::OpenCode,
+    &cline::Cline,
+    &copilot::Copilot,
+    &gemini::Gemini,
+    &vibe::Vibe,
+    &crush::Crush,
+    &droid::Droid,
+];
+
+/// Finds the adapter of an agent.
+#[must_use]
+pub fn adapter(agent: &AgentId) -> Option<&'static dyn Adapter> {
+    AGENTS
+        .iter()
+        .copied()
+        .find(|adapter| adapter.profile().id == agent.as_str())
+}
+
+/// The id of an adapter's agent.
+#[must_use]
+pub fn id_of(adapter: &dyn Adapter) -> AgentId {
+    AgentId::from_static(adapter.profile().id)
+}

@@ -1,0 +1,264 @@
+//! Sessions of releases before 3, which nothing but such a release goes on with.
+//!
+//! | Release | Where | What |
+//! |---|---|---|
+//! | 1.x | `session_DATE_TIME_ID8.json` | `{"metadata": {…}, "messages": […]}`, written anew after each turn |
+//! | 2.x | `session_DATE_TIME_ID8/meta.json` | what `metadata` was, and a title |
+//! | 2.x | `session_DATE_TIME_ID8/messages.jsonl` | one message a line |
+//! | 2.x | `session_DATE_TIME_ID8/agents/NAME_DATE_TIME_ID8/` | the same of a sub-agent |
+//!
+//! The word before the date may be configured. Messages have no date; those of
+//! the session are local times without a zone until 2.3. No process leaves
+//! anything by which it could be found. Taken from the sources of mistral-vibe
+//! 1.0.0 to 2.18.4, 2026-11.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_sidecar::StrictObject;
+use whosup_sidecar::file::{Links, read_regular};
+
+use super::store::Meta;
+use crate::adapter::{Description, Message, MessageRole};
+use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::one_per_session::Said;
+use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
+use crate::sources::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+
+/// How many names in one directory are looked at.
+const NAMES_MAX: usize = 100_000;
+/// How long a file may be that is read as a whole, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+/// How much of the beginning is read for the first prompt.
+const HEAD_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1 << 20,
+    lines_max: 64,
+};
+/// How far back messages are looked for.
+const MESSAGES_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 << 20,
+};
+/// How long the text of a message is at most, in characters.
+const TEXT_CHARS_MAX: usize = 20_000;
+/// The messages of a session of 2.x.
+const MESSAGES: &str = "messages.jsonl";
+/// The title of a session of 2.x in which nobody has said anything.
+const NO_TITLE: &str = "Untitled session";
+
+/// A session of such a release, as far as its name tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The beginning of its id.
+    pub(super) id_begins: String,
+    /// The file that its messages are in.
+    pub(super) transcript: PathBuf,
+}
+
+impl Named {
+    /// Where its sub-agents are.
+    pub(super) fn agents(&self) -> PathBuf {
+        self.transcript.with_file_name("agents")
+    }
+
+    /// Tells whether it may have sub-agents.
+    pub(super) fn is_directory(&self) -> bool {
+        self.transcript.ends_with(MESSAGES)
+    }
+}
+
+/// The sessions of such releases in a directory, the newest name first.
+pub(super) fn named_in(directory: &Path, tell: impl FnMut(String)) -> Vec<Named> {
+    let names = list_or_tell(directory, NAMES_MAX, tell);
+    let mut found: Vec<Named> = names
+        .texts()
+        .filter_map(|name| {
+            let stem = name.strip_suffix(".json");
+            let path = directory.join(name);
+            Some(Named {
+                id_begins: id_begins(stem.unwrap_or(name))?.to_owned(),
+                transcript: match stem {
+                    Some(_) => path,
+                    None => path.join(MESSAGES),
+                },
+            })
+        })
+        .collect();
+    found.reverse();
+    found
+}
+
+/// The beginning of the id in `PREFIX_YYYYMMDD_HHMMSS_ID8`.
+fn id_begins(stem: &str) -> Option<&str> {
+    let (rest, id) = stem.rsplit_once('_')?;
+    let (rest, time) = rest.rsplit_once('_')?;
+    let (_, date) = rest.rsplit_once('_')?;
+    let is_number = |text: &str, digits: usize| {
+        text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_id = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && is_number(time, 6) && is_number(date, 8)).then_some(id)
+}
+
+/// Tells whether a session's transcript is of such a release: today it is a
+/// directory that is called by the session's id.
+pub(super) fn is_early(transcript: &Path) -> bool {
+    is_file_of_1(transcript) || transcript.ends_with(MESSAGES)
+}
+
+fn is_file_of_1(transcript: &Path) -> bool {
+    transcript
+        .extension()
+        .is_some_and(|ending| ending == "json")
+}
+
+/// Reads what is told of a session besides its messages.
+///
+/// # Errors
+///
+/// The file, and why it can't be read.
+pub(super) fn read_meta(transcript: &Path) -> Result<Meta, (PathBuf, String)> {
+    let path = match is_file_of_1(transcript) {
+        true => transcript.to_owned(),
+        false => transcript.with_file_name("meta.json"),
+    };
+    let read = || -> Result<Meta, String> {
+        let file =
+            read_regular(&path, FILE_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
+        let whole = StrictObject::parse(&file.bytes).map_err(|error| error.to_string())?;
+        let nested = match is_file_of_1(transcript) {
+            true => whole
+                .opt_object("metadata")
+                .map_err(|error| error.to_string())?,
+            false => None,
+        };
+        let mut meta = Meta::of(nested.as_ref().unwrap_or(&whole), file.facts.modified_ms)?;
+        meta.title = meta.title.filter(|title| title != NO_TITLE);
+        Ok(meta)
+    };
+    read().map_err(|message| (path.clone(), message))
+}
+
+/// Describes a session; what can't be read of it is told.
+pub(super) fn describe(transcript: &Path, tell: &mut impl FnMut((PathBuf, String))) -> Description {
+    let meta = read_meta(transcript).unwrap_or_else(|failure| {
+        tell(failure);
+        Meta::default()
+    });
+    let prompt = first_prompt(transcript).unwrap_or_else(|message| {
+        tell((transcript.to_owned(), message));
+        None
+    });
+    // Unless somebody names it, it is called by the beginning of the prompt.
+    let is_prompt = match (&meta.title, &prompt) {
+        (Some(title), Some(prompt)) => prompt.starts_with(title.trim_end_matches('…')),
+        (title, _) => title.is_none(),
+    };
+    Description {
+        is_title_a_prompt: is_prompt && prompt.is_some(),
+        title: prompt.filter(|_| is_prompt).or(meta.title),
+        model: meta.model,
+        git_branch: meta.git_branch,
+        work_dir: meta.work_dir,
+        started_at_ms: meta.started_at_ms,
+        last_activity_at_ms: meta.last_at_ms,
+        transcript: Some(transcript.to_owned()),
+        ..Description::default()
+    }
+}
+
+fn first_prompt(transcript: &Path) -> Result<Option<String>, String> {
+    let records = match is_file_of_1(transcript) {
+        true => messages_of_1(transcript)?,
+        false => {
+            let read = || TranscriptFile::open(transcript)?.head(HEAD_BOUNDS);
+            let head = read().map_err(|error| error.reason())?;
+            let lines = head.lines.iter();
+            lines.flat_map(|line| line.json().values).collect()
+        }
+    };
+    let mut words = FirstWords::default();
+    for message in records.iter().flat_map(messages_in) {
+        if message.role == MessageRole::User {
+            words.add([message.text.as_str()], &Wrapping::NONE);
+        }
+    }
+    Ok(words.title())
+}
+
+/// Reads whether anything was said in a session. Its times are left out: a zone may be
+/// missing, and today's form of a session has gone on since its early form.
+pub(super) fn said(transcript: &Path) -> Said {
+    messages(transcript, 1).map_or(Said::UNREADABLE, |last| Said {
+        has_words: !last.is_empty(),
+        last_at_ms: None,
+    })
+}
+
+/// Reads the last messages of a session, oldest first.
+///
+/// # Errors
+///
+/// Why they can't be read.
+pub(super) fn messages(transcript: &Path, messages_max: usize) -> Result<Vec<Message>, String> {
+    let mut newest_first = Vec::new();
+    let mut add = |record: &Value| {
+        newest_first.extend(messages_in(record).into_iter().rev());
+        newest_first.len() >= messages_max
+    };
+    if is_file_of_1(transcript) {
+        messages_of_1(transcript)?.iter().rev().any(&mut add);
+    } else {
+        let mut read = || -> Result<(), TranscriptError> {
+            let file = TranscriptFile::open(transcript)?;
+            for line in file.backwards(MESSAGES_BOUNDS)? {
+                if line?.json().values.iter().rev().any(&mut add) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        read().map_err(|error| error.reason())?;
+    }
+    newest_first.truncate(messages_max);
+    newest_first.reverse();
+    Ok(newest_first)
+}
+
+fn messages_of_1(path: &Path) -> Result<Vec<Value>, String> {
+    let file = read_regular(path, FILE_BYTES_MAX, Links::Follow).map_err(|error| error.reason())?;
+    let mut whole: Value =
+        serde_json::from_slice(&file.bytes).map_err(|error| error.to_string())?;
+    match whole.get_mut("messages").map(Value::take) {
+        Some(Value::Array(messages)) => Ok(messages),
+        _ => Err("it has no array `messages`".to_owned()),
+    }
+}
+
+/// What one record says: a text, and the tools that are called after it.
+fn messages_in(record: &Value) -> Vec<Message> {
+    let role = match record.get("role").and_then(Value::as_str) {
+        // What Vibe itself says in the person's name is marked.
+        Some("user") if record.get("injected") != Some(&Value::Bool(true)) => MessageRole::User,
+        Some("assistant") => MessageRole::Assistant,
+        _ => return Vec::new(),
+    };
+    let message = |role, text: &str| Message {
+        role,
+        at_ms: None,
+        text: text.chars().take(TEXT_CHARS_MAX).collect(),
+    };
+    let text = record.get("content").and_then(Value::as_str);
+    let text = text.filter(|text| !text.trim().is_empty());
+    let calls = record.get("tool_calls").and_then(Value::as_array);
+    let tools = calls.into_iter().flatten();
+    let tools = tools.filter_map(|call| call.pointer("/function/name")?.as_str());
+    text.map(|text| message(role, text))
+        .into_iter()
+        .chain(tools.map(|name| message(MessageRole::Tool, name)))
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "tests make their own files")]
+#[path = "early_tests.rs"]
+mod tests;

@@ -1,0 +1,33 @@
+//! Vibe's hooks.
+//!
+//! Seen in mistral-vibe 3.0.2, 2026-11: three kinds, in a file of their own. None
+//! tells that a session starts or ends, nor that a prompt came. `transcript_path`
+//! names the session's directory.
+
+use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
+use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};
+
+pub(super) static HOOKS: Hooks = Hooks {
+    meaning,
+    keys: PayloadKeys {
+        // Its transcript is several files below the directory that it names.
+        transcript: "transcript_file",
+        ..PayloadKeys::SNAKE_CASE
+    },
+    session_of_transcript: no_session_by_path,
+    settings: &[SettingsFile {
+        place: SettingsPlace::Home("hooks.toml"),
+        form: SettingsForm::NamedTomlTables,
+    }],
+    events: &["pre_tool", "post_tool", "post_agent"],
+    trust: None,
+};
+
+fn meaning(name: &str, _: &HookPayload<'_>) -> Result<EventKind, HookError> {
+    Ok(match name {
+        "pre_tool" => EventKind::ToolStarted,
+        "post_tool" => EventKind::ToolEnded,
+        "post_agent" => EventKind::TurnEnded,
+        _ => EventKind::Heartbeat,
+    })
+}

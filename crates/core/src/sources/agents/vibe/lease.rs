@@ -1,0 +1,365 @@
+//! Leases: which sessions are open, and in which process.
+//!
+//! Seen in mistral-vibe 3.0.2, 2026-11: `active/ID.lock`, empty, held with
+//! flock(2) by the server from the moment that it opens the session, before any
+//! prompt; and beside it, for people, `ID.lock.json` with the PID and the date.
+//! Both are removed when the session is left, and stay, not held, when the
+//! server was killed. On `/clear` and when a session is resumed the new lease
+//! is taken before the old one is given up, within a tenth of a second.
+//!
+//! Two things that are held are not sessions. A server that watches the leases
+//! of others tries each one's lock for a moment; the file beside still names
+//! somebody else then. And while it holds `process-output-cleanup.lock` it may
+//! take leases of closed sessions in order to tidy up.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use whosup_process::{Among, FileId, Pid};
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts, read_regular};
+use whosup_sidecar::{SessionId, StrictObject};
+
+use super::{AGENT, Vibe};
+use crate::adapter::Look;
+use crate::machine::problem::Problem;
+use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::held::{Held, who_holds};
+
+/// How many entries of the directory are looked at.
+const ENTRIES_MAX: usize = 20_000;
+/// How long a file beside a lock may be, in bytes. They have some 140.
+const TOLD_BYTES_MAX: u64 = 64 * 1024;
+/// The version of these files that can be read.
+const TOLD_VERSION: i64 = 1;
+/// How often is looked again at what may be in the middle of a change.
+const LOOKS_MAX: usize = 3;
+/// How long to wait before that.
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
+/// The lease of whoever tidies up.
+const CLEANUP: &str = "process-output-cleanup";
+
+/// The lease of one session.
+#[derive(Debug)]
+pub(super) struct Lease {
+    /// The session.
+    pub(super) id: SessionId,
+    /// The lock.
+    pub(super) path: PathBuf,
+    /// What the file system tells of the lock.
+    pub(super) facts: FileFacts,
+    /// What is written beside it.
+    pub(super) told: Option<Told>,
+    /// That is there and can't be read: who took it and when is not known.
+    pub(super) is_told_unread: bool,
+    /// Who holds the lock.
+    pub(super) held: Held,
+}
+
+/// What is written beside a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Who took it.
+    pub(super) pid: Pid,
+    /// When.
+    pub(super) acquired_at_ms: i64,
+}
+
+/// The leases of one storage root.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    /// One for each session.
+    pub(super) leases: Vec<Lease>,
+    /// What could not be looked at: the lease of one session, or all of them.
+    pub(super) unreadable: Vec<(Option<SessionId>, PathBuf)>,
+    /// Who tidies up.
+    pub(super) cleanup: Option<Cleanup>,
+}
+
+/// A server that tidies up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cleanup {
+    /// The server.
+    pub(super) pid: Pid,
+    /// Since when, if that can be read.
+    pub(super) since_ms: Option<i64>,
+}
+
+/// The directory of the leases.
+pub(super) fn directory(storage: &Path) -> PathBuf {
+    storage.join("active")
+}
+
+/// Reads the leases of a storage root and finds who holds them.
+pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>) -> Leases {
+    let directory = directory(storage);
+    let mut found = Leases::default();
+    let names = match names_in(&directory, ENTRIES_MAX) {
+        Ok(names) => names,
+        Err(error) => {
+            let message = format!("cannot list this directory: {error}");
+            problems.push(Problem::at(&AGENT, &directory, message));
+            found.unreadable.push((None, directory));
+            return found;
+        }
+    };
+    if names.is_cut {
+        let message = format!("more than {ENTRIES_MAX} entries: the rest is left out");
+        problems.push(Problem::at(&AGENT, &directory, message));
+        // Any session without a known lease may have one of them.
+        found.unreadable.push((None, directory.clone()));
+    }
+    for name in &names.names {
+        let path = directory.join(name);
+        // What has another name is none, whatever later releases add here.
+        let Some(id) = name.to_str().and_then(session_in) else {
+            continue;
+        };
+        match lease(&id, &path, problems) {
+            Ok(lease) => found.leases.push(lease),
+            // Given up since it was listed.
+            Err(ReadFileError::NotFound { .. }) => {}
+            Err(error) => {
+                problems.push(Problem::at(&AGENT, &path, error.reason()));
+                found.unreadable.push((Some(id), path));
+            }
+        }
+    }
+    find_holders(look, &mut found.leases, problems);
+    found.cleanup = cleanup(look, &directory);
+    found
+}
+
+/// The lock of a session's lease.
+pub(super) fn lock_of(storage: &Path, id: &SessionId) -> PathBuf {
+    directory(storage).join(format!("{id}.lock"))
+}
+
+/// The session in the name of its lock, `ID.lock`.
+fn session_in(name: &str) -> Option<SessionId> {
+    let id = name.strip_suffix(".lock")?;
+    SessionId::parse(id).ok().filter(|_| is_session(id))
+}
+
+/// Tells whether an id has the shape of a session's: that of a UUID, of no
+/// version.
+pub(super) fn is_session(id: &str) -> bool {
+    id.len() == 36
+        && id.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lease, ReadFileError> {
+    let facts = facts(path, Links::Refuse)?;
+    let beside = path.with_extension("lock.json");
+    let mut is_told_unread = false;
+    let told = read_told(&beside, id.as_str()).unwrap_or_else(|message| {
+        problems.push(Problem::at(&AGENT, &beside, message));
+        is_told_unread = true;
+        None
+    });
+    Ok(Lease {
+        id: id.clone(),
+        path: path.to_owned(),
+        facts,
+        told,
+        is_told_unread,
+        held: Held::default(),
+    })
+}
+
+/// Reads what is written beside a lock; again if it seems to be in the middle
+/// of being written, which happens after the lock was taken.
+fn read_told(path: &Path, id: &str) -> Result<Option<Told>, String> {
+    for look in 1.. {
+        let file = match read_regular(path, TOLD_BYTES_MAX, Links::Refuse) {
+            Ok(file) => file,
+            Err(ReadFileError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.reason()),
+        };
+        match parse_told(&file.bytes, id) {
+            Err(_) if look < LOOKS_MAX => std::thread::sleep(LOOK_PAUSE),
+            parsed => return parsed.map(Some),
+        }
+    }
+    Ok(None)
+}
+
+fn parse_told(bytes: &[u8], id: &str) -> Result<Told, String> {
+    let object = StrictObject::parse(bytes).map_err(|error| error.to_string())?;
+    let field = |error: whosup_sidecar::FieldError| error.to_string();
+    let version = object.integer("lease_version").map_err(field)?;
+    if version != TOLD_VERSION {
+        return Err(format!(
+            "`lease_version` is `{version}`, and only `{TOLD_VERSION}` can be read"
+        ));
+    }
+    let session = object.string("session_id").map_err(field)?;
+    if session != id {
+        return Err("`session_id` is not that of the file's name".to_owned());
+    }
+    let acquired = object.string("acquired_at").map_err(field)?;
+    let at: Timestamp = acquired.parse().map_err(|_| {
+        let expected = "a date and time";
+        field(object.out_of_range("acquired_at", expected, acquired))
+    })?;
+    Ok(Told {
+        pid: object.pid("process_id").map_err(field)?,
+        acquired_at_ms: at.as_millisecond(),
+    })
+}
+
+fn file_of(facts: &FileFacts) -> FileId {
+    FileId {
+        device: facts.device,
+        inode: facts.inode,
+    }
+}
+
+/// Finds who holds the leases; again where it is somebody whom the lease does
+/// not name, since that may have been a look of his own.
+fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Problem>) {
+    let mut asked: Vec<usize> = (0..leases.len()).collect();
+    for attempt in 0..LOOKS_MAX {
+        if attempt > 0 {
+            std::thread::sleep(LOOK_PAUSE);
+        }
+        let files: Vec<FileId> = asked
+            .iter()
+            .filter_map(|at| Some(file_of(&leases.get(*at)?.facts)))
+            .collect();
+        let held = match who_holds(look, &Vibe, &files) {
+            Ok(held) => held,
+            Err(error) => {
+                problems.push(Problem::of(&AGENT, error));
+                return;
+            }
+        };
+        for at in &asked {
+            if let Some(lease) = leases.get_mut(*at) {
+                let its = held.get(&file_of(&lease.facts));
+                lease.held = its.cloned().unwrap_or_default();
+            }
+        }
+        asked.retain(|at| {
+            leases
+                .get(*at)
+                .is_some_and(|lease| lease.is_only_looked_at(look))
+        });
+        if asked.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Which of Vibe's own processes tidies up now.
+fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
+    let path = directory.join(format!("{CLEANUP}.lock"));
+    let file = file_of(&facts(&path, Links::Refuse).ok()?);
+    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let among = Among::These(&own);
+    let holders = look.machine.table().holders(&[file], among).ok()?;
+    let by = holders
+        .of(file)
+        .find(|holder| !holder.locks.is_empty())?
+        .pid;
+    let beside = path.with_extension("lock.json");
+    let told = read_told(&beside, CLEANUP).ok().flatten();
+    Some(Cleanup {
+        pid: by,
+        since_ms: told.map(|told| told.acquired_at_ms),
+    })
+}
+
+impl Lease {
+    /// When it was taken.
+    pub(super) fn acquired_at_ms(&self) -> Option<i64> {
+        let told = self.told.map(|told| told.acquired_at_ms);
+        told.or(self.facts.born_ms)
+    }
+
+    /// Tells whether the lease names this process: by the number that it has
+    /// here, or by its own in its PID namespace.
+    fn names(&self, look: &Look<'_>, pid: Pid) -> bool {
+        let Some(told) = self.told else {
+            return true;
+        };
+        let table = look.machine.table();
+        let inner = || {
+            let process = table.seen(pid)?;
+            table.details(process).innermost_pid()
+        };
+        told.pid == pid || inner() == Some(told.pid)
+    }
+
+    /// Tells whether processes of Vibe's hold it, and the lease names another one.
+    pub(super) fn is_only_looked_at(&self, look: &Look<'_>) -> bool {
+        let is_own = |pid: &Pid| look.processes.iter().any(|its| its.process.pid == *pid);
+        !self.held.by.is_empty()
+            && self
+                .held
+                .by
+                .iter()
+                .all(|pid| is_own(pid) && !self.names(look, *pid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "3f9ec43d-9381-cd61-ec0d-176b7c0df906";
+
+    #[test]
+    fn only_names_of_the_shape_of_a_uuid_are_sessions() {
+        let id = session_in(&format!("{ID}.lock")).unwrap();
+        assert_eq!(id.as_str(), ID);
+        for other in [
+            "process-output-cleanup.lock",
+            "process-output-cleanup.lock.json",
+            ".registry",
+            ".watch-e1ae8b1dce9844a580fafa34fe3af655",
+            &format!("{ID}.lock.json"),
+            "notes.txt",
+            "x.lock",
+            "..lock",
+            ".lock",
+            &format!("{ID}x.lock"),
+            ID,
+        ] {
+            assert_eq!(session_in(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_beside_a_lock_is_read_strictly() {
+        let text = |version: &str, pid: &str, session: &str, at: &str| {
+            format!(
+                r#"{{"acquired_at":{at},"lease_version":{version},"process_id":{pid},"session_id":"{session}"}}"#
+            )
+        };
+        let at = r#""2026-11-27T21:12:37.301Z""#;
+        let told = parse_told(text("1", "28154", ID, at).as_bytes(), ID);
+        assert_eq!(
+            told,
+            Ok(Told {
+                pid: Pid::new(28_154).unwrap(),
+                acquired_at_ms: 1_795_813_957_301,
+            })
+        );
+        for (bad, word) in [
+            (text("2", "28154", ID, at), "lease_version"),
+            (text("1", "0", ID, at), "process_id"),
+            (text("1", "true", ID, at), "process_id"),
+            (text("1", "\"28154\"", ID, at), "process_id"),
+            (text("1", "28154", "other", at), "session_id"),
+            (text("1", "28154", ID, "\"yesterday\""), "acquired_at"),
+            ("{".to_owned(), ""),
+        ] {
+            let error = parse_told(bad.as_bytes(), ID).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Vibe, of Mistral.
+//!
+//! What it leaves below its home (`VIBE_HOME`, `~/.vibe`), in `logs/session` or
+//! where `session_logging.save_dir` in `config.toml` says. Seen in mistral-vibe
+//! 3.0.2, 2026-11.
+//!
+//! | File | Written | Says |
+//! |---|---|---|
+//! | `active/SESSION.lock`, held | when the session is opened, before any prompt | which process runs it |
+//! | `active/SESSION.lock.json` | just after | since when, and its PID |
+//! | `unified/SESSION/` | from the first prompt on | the conversation |
+//!
+//! The terminal is another process's: the interface's, which started the one
+//! that runs the session. Sessions of releases before 3 are read as well
+//! (`early.rs`; 2026-11).
+
+mod early;
+mod hooks;
+mod lease;
+mod process;
+mod scan;
+mod state;
+mod storage;
+mod store;
+
+use std::path::PathBuf;
+
+use whosup_sidecar::AgentId;
+
+use crate::adapter::phase::Phase;
+use crate::adapter::{
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+
+/// The id of this agent.
+const AGENT: AgentId = AgentId::from_static("vibe");
+
+/// The variable that moves the home.
+const HOME_VARIABLE: &str = "VIBE_HOME";
+/// Where it is by default, below the user's home.
+const DEFAULT_HOME: &str = ".vibe";
+
+/// The adapter for Vibe.
+#[derive(Debug, Clone, Copy)]
+pub struct Vibe;
+
+static PROFILE: Profile = Profile {
+    id: "vibe",
+    name: "Mistral Vibe",
+    default_home: DEFAULT_HOME,
+    home_variables: &[HOME_VARIABLE],
+    detection: "lock per session, held by its server; the terminal's process is that one's parent",
+    checked_against: "3.0.2, 2026-11",
+    comms: process::COMMS,
+    has_session_at_launch: true,
+    launch_window_ms: None,
+    announces_within_ms: None,
+    is_quiet_when_idle: false,
+};
+
+impl Adapter for Vibe {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn hooks(&self) -> Option<&'static Hooks> {
+        Some(&hooks::HOOKS)
+    }
+
+    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
+        process::recognize(program)
+    }
+
+    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
+        process::resumed(program)
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        scan::scan(look, home)
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let Some(directory) = &sketch.transcript else {
+            // It waits for its first prompt.
+            return Found::clean(Description {
+                phase: Some(Phase::Idle),
+                ..Description::default()
+            });
+        };
+        let mut problems = Vec::new();
+        let mut problem = |(path, message): (PathBuf, String)| {
+            problems.push(Problem::at(&AGENT, &path, message));
+        };
+        if early::is_early(directory) {
+            let found = early::describe(directory, &mut problem);
+            return Found { found, problems };
+        }
+        let mut found = Description {
+            title: sketch.title.clone(),
+            transcript: Some(directory.clone()),
+            ..Description::default()
+        };
+        match store::read_meta(directory, sketch.key.session.as_str()) {
+            Ok(Some(meta)) => {
+                found.title = meta.title;
+                found.model = meta.model;
+                found.git_branch = meta.git_branch;
+                found.work_dir = meta.work_dir;
+                found.started_at_ms = meta.started_at_ms;
+                found.last_activity_at_ms = meta.last_at_ms;
+            }
+            Ok(None) => {}
+            Err(failure) => problem(failure),
+        }
+        match state::read(directory) {
+            Ok(Some(state)) => {
+                if let Some(failure) = state.problem.clone() {
+                    problem(failure);
+                }
+                add_state(&mut found, state);
+            }
+            Ok(None) => {}
+            Err(failure) => problem(failure),
+        }
+        Found { found, problems }
+    }
+
+    fn messages(
+        &self,
+        _machine: &Machine,
+        sketch: &Sketch,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(directory) = &sketch.transcript else {
+            return Found::default();
+        };
+        let read = match early::is_early(directory) {
+            true => early::messages(directory, messages_max)
+                .map_err(|message| (directory.clone(), message)),
+            false => state::messages(directory, messages_max),
+        };
+        match read {
+            Ok(messages) => Found::clean(messages),
+            Err((path, message)) => Found {
+                found: Vec::new(),
+                problems: vec![Problem::at(&AGENT, &path, message)],
+            },
+        }
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["vibe", "--resume", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let path = |name: &str| home.root.join("logs/session").join(name);
+        vec![
+            WatchPath {
+                path: path("active"),
+                is_recursive: false,
+            },
+            WatchPath {
+                path: path("unified"),
+                is_recursive: true,
+            },
+        ]
+    }
+}
+
+fn add_state(found: &mut Description, state: state::State) {
+    // The state is newer than what is kept for lists.
+    if let Some(title) = state.title {
+        found.title = Some(title);
+    }
+    if found.title.is_none() {
+        found.is_title_a_prompt = state.preview.is_some();
+        found.title = state.preview;
+    }
+    found.phase = state.phase;
+    found.waiting_for = state.waiting_for;
+    found.phase_at_ms = state.phase_at_ms;
+    found.started_at_ms = found.started_at_ms.or(state.created_at_ms);
+    found.last_activity_at_ms = found.last_activity_at_ms.max(state.updated_at_ms);
+}

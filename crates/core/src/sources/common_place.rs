@@ -1,0 +1,377 @@
+//! The common place: `$XDG_STATE_HOME/agent-sessions/AGENT/SESSION.runtime.json`,
+//! where any agent may say which process serves which of its sessions, also one
+//! that nobody has written an adapter for.
+//!
+//! Each file is a sidecar ([`whosup_sidecar`]). It is named after the session
+//! that it is about; while another live process owns that file, a sibling claim
+//! `SESSION.claim-HEX.runtime.json` stands beside it. Other names that begin with
+//! a dot are files that somebody is still writing.
+
+mod serving;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use whosup_process::{Pid, Process};
+use whosup_sidecar::file::{FileFacts, ReadFileError};
+use whosup_sidecar::{AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, read_sidecar};
+
+use crate::adapter::claim::{
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey, TakenUp,
+};
+use crate::adapter::{AgentScan, Home, Invocation, KnownClient, Sketch};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+use crate::sources::agents;
+use crate::sources::agents::kit::folder::is_directory;
+use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::trust::trust_of;
+
+/// How many agents' directories are looked at.
+const AGENTS_MAX: usize = 256;
+/// How many files of one agent are read.
+const SIDECARS_MAX: usize = 100_000;
+/// How the names of sidecars end.
+const SUFFIX: &str = ".runtime.json";
+/// What stands between a session and the number of a sibling claim.
+const SIBLING: &str = ".claim-";
+
+/// What the common place told.
+#[derive(Debug, Clone, Default)]
+pub struct CommonPlace {
+    /// Claims and sketches.
+    pub scan: AgentScan,
+    /// The directories of agents without an adapter: their homes.
+    pub homes: Vec<Home>,
+}
+
+/// Where the common place is.
+#[must_use]
+pub fn root(environment: &Environment) -> Option<PathBuf> {
+    let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state")?;
+    Some(state.join("agent-sessions"))
+}
+
+/// Tells whether an agent has a directory in the common place.
+#[must_use]
+pub fn has_agent(environment: &Environment, agent: &AgentId) -> bool {
+    root(environment).is_some_and(|root| is_directory(&root.join(agent.as_str())))
+}
+
+/// The agents without an adapter that have a directory in the common place, by
+/// name.
+#[must_use]
+pub fn other_agents(environment: &Environment) -> Vec<AgentId> {
+    let names = root(environment).and_then(|root| names_in(&root, AGENTS_MAX).ok());
+    let names = names.unwrap_or_default();
+    let ids = names.texts().filter_map(|name| AgentId::parse(name).ok());
+    ids.filter(|agent| agents::adapter(agent).is_none() && has_agent(environment, agent))
+        .collect()
+}
+
+impl CommonPlace {
+    /// Puts each session into the home that the agents' own files have told of
+    /// it, so that it is not found a second time.
+    pub fn move_to_homes_of(&mut self, known: &AgentScan) {
+        let mut homes: BTreeMap<(AgentId, SessionId), Arc<Path>> = BTreeMap::new();
+        let is_here: BTreeSet<AgentId> = self
+            .scan
+            .sketches
+            .iter()
+            .map(|sketch| sketch.key.agent.clone())
+            .filter(|agent| agents::adapter(agent).is_some())
+            .collect();
+        let claimed = known.claims.iter().map(|claim| &claim.key);
+        let keys = claimed.chain(known.sketches.iter().map(|sketch| &sketch.key));
+        for key in keys.filter(|key| is_here.contains(&key.agent)) {
+            homes
+                .entry((key.agent.clone(), key.session.clone()))
+                .or_insert_with(|| key.home.clone());
+        }
+        let move_home = |key: &mut SessionKey| {
+            let name = (key.agent.clone(), key.session.clone());
+            if let Some(home) = homes.get(&name) {
+                key.home.clone_from(home);
+            }
+        };
+        if homes.is_empty() {
+            return;
+        }
+        for claim in &mut self.scan.claims {
+            move_home(&mut claim.key);
+        }
+        for sketch in &mut self.scan.sketches {
+            move_home(&mut sketch.key);
+        }
+    }
+}
+
+/// Reads the common place.
+#[must_use]
+pub fn scan_common_place(
+    machine: &Machine,
+    is_wanted: impl Fn(&AgentId) -> bool,
+) -> Found<CommonPlace> {
+    let mut found: Found<CommonPlace> = Found::default();
+    let Some(root) = root(machine.environment()) else {
+        return found;
+    };
+    let mut reading = Reading::default();
+    for name in list(&root, AGENTS_MAX, None, &mut found.problems) {
+        let directory = root.join(&name);
+        let Ok(agent) = AgentId::parse(&name) else {
+            let message = "the name of this directory is no agent's";
+            found.problems.push(problem(None, &directory, message));
+            continue;
+        };
+        if !is_wanted(&agent) {
+            continue;
+        }
+        let place = Place::of(machine, agent, directory);
+        let names = list(
+            &place.directory,
+            SIDECARS_MAX,
+            Some(&place.agent),
+            &mut found.problems,
+        );
+        for name in names.iter().filter(|name| !is_being_written(name)) {
+            place.read(name, &mut reading, &mut found.problems);
+        }
+        if !place.has_adapter {
+            found.found.homes.push(place.home);
+        }
+    }
+    serving::find_several(machine, &mut reading.scan, &reading.unsaid);
+    found.found.scan = reading.scan;
+    found
+}
+
+fn list(
+    directory: &Path,
+    entries_max: usize,
+    agent: Option<&AgentId>,
+    problems: &mut Vec<Problem>,
+) -> Vec<String> {
+    match names_in(directory, entries_max) {
+        Ok(names) => {
+            if names.is_cut {
+                let message = format!("more than {entries_max} entries: the rest is left out");
+                problems.push(problem(agent, directory, message));
+            }
+            names.texts().map(str::to_owned).collect()
+        }
+        Err(error) => {
+            let message = format!("cannot list it: {error}");
+            problems.push(problem(agent, directory, message));
+            Vec::new()
+        }
+    }
+}
+
+fn problem(agent: Option<&AgentId>, path: &Path, message: impl ToString) -> Problem {
+    Problem {
+        agent: agent.cloned(),
+        path: Some(path.to_owned()),
+        message: message.to_string(),
+    }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    scan: AgentScan,
+    /// Which of the claims are of files that do not record how many sessions their
+    /// process serves.
+    unsaid: Vec<usize>,
+}
+
+/// One agent's directory in the common place.
+struct Place<'a> {
+    machine: &'a Machine,
+    agent: AgentId,
+    directory: PathBuf,
+    has_adapter: bool,
+    /// This directory, as the home of an agent without an adapter.
+    home: Home,
+    /// The home that its sessions are in, unless they are known to be in another.
+    home_of_sessions: Arc<Path>,
+}
+
+impl<'a> Place<'a> {
+    fn of(machine: &'a Machine, agent: AgentId, directory: PathBuf) -> Self {
+        let adapter = agents::adapter(&agent);
+        let own = adapter.and_then(|adapter| {
+            let mut homes = adapter.homes(machine.environment()).into_iter();
+            homes.next()
+        });
+        Self {
+            home_of_sessions: own.map_or_else(|| directory.as_path().into(), Arc::from),
+            home: Home {
+                root: directory.as_path().into(),
+                is_default: true,
+                // Whoever owns the directory may write what is in it.
+                owner_uid: file::owner_of(&directory),
+            },
+            has_adapter: adapter.is_some(),
+            machine,
+            agent,
+            directory,
+        }
+    }
+
+    fn read(&self, name: &str, reading: &mut Reading, problems: &mut Vec<Problem>) {
+        let path = self.directory.join(name);
+        let mut complain = |message: String| {
+            problems.push(problem(Some(&self.agent), &path, message));
+        };
+        // What an agent keeps beside them is its own affair.
+        let Some(stem) = name.strip_suffix(SUFFIX) else {
+            return;
+        };
+        match read_sidecar(&path) {
+            Ok((sidecar, _)) if !is_named_after(stem, &sidecar.session_id) => complain(format!(
+                "it is about session `{}`, which its name does not say",
+                sidecar.session_id
+            )),
+            Ok((sidecar, facts)) => {
+                let sketch = self.sketch(&sidecar, &path, &facts);
+                let claim = self.claim(&sketch.key, &sidecar, &path, &facts);
+                if sidecar.serves.is_none() {
+                    reading.unsaid.push(reading.scan.claims.len());
+                }
+                reading.scan.claim(claim);
+                reading.scan.sketch(sketch);
+            }
+            // Its session was left since the directory was listed.
+            Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
+            Err(error) => complain(error.reason()),
+        }
+    }
+
+    fn key(&self, session: &SessionId) -> SessionKey {
+        SessionKey {
+            agent: self.agent.clone(),
+            session: session.clone(),
+            home: self.home_of_sessions.clone(),
+        }
+    }
+
+    fn claim(&self, key: &SessionKey, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Claim {
+        let (subject, says) = told_by_sidecar::subject(sidecar);
+        Claim {
+            key: key.clone(),
+            subject,
+            scope: ClaimedScope {
+                host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
+                boot: sidecar.boot_id.clone(),
+                pid_namespace: sidecar.pid_namespace,
+            },
+            stamp: sidecar.process_start.clone(),
+            dated_at_ms: Some(sidecar.started_at_ms),
+            modified_at_ms: facts.modified_ms,
+            taken_up: TakenUp::AsDated,
+            is_inferred: false,
+            executable: sidecar.executable.clone(),
+            work_dir: Some(sidecar.work_dir.clone()),
+            // Where an agent has an adapter, releases that write no sidecar may
+            // have taken the session up.
+            exclusivity: if self.has_adapter {
+                Exclusivity::Shared
+            } else {
+                Exclusivity::Exclusive
+            },
+            serving: serving::by_word(sidecar.serves),
+            trust: trust_of(facts, &self.home, self.machine),
+            placement: self.machine.mounts().placement_of(path),
+            evidence: Evidence {
+                kind: EvidenceKind::Sidecar,
+                path: Some(path.to_owned()),
+                says,
+            },
+        }
+    }
+
+    fn sketch(&self, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Sketch {
+        let mut sketch = Sketch::new(self.key(&sidecar.session_id));
+        sketch.work_dir = Some(sidecar.work_dir.clone());
+        sketch.agent_version.clone_from(&sidecar.agent_version);
+        sketch.started_at_ms = Some(sidecar.started_at_ms);
+        sketch.endpoint = told_by_sidecar::endpoint(sidecar);
+        sketch
+            .facts
+            .extend(told_by_sidecar::phase(sidecar, facts, self.machine));
+        sketch.client = self.client(sidecar, path).map(Box::new);
+        // An adapter knows these better, and reads no file that others name.
+        if !self.has_adapter {
+            sketch.last_record_at_ms = Some(sidecar.started_at_ms);
+            sketch.transcript.clone_from(&sidecar.transcript);
+            sketch.resume = sidecar.resume.as_ref().map(invocation).map(Box::new);
+            sketch.is_resumable = sketch.resume.is_some();
+        }
+        sketch
+    }
+
+    /// The process that a sidecar names for its terminal, as far as that number
+    /// means a process here that was there when the sidecar was written.
+    fn client(&self, sidecar: &Sidecar, path: &Path) -> Option<KnownClient> {
+        let pid = sidecar.client_pid?;
+        let table = self.machine.table();
+        let is_number_of_here = serving::is_number_of_here(self.machine, sidecar.pid_namespace);
+        let is_of_its_time = |process: &Process| {
+            let latest = sidecar.started_at_ms.saturating_add(CLOCK_SLACK_MS);
+            matches!(process.began_at_ms, Ok(began) if began <= latest)
+        };
+        let process = table.seen(pid)?;
+        (is_number_of_here && is_of_its_time(process)).then(|| KnownClient {
+            process: process.clone(),
+            evidence: Evidence {
+                kind: EvidenceKind::Sidecar,
+                path: Some(path.to_owned()),
+                says: client_says(pid),
+            },
+        })
+    }
+}
+
+/// Tells whether a name is that of a file which somebody is still writing. An id
+/// that begins with a dot makes a name that does, too.
+fn is_being_written(name: &str) -> bool {
+    name.starts_with('.') && !name.ends_with(SUFFIX)
+}
+
+fn client_says(pid: Pid) -> String {
+    format!("client: process {pid}")
+}
+
+/// Tells whether a file's name, without its ending, is that of a session's
+/// sidecar or of a sibling claim to it.
+fn is_named_after(stem: &str, session: &SessionId) -> bool {
+    let Some(rest) = stem.strip_prefix(session.as_str()) else {
+        return false;
+    };
+    let is_sibling =
+        |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    rest.is_empty() || rest.strip_prefix(SIBLING).is_some_and(is_sibling)
+}
+
+/// A command as it stands in a sidecar, to be shown.
+fn invocation(resume: &Resume) -> Invocation {
+    let argv = match resume {
+        Resume::Argv(argv) => argv.clone(),
+        Resume::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+    };
+    Invocation {
+        argv,
+        directory: None,
+        environment: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests make their own files and processes"
+)]
+mod tests;

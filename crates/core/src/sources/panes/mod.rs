@@ -1,0 +1,224 @@
+//! Terminal panes: which cell of which pane host a process lives in.
+
+#[cfg(unix)]
+pub mod tmux;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::thread::Builder;
+
+use whosup_process::{Pid, Process, ProcessTable, StartStamp, Tty};
+
+use crate::adapter::Invocation;
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+
+/// Every pane host of this platform, in the order in which they are asked.
+pub const PANE_HOSTS: &[&dyn PaneHost] = &[
+    #[cfg(unix)]
+    &tmux::Tmux,
+];
+
+/// Knows one pane host.
+pub trait PaneHost: Send + Sync {
+    /// Its name in output.
+    fn name(&self) -> &'static str;
+
+    /// Every pane of every server of this host that we may ask: one listing
+    /// command per server, all under the shared deadline of the machine's
+    /// commands. A server that doesn't answer is a problem.
+    fn list(&self, machine: &Machine) -> Found<Vec<Pane>>;
+
+    /// Tells by its looks whether a process may be a server of this host. What
+    /// runs below a server without being in one of its panes has no pane.
+    fn is_server(&self, process: &Process) -> bool;
+
+    /// How a person gets to see a pane, from a terminal outside this host.
+    fn attach(&self, pane: &Pane) -> Invocation;
+}
+
+/// The terminal cell that processes are attached to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pane {
+    /// The pane host's name.
+    pub host: &'static str,
+    /// The server that has it. A pane id counts within one run of it only.
+    pub server: PaneServer,
+    /// The host's own name of the session or workspace around it.
+    pub session: String,
+    /// The host's own id of it.
+    pub pane: String,
+    /// Its terminal.
+    pub tty: Option<Tty>,
+    /// The process that the host started in it.
+    pub pid: Option<Pid>,
+    /// The title that programs in it have set.
+    pub title: String,
+    /// Its process has exited and the host keeps the cell.
+    pub is_dead: bool,
+}
+
+/// One run of a pane host's server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaneServer {
+    /// Where it listens.
+    pub socket: PathBuf,
+    /// Its process.
+    pub pid: Option<Pid>,
+    /// When that began, raw.
+    pub stamp: Option<StartStamp>,
+}
+
+/// Every pane there is, ready to be asked for a process's.
+#[derive(Debug, Clone, Default)]
+pub struct Panes {
+    panes: Vec<Pane>,
+    /// Living panes by the process that was started in them.
+    by_pid: HashMap<Pid, usize>,
+    /// Living panes of which nothing but the terminal is known.
+    by_tty: HashMap<Tty, usize>,
+}
+
+impl Panes {
+    /// Asks every pane host.
+    #[must_use]
+    pub fn ask(machine: &Machine) -> Found<Self> {
+        let mut problems = Vec::new();
+        let mut panes = Vec::new();
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = PANE_HOSTS
+                .iter()
+                .map(|host| {
+                    let started = Builder::new().name(format!("whosup-{}", host.name()));
+                    (host, started.spawn_scoped(scope, || host.list(machine)))
+                })
+                .collect();
+            for (host, asked) in asked {
+                let found = match asked {
+                    Ok(asked) => asked.join(),
+                    // No thread can be started now: it is asked here.
+                    Err(_) => Ok(host.list(machine)),
+                };
+                match found {
+                    Ok(found) => panes.extend(found.take(&mut problems)),
+                    Err(_) => problems.push(Problem::of_machine(format!(
+                        "cannot list the panes of {}: the answer was lost",
+                        host.name()
+                    ))),
+                }
+            }
+        });
+        Found {
+            found: Self::new(panes),
+            problems,
+        }
+    }
+
+    /// Panes that are known already.
+    #[must_use]
+    pub fn new(panes: Vec<Pane>) -> Self {
+        let mut by_pid = HashMap::new();
+        let mut by_tty = HashMap::new();
+        for (at, pane) in panes.iter().enumerate() {
+            match (pane.pid, pane.tty) {
+                _ if pane.is_dead => {}
+                (Some(pid), _) => {
+                    by_pid.entry(pid).or_insert(at);
+                }
+                (None, Some(tty)) => {
+                    by_tty.entry(tty).or_insert(at);
+                }
+                (None, None) => {}
+            }
+        }
+        Self {
+            panes,
+            by_pid,
+            by_tty,
+        }
+    }
+
+    /// The pane that a process lives in: the one whose terminal it has, else
+    /// the one that its nearest ancestor with a terminal lives in.
+    ///
+    /// A process that has lost its terminal and its parent lives in no pane. One
+    /// that gave up its terminal (`setsid`) lives in the pane of whoever started
+    /// it, while that one lives there: true of tools and nested agents, and no
+    /// evidence for a daemon that serves others. One with another terminal does
+    /// only if a program that shows its terminal in the pane's is in between.
+    #[must_use]
+    pub fn of(&self, process: &Process, table: &ProcessTable) -> Option<&Pane> {
+        if let Some(pane) = self.holding(process) {
+            return Some(pane);
+        }
+        // Dates of two looks differ by what the clock moved in between, so that
+        // parents are found from what the table itself has seen, if it has.
+        let is_same = |seen: &&Process| (&seen.stamp, seen.ppid) == (&process.stamp, process.ppid);
+        let seen = table.seen(process.pid).filter(is_same);
+        let mut tty = process.tty;
+        for ancestor in table.ancestors(seen.unwrap_or(process)) {
+            if PANE_HOSTS.iter().any(|host| host.is_server(ancestor)) {
+                return None;
+            }
+            let has_other_tty = tty.is_some() && ancestor.tty.is_some() && tty != ancestor.tty;
+            if has_other_tty && !relays_a_terminal(ancestor) {
+                return None;
+            }
+            if let Some(pane) = self.holding(ancestor) {
+                return Some(pane);
+            }
+            tty = ancestor.tty.or(tty);
+        }
+        None
+    }
+
+    /// The pane that a process itself is in: it was started there, or has its
+    /// terminal.
+    ///
+    /// A terminal's number says little alone: every container counts its own
+    /// from 0. It belongs to one Unix session at a time, and the process that
+    /// a pane was started with leads that of the pane.
+    fn holding(&self, process: &Process) -> Option<&Pane> {
+        let of_pid = |pid: Pid| self.panes.get(*self.by_pid.get(&pid)?);
+        if let Some(pane) = of_pid(process.pid) {
+            return Some(pane);
+        }
+        let tty = process.tty?;
+        let leader = Pid::new(i64::from(process.unix_session)).ok();
+        leader
+            .and_then(of_pid)
+            .filter(|pane| pane.tty.is_none_or(|its| its == tty))
+            .or_else(|| self.panes.get(*self.by_tty.get(&tty)?))
+    }
+}
+
+/// Programs that give a program a terminal of its own and show it in theirs,
+/// by their names in the process table.
+///
+/// Others do that too, terminals with a window of their own among them: what
+/// runs in such a one is not in the pane that it was started from.
+const RELAYS: &[&[u8]] = &[
+    b"asciinema",
+    b"expect",
+    b"rlwrap",
+    b"runuser",
+    b"script",
+    b"su",
+    b"sudo",
+    b"unbuffer",
+    // `whosup run --pty`
+    b"whosup",
+];
+
+fn relays_a_terminal(process: &Process) -> bool {
+    RELAYS.contains(&process.comm.as_slice())
+}
+
+/// Finds the host that a pane belongs to.
+#[must_use]
+pub fn host_of(pane: &Pane) -> Option<&'static dyn PaneHost> {
+    PANE_HOSTS
+        .iter()
+        .copied()
+        .find(|host| host.name() == pane.host)
+}

@@ -1,0 +1,333 @@
+//! tmux.
+
+mod listing;
+mod socket;
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::thread::Builder;
+
+use whosup_process::{Pid, Process, Tty};
+
+use self::listing::{FORMAT, Listing, Row, parse_listing};
+use self::socket::{Server, Socket, Sockets, find_servers, is_ours, may_be_server};
+use super::{Pane, PaneHost, PaneServer};
+use crate::adapter::Invocation;
+use crate::machine::Machine;
+use crate::machine::command::{CommandError, CommandOutput};
+use crate::machine::problem::{Found, Problem};
+
+/// The program.
+const TMUX: &str = "tmux";
+/// How much of what tmux complains about is told, in characters.
+const COMPLAINT_CHARS_MAX: usize = 200;
+
+/// The pane host tmux.
+///
+/// Only servers of our own user are asked, and only while the process table
+/// shows one: `list-panes` starts no server, changes nothing in one, and makes
+/// no file when the socket is named by `-S`.
+#[derive(Debug)]
+pub struct Tmux;
+
+impl PaneHost for Tmux {
+    fn name(&self) -> &'static str {
+        TMUX
+    }
+
+    fn is_server(&self, process: &Process) -> bool {
+        may_be_server(&process.comm)
+    }
+
+    fn list(&self, machine: &Machine) -> Found<Vec<Pane>> {
+        let uid = match &machine.table().view().uid {
+            Ok(uid) => *uid,
+            Err(reason) => return without_user(self, machine, reason),
+        };
+        let servers = find_servers(machine, uid);
+        if servers.is_empty() {
+            return Found::default();
+        }
+        let Sockets {
+            sockets,
+            refused,
+            problems,
+            ..
+        } = Sockets::find(machine, uid, &servers);
+        let answers = ask(machine, &sockets);
+        let mut heard = Heard {
+            uid,
+            servers: &servers,
+            answered: refused.into_iter().collect(),
+            is_one_nameless: false,
+            panes: Vec::new(),
+            problems,
+        };
+        for (socket, answer) in sockets.iter().zip(answers) {
+            heard.add(machine, socket, answer);
+        }
+        heard.name_the_silent(machine);
+        Found {
+            found: heard.panes,
+            problems: heard.problems,
+        }
+    }
+
+    fn attach(&self, pane: &Pane) -> Invocation {
+        // From a pane id, `attach-session` finds session, window and pane, and
+        // shows that pane (seen in tmux 3.3a, 2026-11).
+        let socket = pane.server.socket.to_string_lossy().into_owned();
+        let argv = [TMUX, "-S", &socket, "attach-session", "-t", &pane.pane];
+        Invocation {
+            argv: argv.map(str::to_owned).to_vec(),
+            directory: None,
+            environment: Vec::new(),
+        }
+    }
+}
+
+/// The answer where it can't be told who we are.
+fn without_user(
+    host: &Tmux,
+    machine: &Machine,
+    reason: &whosup_process::Absent,
+) -> Found<Vec<Pane>> {
+    let mut processes = machine.table().processes().unwrap_or_default().iter();
+    let problems = if processes.any(|process| host.is_server(process)) {
+        let told = format!("cannot tell which tmux servers are ours: {reason}");
+        vec![Problem::of_machine(told)]
+    } else {
+        Vec::new()
+    };
+    Found {
+        found: Vec::new(),
+        problems,
+    }
+}
+
+/// What came of asking one socket.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    /// Panes, and lines that are none.
+    Listing(Listing),
+    /// A server without any pane.
+    NoPanes,
+    /// Nobody listens there.
+    Nobody,
+    /// There was no answer that can be used, for this reason.
+    Failed(String),
+}
+
+/// Asks every socket at once, under one deadline.
+fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
+    let commands = machine.commands();
+    let deadline = commands.deadline();
+    let run = move |socket: &Socket| {
+        let args = ["-u", "-S"].map(OsString::from);
+        let path = OsString::from(&socket.path);
+        let command = ["list-panes", "-a", "-F", FORMAT].map(OsString::from);
+        let args: Vec<OsString> = args.into_iter().chain([path]).chain(command).collect();
+        understand(commands.run(TMUX, &args, deadline))
+    };
+    std::thread::scope(|threads| {
+        let asked: Vec<_> = sockets
+            .iter()
+            .map(|socket| {
+                let name = "whosup-tmux".to_owned();
+                let started = Builder::new().name(name);
+                (socket, started.spawn_scoped(threads, move || run(socket)))
+            })
+            .collect();
+        let answers = asked.into_iter().map(|(socket, asked)| match asked {
+            Ok(asked) => {
+                let lost = |_| Answer::Failed("its answer was lost".to_owned());
+                asked.join().unwrap_or_else(lost)
+            }
+            // No thread can be started now: it is asked here, within the same deadline.
+            Err(_) => run(socket),
+        });
+        answers.collect()
+    })
+}
+
+/// Reads what a run of tmux came to.
+fn understand(ran: Result<CommandOutput, CommandError>) -> Answer {
+    match ran {
+        Ok(output) if output.is_success => match parse_listing(&output.stdout) {
+            listing if listing == Listing::default() => Answer::NoPanes,
+            listing => Answer::Listing(listing),
+        },
+        Ok(output) => understand_complaint(&String::from_utf8_lossy(&output.stderr)),
+        Err(CommandError::TimedOut { time_max, .. }) => {
+            Answer::Failed(format!("no answer within {} ms", time_max.as_millis()))
+        }
+        Err(CommandError::NotFound { .. }) => Answer::Failed("`tmux` is not installed".to_owned()),
+        Err(CommandError::Failed { reason, .. }) => Answer::Failed(reason),
+    }
+}
+
+/// Reads what tmux wrote to its standard error; it speaks English in every
+/// locale. (Seen in tmux 3.3a, 2026-11; read in the sources of 2.1 to 3.8.)
+fn understand_complaint(complaint: &str) -> Answer {
+    let line = complaint.lines().next().unwrap_or_default().trim();
+    let is_gone = line.starts_with("no server running on ")
+        || line.starts_with("error connecting to ")
+            && (line.ends_with("(No such file or directory)")
+                || line.ends_with("(Connection refused)"));
+    if is_gone {
+        Answer::Nobody
+    } else if matches!(line, "no current target" | "no sessions") {
+        Answer::NoPanes
+    } else if line.is_empty() {
+        Answer::Failed("tmux failed and said nothing".to_owned())
+    } else {
+        let told: String = line.chars().take(COMPLAINT_CHARS_MAX).collect();
+        Answer::Failed(format!("tmux says: {told}"))
+    }
+}
+
+/// What all sockets together told.
+#[derive(Debug)]
+struct Heard<'a> {
+    uid: u32,
+    servers: &'a [Server],
+    /// Servers that have been heard of, by an answer or by a problem.
+    answered: HashSet<Pid>,
+    /// A server answered that has no pane and so could not say who it is.
+    is_one_nameless: bool,
+    panes: Vec<Pane>,
+    problems: Vec<Problem>,
+}
+
+impl Heard<'_> {
+    fn add(&mut self, machine: &Machine, socket: &Socket, answer: Answer) {
+        match answer {
+            Answer::Nobody => {}
+            Answer::NoPanes => {
+                self.is_one_nameless = true;
+                self.answered.extend(&socket.of);
+            }
+            Answer::Failed(reason) => {
+                self.answered.extend(&socket.of);
+                self.fail(&socket.path, &reason);
+            }
+            Answer::Listing(listing) => self.add_listing(machine, socket, listing),
+        }
+    }
+
+    fn fail(&mut self, socket: &Path, reason: &str) {
+        self.problems.push(Problem::of_machine(format!(
+            "cannot list the panes of the tmux server on `{}`: {reason}",
+            socket.display()
+        )));
+    }
+
+    fn add_listing(&mut self, machine: &Machine, socket: &Socket, listing: Listing) {
+        if let Some(first) = listing.bad.first() {
+            let reason = format!(
+                "{} of {} lines are no panes; line {}: {}",
+                listing.bad.len(),
+                listing.bad.len().saturating_add(listing.panes.len()),
+                first.number,
+                first.reason,
+            );
+            self.fail(&socket.path, &reason);
+        }
+        let Some(first) = listing.panes.first() else {
+            self.answered.extend(&socket.of);
+            return;
+        };
+        let process = match self.verify(machine, first.server) {
+            Ok(process) => process,
+            Err(reason) => {
+                self.answered.extend(&socket.of);
+                return self.fail(&socket.path, &reason);
+            }
+        };
+        if !self.answered.insert(first.server) {
+            return;
+        }
+        let server = PaneServer {
+            socket: socket.path.clone(),
+            pid: Some(process.pid),
+            stamp: Some(process.stamp),
+        };
+        let rows = listing.panes.into_iter();
+        self.panes
+            .extend(rows.map(|row| pane_of(machine, &server, row)));
+    }
+
+    /// Checks that the process that a server says it is can be it. One that
+    /// runs in a container has other PIDs and other terminals by the same
+    /// numbers.
+    fn verify(&self, machine: &Machine, pid: Pid) -> Result<Process, String> {
+        let table = machine.table();
+        let process = table.probe(pid).map_err(|error| error.to_string())?;
+        let is_known = |process: &Process| {
+            let known = self.servers.iter().map(|server| &server.process);
+            known
+                .clone()
+                .any(|known| known.pid == process.pid && known.stamp == process.stamp)
+                || may_be_server(&process.comm) && is_ours(&table.details(process), self.uid)
+        };
+        process
+            .filter(|process| !process.is_exited && is_known(process))
+            .ok_or_else(|| format!("its process `{pid}` is no tmux server of ours here"))
+    }
+
+    /// Makes a problem of every server that is here and that no socket led to.
+    fn name_the_silent(&mut self, machine: &Machine) {
+        if self.is_one_nameless {
+            return;
+        }
+        for server in self.servers.iter().filter(|server| server.is_certain) {
+            let pid = server.process.pid;
+            let is_here = |process: Process| process.stamp == server.process.stamp;
+            if !self.answered.contains(&pid)
+                && let Ok(Some(process)) = machine.table().probe(pid)
+                && is_here(process)
+            {
+                self.problems.push(Problem::of_machine(format!(
+                    "cannot list the panes of tmux server `{pid}`: no socket leads to it"
+                )));
+            }
+        }
+    }
+}
+
+/// A pane as all pane hosts tell of theirs.
+fn pane_of(machine: &Machine, server: &PaneServer, row: Row) -> Pane {
+    let tty = if row.is_dead {
+        None
+    } else {
+        tty_of(machine, &row)
+    };
+    Pane {
+        host: TMUX,
+        server: server.clone(),
+        session: row.session,
+        pane: row.pane,
+        tty,
+        pid: row.pid,
+        title: row.title,
+        is_dead: row.is_dead,
+    }
+}
+
+/// The terminal of a living pane: that of the process which was started in it,
+/// by the process table, else the device at the path that the server names.
+fn tty_of(machine: &Machine, row: &Row) -> Option<Tty> {
+    let seen = row.pid.and_then(|pid| machine.table().seen(pid));
+    if let Some(tty) = seen.and_then(|process| process.tty) {
+        return Some(tty);
+    }
+    // The kernel's own type of a device's number differs by platform.
+    let path = machine.mounts().touchable(row.tty_path.as_ref()?).ok()?;
+    let facts = rustix::fs::stat(path.as_path()).ok()?;
+    let kind = rustix::fs::FileType::from_raw_mode(facts.st_mode);
+    kind.is_char_device().then(|| Tty {
+        major: rustix::fs::major(facts.st_rdev),
+        minor: rustix::fs::minor(facts.st_rdev),
+    })
+}

@@ -1,0 +1,410 @@
+//! Looks through what stands between a process and the program that it runs: a
+//! loader, an emulator, the name that a wrapper gave to the executable.
+//!
+//! Adapters go by the executable and the arguments. Where the kernel shows a loader
+//! (`ld-linux-x86-64.so.2 ./claude`), the program is among the arguments; where Nix has
+//! wrapped a program, the executable is called `.claude-wrapped`. What is told to
+//! adapters are the executable and the arguments of the program itself.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use whosup_process::Details;
+
+use crate::adapter::is_runtime_name;
+
+/// How many loaders and emulators may stand before one program: an emulator that runs a
+/// loader that runs a program are two.
+const LAYERS_MAX: usize = 4;
+/// How many arguments are looked at.
+const ARGUMENTS_MAX: usize = 256;
+
+/// Options of glibc's loader that take the next argument as their value (ld.so(8)).
+const LOADER_OPTIONS_WITH_VALUE: &[&str] = &[
+    "--argv0",
+    "--audit",
+    "--glibc-hwcaps-mask",
+    "--glibc-hwcaps-prepend",
+    "--inhibit-rpath",
+    "--library-path",
+    "--preload",
+];
+/// Options with which it runs nothing.
+const LOADER_OPTIONS_ALONE: &[&str] = &[
+    "--help",
+    "--list",
+    "--list-diagnostics",
+    "--list-tunables",
+    "--verify",
+    "--version",
+];
+/// Options of QEMU's user mode that take the next argument as their value (`qemu-x86_64 -h`).
+const QEMU_OPTIONS_WITH_VALUE: &[&str] = &[
+    "-0", "-B", "-D", "-E", "-L", "-R", "-U", "-cpu", "-d", "-dfilter", "-g", "-p", "-plugin",
+    "-r", "-s", "-seed",
+];
+/// Emulators that are called by these names whatever they emulate.
+const EMULATORS: &[&str] = &[
+    "FEX",
+    "FEXInterpreter",
+    "FEXLoader",
+    "box32",
+    "box64",
+    "box86",
+    "rosetta",
+];
+
+/// How a wrapped program's executable is called: what stands before and behind its name.
+/// Nix's `wrapProgram` makes `.NAME-wrapped` (with a `_` for each time that it is wrapped
+/// again), packages of it `NAME-raw` and `.NAME-unwrapped`.
+const WRAPPER_NAMES: &[(&str, &str)] = &[
+    (".", "-wrapped"),
+    (".", "-unwrapped"),
+    ("", "-unwrapped"),
+    ("", "-raw"),
+];
+
+/// What stands between a process and its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Loader,
+    Emulator,
+}
+
+impl Layer {
+    fn of(name: &str) -> Option<Self> {
+        if is_loader_name(name) {
+            Some(Self::Loader)
+        } else if is_emulator_name(name) {
+            Some(Self::Emulator)
+        } else {
+            None
+        }
+    }
+}
+
+/// Tells whether an executable or a process of this name is a loader or an emulator.
+pub(crate) fn is_name_of_layer(name: &str) -> bool {
+    Layer::of(name).is_some()
+}
+
+/// `ld-linux-x86-64.so.2` (of which the kernel cuts a process's name), `ld64.so.2`,
+/// `ld-musl-aarch64.so.1`, `ld-2.31.so`, `ld.so`
+fn is_loader_name(name: &str) -> bool {
+    let rest = name.strip_prefix("ld").unwrap_or_default();
+    let is_so = rest.ends_with(".so") || rest.contains(".so.");
+    let is_so = is_so && rest.starts_with(['-', '.', '6', '3']);
+    is_so || rest.starts_with("-linux-") || rest.starts_with("-musl-")
+}
+
+fn is_emulator_name(name: &str) -> bool {
+    EMULATORS.contains(&name)
+        || name
+            .strip_prefix("qemu-")
+            .is_some_and(|rest| !rest.starts_with("system-") && !rest.contains("img"))
+}
+
+/// The name of a program without what a wrapper has put around it; `None` if it is no
+/// wrapper's.
+pub(super) fn unwrapped_name(name: &str) -> Option<&str> {
+    let name = name.trim_end_matches('_');
+    WRAPPER_NAMES
+        .iter()
+        .find_map(|(before, behind)| name.strip_prefix(before)?.strip_suffix(behind))
+        .filter(|inner| !inner.is_empty())
+}
+
+/// The details of a process with the executable and the arguments of the program that
+/// it runs; `None` where they show that already.
+#[must_use]
+pub fn look_through(details: &Details) -> Option<Details> {
+    let mut seen: Option<Details> = None;
+    for _ in 0..LAYERS_MAX {
+        let current = seen.as_ref().unwrap_or(details);
+        match below_layer(current) {
+            Some(below) => seen = Some(below),
+            None => break,
+        }
+    }
+    let current = seen.as_ref().unwrap_or(details);
+    without_wrapper(current).or(seen)
+}
+
+/// What a loader or an emulator runs; `None` if it is neither, or that can't be told.
+fn below_layer(details: &Details) -> Option<Details> {
+    let exe = details.exe.as_deref().ok()?;
+    let layer = Layer::of(exe.file_name()?.to_str()?)?;
+    let argv = details.argv.as_deref().ok()?;
+    let (at, argument_0) = match layer {
+        Layer::Loader => program_of_loader(argv)?,
+        Layer::Emulator => program_of_emulator(argv)?,
+    };
+    let program = Path::new(argv.get(at)?);
+    let mut argv: Vec<OsString> = argv.get(at..)?.to_vec();
+    // As the kernel is asked to keep it for an emulator (`P` in binfmt_misc), the name
+    // that the program was started by follows its path.
+    let is_named_again = layer == Layer::Emulator
+        && argv
+            .get(1)
+            .is_some_and(|next| Path::new(next).file_name() == program.file_name());
+    if is_named_again {
+        argv.remove(0);
+    }
+    if let (Some(name), Some(first)) = (argument_0, argv.first_mut()) {
+        *first = name;
+    }
+    let mut below = details.clone();
+    below.exe = Ok(in_directory_of(details, program));
+    below.argv = Ok(argv);
+    below.is_exe_deleted = false;
+    Some(below)
+}
+
+/// Where the program stands among a loader's arguments, and what `--argv0` calls it.
+fn program_of_loader(argv: &[OsString]) -> Option<(usize, Option<OsString>)> {
+    let mut argument_0 = None;
+    let mut at = 1;
+    while at < ARGUMENTS_MAX {
+        let argument = argv.get(at)?;
+        if !argument.as_encoded_bytes().starts_with(b"--") {
+            return Some((at, argument_0));
+        }
+        let is_one_of = |options: &[&str]| options.iter().any(|option| argument == option);
+        if is_one_of(LOADER_OPTIONS_ALONE) {
+            return None;
+        }
+        if argument == "--argv0" {
+            argument_0 = argv.get(at + 1).cloned();
+        }
+        let takes_next = is_one_of(LOADER_OPTIONS_WITH_VALUE);
+        at += if takes_next { 2 } else { 1 };
+    }
+    None
+}
+
+fn program_of_emulator(argv: &[OsString]) -> Option<(usize, Option<OsString>)> {
+    let mut at = 1;
+    while at < ARGUMENTS_MAX {
+        let argument = argv.get(at)?;
+        if !argument.as_encoded_bytes().starts_with(b"-") {
+            return Some((at, None));
+        }
+        let mut options = QEMU_OPTIONS_WITH_VALUE.iter();
+        at += if options.any(|option| argument == option) {
+            2
+        } else {
+            1
+        };
+    }
+    None
+}
+
+/// A path of the process's arguments, from its directory on where that can be read.
+fn in_directory_of(details: &Details, path: &Path) -> PathBuf {
+    match &details.cwd {
+        Ok(cwd) => cwd.join(path).components().collect(),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// The same without the name that a wrapper gave to the executable, or to the script
+/// that a runtime runs.
+fn without_wrapper(details: &Details) -> Option<Details> {
+    let exe = details.exe.as_deref().ok()?;
+    if let Some(name) = exe.file_name()?.to_str().and_then(unwrapped_name) {
+        let mut plain = details.clone();
+        plain.exe = Ok(exe.with_file_name(name));
+        return Some(plain);
+    }
+    let at = script_at(details)?;
+    let script = Path::new(details.argv.as_deref().ok()?.get(at)?);
+    let name = unwrapped_name(script.file_name()?.to_str()?)?;
+    with_script(details, at, &script.with_file_name(name))
+}
+
+/// Where the script of a runtime stands among its arguments.
+pub(super) fn script_at(details: &Details) -> Option<usize> {
+    let exe = details.exe.as_deref().ok()?;
+    if !is_runtime_name(exe.file_name()?.to_str()?) || !matches!(details.title, Ok(None)) {
+        return None;
+    }
+    let argv = details.argv.as_deref().ok()?;
+    let is_option = |argument: &OsString| argument.as_encoded_bytes().starts_with(b"-");
+    let mut arguments = argv.iter().enumerate().skip(1).take(ARGUMENTS_MAX);
+    arguments
+        .find(|(_, argument)| !is_option(argument))
+        .map(|(at, _)| at)
+}
+
+/// The same with another path of the script that a runtime runs.
+pub(super) fn with_script(details: &Details, at: usize, script: &Path) -> Option<Details> {
+    let mut other = details.clone();
+    *other.argv.as_mut().ok()?.get_mut(at)? = script.as_os_str().to_owned();
+    Some(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use whosup_process::{Absent, RecordedProcess};
+
+    use super::*;
+
+    fn process(exe: &str, argv: &[&str]) -> RecordedProcess {
+        RecordedProcess::new(7, 1, 0)
+            .exe(exe)
+            .argv(argv)
+            .cwd("/home/dev/app")
+    }
+
+    #[track_caller]
+    fn check(exe: &str, argv: &[&str], right: Option<(&str, &[&str])>) {
+        let seen = look_through(&process(exe, argv).details);
+        let seen = seen.map(|seen| {
+            let argv = seen.argv.unwrap().into_iter();
+            let argv: Vec<String> = argv.map(|arg| arg.into_string().unwrap()).collect();
+            (seen.exe.unwrap().to_str().unwrap().to_owned(), argv)
+        });
+        let right = right.map(|(exe, argv)| {
+            let argv: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
+            (exe.to_owned(), argv)
+        });
+        assert_eq!(seen, right, "{exe} {argv:?}");
+    }
+
+    #[test]
+    fn a_loader_shows_the_program_that_it_was_given() {
+        let loader = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+        check(
+            loader,
+            &["/lib64/ld-linux-x86-64.so.2", "./claude", "-p", "hello"],
+            Some(("/home/dev/app/claude", &["./claude", "-p", "hello"])),
+        );
+        check(
+            loader,
+            &[
+                "ld.so",
+                "--library-path",
+                "/opt/lib",
+                "--inhibit-cache",
+                "/opt/codex",
+                "resume",
+            ],
+            Some(("/opt/codex", &["/opt/codex", "resume"])),
+        );
+        check(
+            loader,
+            &["ld.so", "--argv0", "cc", "/opt/claude/claude"],
+            Some(("/opt/claude/claude", &["cc"])),
+        );
+        check(
+            "/lib/ld-musl-aarch64.so.1",
+            &["ld-musl-aarch64.so.1", "/opt/opencode"],
+            Some(("/opt/opencode", &["/opt/opencode"])),
+        );
+        check(loader, &["ld.so", "--list", "/opt/claude"], None);
+        check(loader, &["ld.so", "--library-path", "/opt"], None);
+        check(loader, &["ld.so"], None);
+    }
+
+    #[test]
+    fn an_emulator_shows_the_program_that_it_was_given() {
+        check(
+            "/usr/bin/qemu-x86_64-static",
+            &[
+                "/usr/bin/qemu-x86_64-static",
+                "-L",
+                "/opt/root",
+                "/opt/codex",
+                "exec",
+            ],
+            Some(("/opt/codex", &["/opt/codex", "exec"])),
+        );
+        // As binfmt_misc starts it with the flag `P`.
+        check(
+            "/usr/bin/qemu-aarch64",
+            &[
+                "/usr/bin/qemu-aarch64",
+                "/opt/claude",
+                "claude",
+                "--resume",
+                "x",
+            ],
+            Some(("/opt/claude", &["claude", "--resume", "x"])),
+        );
+        for emulator in [
+            "/usr/bin/box64",
+            "/run/rosetta/rosetta",
+            "/usr/bin/FEXInterpreter",
+        ] {
+            check(
+                emulator,
+                &[emulator, "/opt/claude"],
+                Some(("/opt/claude", &["/opt/claude"])),
+            );
+        }
+        check(
+            "/usr/bin/qemu-system-x86_64",
+            &["qemu-system-x86_64", "disk"],
+            None,
+        );
+        check("/usr/bin/qemu-img", &["qemu-img", "info", "disk"], None);
+    }
+
+    #[test]
+    fn an_emulator_that_runs_a_loader_that_runs_a_wrapped_program_is_looked_through() {
+        check(
+            "/usr/bin/qemu-x86_64",
+            &[
+                "qemu-x86_64",
+                "/lib64/ld-linux-x86-64.so.2",
+                "/nix/store/x/bin/.codex-wrapped",
+                "-c",
+            ],
+            Some((
+                "/nix/store/x/bin/codex",
+                &["/nix/store/x/bin/.codex-wrapped", "-c"],
+            )),
+        );
+    }
+
+    #[test]
+    fn what_a_wrapper_has_put_around_a_name_is_taken_off() {
+        for (name, right) in [
+            (".codex-wrapped", Some("codex")),
+            (".codex-wrapped_", Some("codex")),
+            (".claude-unwrapped", Some("claude")),
+            ("opencode-unwrapped", Some("opencode")),
+            ("codex-raw", Some("codex")),
+            ("codex", None),
+            (".cline", None),
+            (".-wrapped", None),
+            ("-raw", None),
+        ] {
+            assert_eq!(unwrapped_name(name), right, "{name}");
+        }
+        check(
+            "/nix/store/x/bin/.opencode-wrapped",
+            &["opencode", "serve"],
+            Some(("/nix/store/x/bin/opencode", &["opencode", "serve"])),
+        );
+        check(
+            "/usr/bin/python3.13",
+            &["python3", "-I", "/nix/store/x/bin/.kimi-wrapped", "--yolo"],
+            Some((
+                "/usr/bin/python3.13",
+                &["python3", "-I", "/nix/store/x/bin/kimi", "--yolo"],
+            )),
+        );
+        check("/usr/bin/bash", &["bash", "/x/.kimi-wrapped"], None);
+        check("/usr/bin/node", &["node", "/usr/bin/qwen"], None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_looked_through_no_further() {
+        let mut hidden = process("/lib/ld.so", &["ld.so", "/opt/claude"]);
+        hidden.details.argv = Err(Absent::PermissionDenied);
+        assert_eq!(look_through(&hidden.details), None);
+        hidden.details.exe = Err(Absent::PermissionDenied);
+        assert_eq!(look_through(&hidden.details), None);
+    }
+}

@@ -1,0 +1,381 @@
+//! The owners of a session: every process that hooks told of, and whether it has let
+//! go of the session.
+//!
+//! Several processes may serve one session (a headless run beside a terminal), and the
+//! last one heard of may be the first to go. So each is kept, and a session has ended
+//! only when the last of them has let go.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use whosup_process::{Pid, StartStamp};
+use whosup_sidecar::{FieldError, StrictObject};
+
+use super::format::{RecordError, time};
+use super::heard::{EndCause, count};
+use super::log::LoggedEvent;
+use super::owner::{
+    RecordedOwner, WrittenOwner, parse_owner, parse_stamp, written_path, written_stamp,
+};
+use crate::adapter::hook_event::EventKind;
+use crate::views::wire::timestamp;
+
+/// How many owners are kept of one session.
+pub const OWNERS_MAX: usize = 16;
+/// How many processes above a hook are kept of one owner.
+pub const CHAIN_MAX: usize = 16;
+/// Of how many owners, the last ones heard of, the processes between are kept.
+const CHAINS_MAX: usize = 4;
+/// How often an owner that no adapter recognizes must have been the nearest above a
+/// hook until its death says something of the session: what runs a single hook is gone
+/// at once.
+const EVENTS_OF_A_PROVEN_OWNER: u64 = 2;
+
+/// A process between a hook and the owner, that included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ancestor {
+    /// Its PID.
+    pub pid: Pid,
+    /// When it began, raw.
+    pub stamp: Option<StartStamp>,
+    /// The program. Never its arguments: these may hold secrets.
+    pub executable: Option<PathBuf>,
+}
+
+/// One owner that hooks told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownOwner {
+    /// Its identity; `None` stands for the events whose owner was not found.
+    pub identity: Option<RecordedOwner>,
+    /// When it was first heard of, in milliseconds since 1970.
+    pub first_event_at_ms: i64,
+    /// When it was last heard of.
+    pub last_event_at_ms: i64,
+    /// When it last took up the session: its last claim event.
+    pub claimed_at_ms: Option<i64>,
+    /// Its last event that starts work.
+    pub worked_at_ms: Option<i64>,
+    /// When it let go of the session.
+    pub let_go_at_ms: Option<i64>,
+    /// How many events it was the owner of.
+    pub events: u64,
+    /// The processes from the hook up to it, nearest first.
+    pub chain: Vec<Ancestor>,
+}
+
+impl KnownOwner {
+    /// When it took up the session, as far as hooks told.
+    #[must_use]
+    pub fn taken_up_at_ms(&self) -> i64 {
+        self.claimed_at_ms.unwrap_or(self.first_event_at_ms)
+    }
+
+    /// Whether it still has the session.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.let_go_at_ms.is_none()
+    }
+
+    /// Whether its death says something of the session.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let is_recognized = |owner: &RecordedOwner| !owner.is_unrecognized;
+        self.identity.as_ref().is_some_and(is_recognized) || self.events >= EVENTS_OF_A_PROVEN_OWNER
+    }
+
+    /// An end that is older than work that it began ends nothing: it comes late.
+    fn let_go(&mut self, at_ms: i64) -> bool {
+        let is_late = self.worked_at_ms.is_some_and(|worked| worked > at_ms);
+        if is_late || !self.is_open() {
+            return false;
+        }
+        self.let_go_at_ms = Some(at_ms);
+        true
+    }
+
+    fn is(&self, owner: Option<&RecordedOwner>) -> bool {
+        match (&self.identity, owner) {
+            (Some(mine), Some(its)) => mine.is_same_process(its),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The owners of a session, in the order in which they were last heard of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Owners {
+    known: Vec<KnownOwner>,
+    /// There were more, and one that had not let go is no longer kept.
+    is_cut: bool,
+}
+
+impl Owners {
+    /// One owner that was heard of from then to then, as a record of the first form
+    /// names it.
+    #[must_use]
+    pub fn of_one(
+        owner: RecordedOwner,
+        (first_ms, last_ms): (i64, i64),
+        let_go_at_ms: Option<i64>,
+    ) -> Self {
+        let known = KnownOwner {
+            identity: Some(owner),
+            first_event_at_ms: first_ms,
+            last_event_at_ms: last_ms,
+            claimed_at_ms: None,
+            worked_at_ms: None,
+            let_go_at_ms,
+            events: EVENTS_OF_A_PROVEN_OWNER,
+            chain: Vec::new(),
+        };
+        Self {
+            known: vec![known],
+            is_cut: false,
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &KnownOwner> {
+        self.known.iter()
+    }
+
+    /// Those that have not let go.
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = &KnownOwner> {
+        self.known.iter().filter(|owner| owner.is_open())
+    }
+
+    /// Somebody may have the session who is not known: an event had no owner that could
+    /// be found, or nobody was heard of, or one too many.
+    #[must_use]
+    pub fn may_be_somebody_else(&self) -> bool {
+        self.is_cut || self.known.is_empty() || self.open().any(|owner| owner.identity.is_none())
+    }
+
+    /// Everybody has let go.
+    #[must_use]
+    pub fn have_let_go(&self) -> bool {
+        !self.is_cut && self.open().next().is_none()
+    }
+
+    /// The owner last heard of that has not let go; if all have, the last one.
+    #[must_use]
+    pub fn current(&self) -> Option<&RecordedOwner> {
+        let open = self.open().rev().find_map(|owner| owner.identity.as_ref());
+        let mut all = self.known.iter().rev();
+        open.or_else(|| all.find_map(|owner| owner.identity.as_ref()))
+    }
+
+    /// Takes in an event. `false`: it changes nothing, as an end does that comes late.
+    pub(super) fn hear(&mut self, event: &LoggedEvent) -> bool {
+        if event.kind == EventKind::SessionEnded {
+            return self.hear_end(event);
+        }
+        let is_work = event.kind.starts_work() && !event.has_left;
+        let has_ended = !self.known.is_empty() && self.have_let_go();
+        if !is_work && has_ended && self.is_new_and_doubtful(event) {
+            return false;
+        }
+        let owner = self.heard_of(event);
+        owner.events = owner.events.saturating_add(1);
+        if is_work {
+            owner.worked_at_ms = owner.worked_at_ms.max(Some(event.at_ms));
+            if owner.let_go_at_ms.is_some_and(|at_ms| at_ms <= event.at_ms) {
+                owner.let_go_at_ms = None;
+            }
+        }
+        if event.kind.is_claim() {
+            owner.claimed_at_ms = owner.claimed_at_ms.max(Some(event.at_ms));
+        }
+        if event.owner.is_some() {
+            // Whoever was not found before this is found now.
+            let at_ms = event.at_ms;
+            self.known
+                .retain(|owner| owner.identity.is_some() || owner.last_event_at_ms > at_ms);
+        }
+        true
+    }
+
+    /// Tells whether an event has no owner that was heard of before and is surely the
+    /// agent: what only trails behind an end is not worth that much.
+    fn is_new_and_doubtful(&self, event: &LoggedEvent) -> bool {
+        let owner = event.owner.as_ref();
+        let mut known = self.known.iter();
+        owner.is_none_or(|owner| owner.is_unrecognized) && !known.any(|known| known.is(owner))
+    }
+
+    /// Who a hook's end is of lets go. Whoever ended the session from outside has looked
+    /// at all of them.
+    fn hear_end(&mut self, event: &LoggedEvent) -> bool {
+        let cause = event.end.map_or(EndCause::ExitHook, |end| end.cause);
+        let is_of_one = match cause {
+            EndCause::ExitHook | EndCause::TerminalClosed => true,
+            EndCause::Signal(_) | EndCause::ExitCode(_) => event.owner.is_some(),
+            _ => false,
+        };
+        if !is_of_one {
+            self.is_cut = false;
+            let mut is_news = self.known.is_empty();
+            for owner in &mut self.known {
+                is_news |= owner.let_go(event.at_ms);
+            }
+            return is_news;
+        }
+        let has_let_go = self.heard_of(event).let_go(event.at_ms);
+        // An agent that is about to go may leave its last hook without a parent.
+        let is_nobodys = event.owner.is_none();
+        let mut open = self.known.iter_mut().filter(|owner| owner.is_open());
+        match (open.next(), open.next()) {
+            (Some(only), None) if is_nobodys => only.let_go(event.at_ms) || has_let_go,
+            _ => has_let_go,
+        }
+    }
+
+    /// The owner of an event, which is the last one heard of now.
+    fn heard_of(&mut self, event: &LoggedEvent) -> &mut KnownOwner {
+        let mut known = self.known.iter();
+        let at = known.position(|owner| owner.is(event.owner.as_ref()));
+        let mut owner = match at {
+            Some(at) => self.known.remove(at),
+            None => {
+                self.make_room();
+                KnownOwner {
+                    identity: None,
+                    first_event_at_ms: event.at_ms,
+                    last_event_at_ms: event.at_ms,
+                    claimed_at_ms: None,
+                    worked_at_ms: None,
+                    let_go_at_ms: None,
+                    events: 0,
+                    chain: Vec::new(),
+                }
+            }
+        };
+        owner.first_event_at_ms = owner.first_event_at_ms.min(event.at_ms);
+        owner.last_event_at_ms = owner.last_event_at_ms.max(event.at_ms);
+        owner.identity.clone_from(&event.owner);
+        if owner.chain.is_empty() {
+            owner.chain.clone_from(&event.chain);
+        }
+        self.known.push(owner);
+        let without = self.known.len().saturating_sub(CHAINS_MAX);
+        for earlier in self.known.iter_mut().take(without) {
+            earlier.chain.clear();
+        }
+        let last = self.known.len() - 1;
+        &mut self.known[last]
+    }
+
+    /// Forgets one owner if there are too many: one that has let go if there is one.
+    fn make_room(&mut self) {
+        if self.known.len() < OWNERS_MAX {
+            return;
+        }
+        let at = self.known.iter().position(|owner| !owner.is_open());
+        self.is_cut |= at.is_none();
+        self.known.remove(at.unwrap_or(0));
+    }
+}
+
+/// The form in which an owner of a list is written.
+#[derive(Debug, Serialize)]
+pub(super) struct WrittenKnown<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<WrittenOwner<'a>>,
+    first_event_at: Option<String>,
+    last_event_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worked_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    let_go_at: Option<String>,
+    events: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    chain: Vec<WrittenAncestor>,
+}
+
+/// The form in which a process between a hook and an owner is written.
+#[derive(Debug, Serialize)]
+pub(super) struct WrittenAncestor {
+    pid: i32,
+    start_stamp: Option<String>,
+    start_stamp_kind: Option<&'static str>,
+    executable: Option<String>,
+}
+
+pub(super) fn written_chain(chain: &[Ancestor]) -> Vec<WrittenAncestor> {
+    let chain = chain.iter().take(CHAIN_MAX);
+    chain
+        .map(|ancestor| WrittenAncestor {
+            pid: ancestor.pid.get(),
+            start_stamp: ancestor.stamp.as_ref().map(ToString::to_string),
+            start_stamp_kind: written_stamp(ancestor.stamp.as_ref()),
+            executable: ancestor.executable.as_deref().map(written_path),
+        })
+        .collect()
+}
+
+impl Owners {
+    pub(super) fn written(&self) -> Vec<WrittenKnown<'_>> {
+        let known = self.known.iter();
+        known
+            .map(|owner| WrittenKnown {
+                process: owner.identity.as_ref().map(WrittenOwner::new),
+                first_event_at: timestamp(owner.first_event_at_ms),
+                last_event_at: timestamp(owner.last_event_at_ms),
+                claimed_at: owner.claimed_at_ms.and_then(timestamp),
+                worked_at: owner.worked_at_ms.and_then(timestamp),
+                let_go_at: owner.let_go_at_ms.and_then(timestamp),
+                events: owner.events,
+                chain: written_chain(&owner.chain),
+            })
+            .collect()
+    }
+
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+}
+
+/// Reads the owners of a record; `None` if it is of the form that named but one.
+pub(super) fn parse_owners(object: &StrictObject<'_>) -> Result<Option<Owners>, RecordError> {
+    let Some(known) = object.opt_array("owners")? else {
+        return Ok(None);
+    };
+    let known = known.iter().take(OWNERS_MAX);
+    let known = known.map(|value| parse_known(&StrictObject::from_value(value)?));
+    Ok(Some(Owners {
+        known: known.collect::<Result<_, _>>()?,
+        is_cut: object.opt_bool("owners_cut")?.unwrap_or(false),
+    }))
+}
+
+fn parse_known(object: &StrictObject<'_>) -> Result<KnownOwner, RecordError> {
+    let needed = |key| -> Result<i64, RecordError> {
+        time(object, key)?.ok_or_else(|| FieldError::Missing { key: key.into() }.into())
+    };
+    Ok(KnownOwner {
+        identity: object.opt_object("process")?.map(parse_owner).transpose()?,
+        first_event_at_ms: needed("first_event_at")?,
+        last_event_at_ms: needed("last_event_at")?,
+        claimed_at_ms: time(object, "claimed_at")?,
+        worked_at_ms: time(object, "worked_at")?,
+        let_go_at_ms: time(object, "let_go_at")?,
+        events: count(object, "events")?.unwrap_or(0),
+        chain: parse_chain(object)?,
+    })
+}
+
+pub(super) fn parse_chain(object: &StrictObject<'_>) -> Result<Vec<Ancestor>, RecordError> {
+    let chain = object.opt_array("chain")?.unwrap_or_default();
+    let chain = chain.iter().take(CHAIN_MAX).map(|value| {
+        let ancestor = &StrictObject::from_value(value)?;
+        Ok(Ancestor {
+            pid: ancestor.pid("pid")?,
+            stamp: parse_stamp(ancestor)?,
+            executable: ancestor.opt_string("executable")?.map(PathBuf::from),
+        })
+    });
+    chain.collect()
+}

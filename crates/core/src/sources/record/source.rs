@@ -1,0 +1,539 @@
+//! Session records as a source of claims.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::file::{FileFacts, Links, ReadFileError, read_regular};
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::history::{Histories, HistoryEvent, HistoryLine};
+use super::{
+    EndCause, KnownOwner, RECORD_BYTES_MAX, RecordedOwner, SessionRecord, fold, parse_record,
+};
+use crate::adapter::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
+    TakenUp, Trust,
+};
+use crate::adapter::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
+use crate::adapter::{AgentScan, Depth, Home, Sketch};
+use crate::machine::problem::{Found, Problem};
+use crate::machine::{Environment, Machine};
+use crate::sessions::session::ORPHAN_SHOWN_MS;
+use crate::sources::agents::kit::folder::names_in;
+use crate::sources::trust::trust_of;
+
+/// How many agents' records are read.
+const AGENTS_MAX: usize = 256;
+/// How many records of one agent are read.
+const RECORDS_MAX: usize = 100_000;
+/// How many files one session has: record, log and lock.
+const FILES_PER_SESSION: usize = 3;
+
+/// How long an event log may be, in bytes, that is read. Logs are shortened long
+/// before.
+pub const LOG_BYTES_MAX: u64 = 16 << 20;
+
+/// Where session records are.
+#[must_use]
+pub fn records_root(machine: &Machine) -> Option<PathBuf> {
+    records_root_of(machine.environment())
+}
+
+/// Where session records are in an environment.
+#[must_use]
+pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
+    let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state")?;
+    Some(state.join("whosup/sessions"))
+}
+
+/// Where the records of sessions that ended are put away: a look at what lives need not
+/// list them. Its layout is that of `records_root`.
+#[must_use]
+pub fn ended_root_of(records_root: &Path) -> PathBuf {
+    records_root.with_file_name("ended")
+}
+
+/// Reads every session record as a source of claims. Those of ended
+/// sessions are left out unless they are looked for.
+#[must_use]
+pub fn scan_records(
+    machine: &Machine,
+    depth: &Depth,
+    is_wanted: impl Fn(&AgentId) -> bool,
+) -> Found<AgentScan> {
+    let mut found: Found<AgentScan> = Found::default();
+    let Some(root) = records_root(machine) else {
+        return found;
+    };
+    let home = home_of_records(&root);
+    let mut stored = read_open(&root, &is_wanted).take(&mut found.problems);
+    if !matches!(depth, Depth::Live) {
+        let ended = read_ended(&root, &is_wanted, &stored);
+        stored.extend(ended.take(&mut found.problems));
+    }
+    let mut histories = Histories::of(machine);
+    for stored in stored {
+        let record = &stored.record;
+        let is_open = record.phase != Phase::Ended;
+        let matters = || {
+            has_died_lately(record, machine)
+                || depth.reaches(&record.session)
+                || was_left_by_running(record, machine)
+        };
+        if is_open || matters() {
+            add(&mut found.found, &stored, &home, (machine, &mut histories));
+        }
+    }
+    for (path, history) in histories.known() {
+        let Some(current) = history.current() else {
+            continue;
+        };
+        let left = history.lines.iter().filter(|line| is_wanted(&line.agent));
+        for line in left.filter(|line| has_left(line, current)) {
+            found.found.claim(claim_of_history(line, &path, machine));
+        }
+    }
+    found
+}
+
+/// Its process was found gone in the last day: it is shown as what has just died is,
+/// whether or not somebody swept meanwhile.
+fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
+    let has_died = record.heard.end_cause.is_some_and(EndCause::is_death);
+    let ago_ms = machine.now_ms().saturating_sub(record.last_event_at_ms);
+    has_died && ago_ms <= ORPHAN_SHOWN_MS
+}
+
+/// A process that had it runs: its arguments may go on to name it.
+fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
+    let owners = record.owners.iter();
+    let mut identities = owners.filter_map(|owner| owner.identity.as_ref());
+    identities.any(|owner| {
+        let process = machine.table().seen(owner.pid);
+        let stamp = owner.stamp.as_ref();
+        process.zip(stamp).is_some_and(|(process, stamp)| {
+            !process.is_exited && stamp.is_same_as(&process.stamp) == Some(true)
+        })
+    })
+}
+
+/// Tells whether the process went on from what this line tells of to `current`.
+fn has_left(line: &HistoryLine, current: &HistoryLine) -> bool {
+    let name = |line: &HistoryLine| (line.agent.clone(), line.session.clone());
+    line.what == HistoryEvent::TakenUp && name(line) != name(current)
+}
+
+/// The directory is ours; whoever owns it may write what is in it.
+fn home_of_records(root: &Path) -> Home {
+    Home {
+        owner_uid: whosup_sidecar::file::owner_of(root),
+        is_default: true,
+        root: root.into(),
+    }
+}
+
+/// Reads every session record below `root`, and those that were put away.
+#[must_use]
+pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
+    let mut found = read_open(root, &is_wanted);
+    let ended = read_ended(root, &is_wanted, &found.found);
+    let ended = ended.take(&mut found.problems);
+    found.found.extend(ended);
+    found
+}
+
+/// Those that were put away, but for those that came back since: whoever brought them
+/// back may not have come to remove what was put away.
+fn read_ended(
+    root: &Path,
+    is_wanted: impl Fn(&AgentId) -> bool,
+    open: &[StoredRecord],
+) -> Found<Vec<StoredRecord>> {
+    let name = |stored: &StoredRecord| {
+        let record = &stored.record;
+        (record.agent.clone(), record.session.clone())
+    };
+    let open: HashSet<_> = open.iter().map(name).collect();
+    let mut ended = read_open(&ended_root_of(root), is_wanted);
+    ended.found.retain(|stored| !open.contains(&name(stored)));
+    ended
+}
+
+fn read_open(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<Vec<StoredRecord>> {
+    let mut found: Found<Vec<StoredRecord>> = Found::default();
+    for name in list(root, AGENTS_MAX, &mut found.problems) {
+        let Ok(agent) = AgentId::parse(&name) else {
+            let message = "the name of this directory is no agent's";
+            found.problems.push(problem(&root.join(&name), message));
+            continue;
+        };
+        if !is_wanted(&agent) {
+            continue;
+        }
+        let directory = root.join(&name);
+        let names_max = FILES_PER_SESSION * RECORDS_MAX;
+        let names = list(&directory, names_max, &mut found.problems);
+        for stem in records_in(&names) {
+            match read_current(&directory, &agent, stem) {
+                Ok(stored) => found.found.extend(stored),
+                Err((path, message)) => found.problems.push(problem(&path, message)),
+            }
+        }
+    }
+    found
+}
+
+fn list(directory: &Path, entries_max: usize, problems: &mut Vec<Problem>) -> Vec<String> {
+    match names_in(directory, entries_max) {
+        Ok(names) => {
+            if names.is_cut {
+                let message = format!("more than {entries_max} entries: the rest is left out");
+                problems.push(problem(directory, message));
+            }
+            names.texts().map(str::to_owned).collect()
+        }
+        Err(error) => {
+            problems.push(problem(directory, format!("cannot list it: {error}")));
+            Vec::new()
+        }
+    }
+}
+
+fn problem(path: &Path, message: impl ToString) -> Problem {
+    Problem {
+        agent: None,
+        path: Some(path.to_owned()),
+        message: message.to_string(),
+    }
+}
+
+/// The sessions that these files are of, each once: those with a record or a log.
+fn records_in(names: &[String]) -> BTreeSet<&str> {
+    let stems = names.iter().filter_map(|name| {
+        name.strip_suffix(".json")
+            .or_else(|| name.strip_suffix(".jsonl"))
+    });
+    stems.collect()
+}
+
+/// A record, and the file that it was read from.
+#[derive(Debug, Clone)]
+pub struct StoredRecord {
+    /// The record, as it is by its log.
+    pub record: SessionRecord,
+    /// The record's file, or the log if that knows more.
+    pub path: PathBuf,
+    /// What the file system tells of it.
+    pub facts: FileFacts,
+}
+
+/// Reads a record as it is by its log: a record that lags behind its log, or is
+/// missing or broken, gives way to the log's fold. `None` where nothing was heard of
+/// the session: a hook was killed that had just made the log, or a sweep has removed
+/// both since they were listed.
+fn read_current(
+    directory: &Path,
+    agent: &AgentId,
+    stem: &str,
+) -> Result<Option<StoredRecord>, (PathBuf, String)> {
+    let path = directory.join(format!("{stem}.json"));
+    let log = directory.join(format!("{stem}.jsonl"));
+    let written = read_record(&path, agent, stem);
+    let log_bytes = whosup_sidecar::file::facts(&log, Links::Refuse).map(|facts| facts.len);
+    let folded_bytes = written
+        .as_ref()
+        .ok()
+        .and_then(|(record, _)| record.heard.log_bytes);
+    match (&written, log_bytes) {
+        (Err(_), Ok(0) | Err(ReadFileError::NotFound { .. })) if is_missing(&path) => {
+            return Ok(None);
+        }
+        (Ok(_), Ok(len)) if folded_bytes == Some(len) => {}
+        (Ok(_), Err(ReadFileError::NotFound { .. })) => {}
+        (_, Err(ReadFileError::NotFound { .. })) => {}
+        (_, Err(error)) => return Err((log, error.reason())),
+        (_, Ok(_)) => {
+            if let Some(read) = read_log(&log, agent, stem).map_err(|message| (log, message))? {
+                return Ok(Some(read));
+            }
+        }
+    }
+    let stored = |(record, facts)| StoredRecord {
+        record,
+        path: path.clone(),
+        facts,
+    };
+    let stored = written.map(stored);
+    stored.map(Some).map_err(|message| (path, message))
+}
+
+fn is_missing(path: &Path) -> bool {
+    let facts = whosup_sidecar::file::facts(path, Links::Refuse);
+    matches!(facts, Err(ReadFileError::NotFound { .. }))
+}
+
+fn read_log(path: &Path, agent: &AgentId, stem: &str) -> Result<Option<StoredRecord>, String> {
+    let session = SessionId::parse(stem).map_err(|error| error.to_string())?;
+    let file = read_regular(path, LOG_BYTES_MAX, Links::Refuse).map_err(|error| error.reason())?;
+    let record = fold(agent, &session, &file.bytes).record;
+    Ok(record.map(|record| StoredRecord {
+        record,
+        path: path.to_owned(),
+        facts: file.facts,
+    }))
+}
+
+fn read_record(
+    path: &Path,
+    agent: &AgentId,
+    stem: &str,
+) -> Result<(SessionRecord, FileFacts), String> {
+    let file =
+        read_regular(path, RECORD_BYTES_MAX, Links::Refuse).map_err(|error| error.reason())?;
+    let record = parse_record(&file.bytes).map_err(|error| error.to_string())?;
+    if record.agent != *agent || record.session.as_str() != stem {
+        return Err(format!(
+            "it is about {} session `{}`, which its name does not say",
+            record.agent, record.session
+        ));
+    }
+    Ok((record, file.facts))
+}
+
+impl StoredRecord {
+    /// The claims that the owners who have not let go serve the session, each with its
+    /// owner. Whether a *shared* owner still serves it is for the agent's own lock to
+    /// say, so a scan does not make that claim.
+    #[must_use]
+    pub fn claims_of_owners(&self, machine: &Machine) -> Vec<(&RecordedOwner, Claim)> {
+        let known = self.record.owners.open();
+        known
+            .filter_map(|known| Some((known.identity.as_ref()?, self.claim_of(known, machine)?)))
+            .collect()
+    }
+
+    /// The claim that this owner serves the session; `None` if it was not found.
+    fn claim_of(&self, known: &KnownOwner, machine: &Machine) -> Option<Claim> {
+        let owner = known.identity.as_ref()?;
+        let root = records_root(machine)?;
+        let trust = trust_of(&self.facts, &home_of_records(&root), machine);
+        let subject = match owner.is_unrecognized {
+            true => Subject::Unrecognized {
+                pid: owner.pid,
+                is_settled: known.is_settled(),
+            },
+            false => Subject::Process(owner.pid),
+        };
+        Some(Claim {
+            subject,
+            dated_at_ms: Some(known.last_event_at_ms),
+            taken_up: TakenUp::At(known.taken_up_at_ms()),
+            serving: if owner.is_shared {
+                Serving::Many
+            } else {
+                Serving::One
+            },
+            ..about(owner, self.claim(trust, says_of(owner), machine))
+        })
+    }
+
+    /// The claims of a session that goes on: one for each owner that has not let go.
+    fn claims_of_open(&self, machine: &Machine, histories: &mut Histories<'_>) -> Vec<Claim> {
+        let record = &self.record;
+        let mut claims = Vec::new();
+        for known in record.owners.open() {
+            let Some(owner) = known.identity.as_ref().filter(|owner| !owner.is_shared) else {
+                continue;
+            };
+            let heard_at_ms = known.claimed_at_ms.or(known.worked_at_ms);
+            let history = histories.of_process(owner);
+            let has_left = history.is_some_and(|history| {
+                history.has_left(&record.agent, &record.session, heard_at_ms)
+            });
+            let Some(mut claim) = self.claim_of(known, machine) else {
+                continue;
+            };
+            if has_left {
+                claim.taken_up = TakenUp::Left;
+            }
+            claims.push(claim);
+        }
+        if record.owners.may_be_somebody_else() || record.owners.have_let_go() {
+            let says = "its hooks had no process of the agent above them".to_owned();
+            let trust = Trust::Trusted;
+            claims.push(Claim {
+                subject: Subject::NotFound,
+                ..self.claim(trust, says, machine)
+            });
+        }
+        claims
+    }
+
+    /// What every claim of a record has; nobody is claimed.
+    fn claim(&self, trust: Trust, says: String, machine: &Machine) -> Claim {
+        Claim {
+            key: key_of(&self.record),
+            subject: Subject::Released,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: Some(self.record.last_event_at_ms),
+            modified_at_ms: self.facts.modified_ms,
+            taken_up: TakenUp::AsDated,
+            is_inferred: false,
+            executable: None,
+            work_dir: self.record.work_dir.clone(),
+            // Some agents tell of a new process only at its first prompt.
+            exclusivity: Exclusivity::Shared,
+            serving: Serving::One,
+            trust,
+            placement: machine.mounts().placement_of(&self.path),
+            evidence: Evidence {
+                kind: EvidenceKind::Record,
+                path: Some(self.path.clone()),
+                says,
+            },
+        }
+    }
+}
+
+fn key_of(record: &SessionRecord) -> SessionKey {
+    SessionKey {
+        agent: record.agent.clone(),
+        session: record.session.clone(),
+        home: record.home.as_path().into(),
+    }
+}
+
+fn says_of(owner: &RecordedOwner) -> String {
+    let start = owner.stamp.as_ref().map(ToString::to_string);
+    let start = start.as_deref().unwrap_or("not told");
+    let as_what = if owner.is_unrecognized {
+        ", not recognized as the agent"
+    } else {
+        ""
+    };
+    format!("pid {}, start {start}{as_what}", owner.pid)
+}
+
+/// The claim, about this process.
+fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
+    Claim {
+        scope: ClaimedScope {
+            host: owner.host.clone(),
+            boot: owner.boot.clone(),
+            pid_namespace: owner.pid_namespace,
+        },
+        stamp: owner.stamp.clone(),
+        executable: owner.executable.clone(),
+        ..claim
+    }
+}
+
+/// The claim that a process had a session that this line tells of and has left it: with
+/// it, what another source still says of that session and that process is known to be old.
+#[must_use]
+pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> Claim {
+    let owner = &line.owner;
+    let claim = Claim {
+        key: SessionKey {
+            agent: line.agent.clone(),
+            session: line.session.clone(),
+            home: line.home.as_path().into(),
+        },
+        subject: Subject::Process(owner.pid),
+        scope: ClaimedScope::default(),
+        stamp: None,
+        dated_at_ms: Some(line.at_ms),
+        modified_at_ms: None,
+        taken_up: TakenUp::Left,
+        is_inferred: false,
+        executable: None,
+        work_dir: None,
+        exclusivity: Exclusivity::Shared,
+        serving: Serving::One,
+        // An untrusted history is not read.
+        trust: Trust::Trusted,
+        placement: machine.mounts().placement_of(path),
+        evidence: Evidence {
+            kind: EvidenceKind::Record,
+            path: Some(path.to_owned()),
+            says: format!("{}, and has left it", says_of(owner)),
+        },
+    };
+    about(owner, claim)
+}
+
+fn add(
+    found: &mut AgentScan,
+    stored: &StoredRecord,
+    home: &Home,
+    (machine, histories): (&Machine, &mut Histories<'_>),
+) {
+    let record = &stored.record;
+    if record.phase == Phase::Ended {
+        let how = record
+            .heard
+            .end_cause
+            .map(|cause| format!(" ({})", cause.name()));
+        let says = format!("the session has ended{}", how.unwrap_or_default());
+        let trust = trust_of(&stored.facts, home, machine);
+        let subject = match record.heard.end_cause {
+            Some(cause) if cause.is_death() => Subject::Gone,
+            _ => Subject::Released,
+        };
+        found.claim(Claim {
+            subject,
+            ..stored.claim(trust, says, machine)
+        });
+    } else {
+        found.claim_all(stored.claims_of_open(machine, histories));
+    }
+    let mut sketch = Sketch::new(key_of(record));
+    sketch.parent.clone_from(&record.parent);
+    sketch.work_dir.clone_from(&record.work_dir);
+    // Hooks may run before there is a transcript. Where it can't be asked for without the
+    // risk of waiting for ever, whoever wants to read it is told so.
+    let is_there = |path: &&PathBuf| {
+        let checked = machine.mounts().touchable(path);
+        checked.map_or(true, |path| path.exists())
+    };
+    sketch.transcript = record.transcript.as_ref().filter(is_there).cloned();
+    sketch.started_at_ms = record.started_at_ms;
+    sketch.ended_at_ms = record.ended_at_ms;
+    let cause = record.heard.end_cause;
+    sketch.end_cause = cause.map(|cause| cause.name().into_owned());
+    sketch.cpu_at_least_ms = record.heard.cpu.at_least_ms;
+    sketch.is_orphan_when_stale = true;
+    sketch.has_died = cause.is_some_and(EndCause::is_death);
+    sketch.phase_at_end = record.heard.phase_at_end;
+    sketch.heard_at_ms = Some(record.last_event_at_ms);
+    sketch.facts.extend(fact_of(record));
+    found.sketch(sketch);
+}
+
+/// What hooks reported of the phase; `None` where none of them spoke of it, as of a
+/// program that only `whosup run` knows.
+fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
+    let heard = &record.heard;
+    // Records of earlier releases date only the change, or nothing.
+    let since_ms = heard.phase_since_ms;
+    let last_ms = (record.phase != Phase::Starting).then_some(record.last_event_at_ms);
+    let at_ms = heard.phase_at_ms.or(since_ms).or(last_ms)?;
+    let fact = PhaseFact::new(FactSource::Hook, Some(record.phase));
+    let word = if heard.is_in_background {
+        BACKGROUND
+    } else {
+        record.phase.name()
+    };
+    Some(PhaseFact {
+        since_ms,
+        process: record
+            .owner
+            .as_ref()
+            .and_then(|owner| Some((owner.pid, owner.stamp.clone()?))),
+        ..fact
+            .waiting_for(record.waiting_for)
+            .in_word(word)
+            .dated(Some(at_ms))
+    })
+}

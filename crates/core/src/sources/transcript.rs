@@ -1,0 +1,255 @@
+//! Reads transcripts: files of JSON Lines that agents append to, from nothing
+//! to gigabytes, with lines from nothing to many megabytes.
+//!
+//! Nothing here reads a whole file or holds a whole line of any length. The
+//! three ways in are [`TranscriptFile::head`] (the first lines),
+//! [`TranscriptFile::backwards`] (from the last line towards the first), and
+//! [`TranscriptFile::read_from`] (what was appended since a [`Cursor`]).
+//!
+//! What a crash or a full disk leaves is read as far as it can be: a torn last
+//! line, several values on one line, runs of NUL bytes.
+
+mod backwards;
+mod cursor;
+mod line;
+mod missing_end;
+mod split;
+mod surrogate;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::file::{FileFacts, Links, OpenFile, ReadFileError};
+
+pub use backwards::Backwards;
+pub use cursor::{APPENDED_LINES_MAX, Appended, Cursor, CursorAnswer, FINGERPRINT_BYTES, Restart};
+pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
+pub use missing_end::MissingEnd;
+use split::Splitter;
+
+/// How much is read at once, in bytes. One step holds some dozens of usual
+/// lines, and the tail of most transcripts is done with one.
+pub const STEP_BYTES: usize = 64 * 1024;
+
+/// How long a line may be to be held whole, in bytes. Records that tell a
+/// session's title, model or directory are far below it; longer lines carry
+/// images or the output of tools.
+pub const LINE_BYTES_MAX: usize = 1024 * 1024;
+
+/// How much of a longer line is kept, in bytes: enough to see what it is.
+pub const LINE_HEAD_BYTES: usize = 4 * 1024;
+
+/// How much of a transcript's beginning to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadBounds {
+    /// At most so many bytes. A line that does not end within them is left out.
+    pub bytes_max: u64,
+    /// At most so many lines.
+    pub lines_max: usize,
+}
+
+impl Default for HeadBounds {
+    /// 1 MiB, which a first line with long instructions fits in, and 64 lines.
+    fn default() -> Self {
+        Self {
+            bytes_max: LINE_BYTES_MAX as u64,
+            lines_max: 64,
+        }
+    }
+}
+
+/// How far back from a transcript's end to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TailBounds {
+    /// At most so many bytes, whatever they hold.
+    pub bytes_max: u64,
+}
+
+impl Default for TailBounds {
+    /// 1 MiB: sixteen steps. Whoever has seen enough stops earlier.
+    fn default() -> Self {
+        Self {
+            bytes_max: LINE_BYTES_MAX as u64,
+        }
+    }
+}
+
+/// Why reading stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// There is nothing more to read in that direction.
+    NothingLeft,
+    /// The bound on lines was reached.
+    LinesMax,
+    /// The bound on bytes was reached.
+    BytesMax,
+    /// The file could not be read on.
+    Failed,
+}
+
+/// The first lines of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lines {
+    /// The lines, in order.
+    pub lines: Vec<Line>,
+    /// Why there are no more.
+    pub stopped: Stopped,
+}
+
+/// Why a transcript could not be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TranscriptError {
+    /// The file can't be opened or read.
+    #[error(transparent)]
+    File(#[from] ReadFileError),
+    /// The file became shorter while it was read.
+    #[error("cannot read `{}`: it became shorter while it was read", path.display())]
+    Shrunk {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No line begins at the offset that was given.
+    #[error("cannot read `{}` from offset {offset}: no line begins there", path.display())]
+    NotLineStart {
+        /// The file.
+        path: PathBuf,
+        /// The offset, in bytes.
+        offset: u64,
+    },
+}
+
+impl TranscriptError {
+    /// Why not, without the path, for where that stands already.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match self {
+            Self::File(error) => error.reason(),
+            Self::Shrunk { .. } => "it became shorter while it was read".to_owned(),
+            Self::NotLineStart { offset, .. } => format!("no line begins at offset {offset}"),
+        }
+    }
+}
+
+/// A transcript that is open for reading.
+///
+/// It stays the file that was opened: when another file takes its path, this
+/// one is read on. Open it anew to see the other; a [`Cursor`] notices.
+///
+/// ```
+/// use whosup_core::sources::transcript::{TailBounds, TranscriptFile};
+///
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("transcript.jsonl");
+/// std::fs::write(&path, "{\"model\":\"a\"}\n{\"model\":\"b\"}\n{\"mod")?;
+///
+/// let file = TranscriptFile::open(&path)?;
+/// let mut newest_first = file.backwards(TailBounds::default())?;
+/// let torn = newest_first.next().unwrap()?;
+/// assert!(torn.is_torn && torn.json().values.is_empty());
+/// let last = newest_first.next().unwrap()?;
+/// assert_eq!(last.json().values[0]["model"], "b");
+///
+/// // Later: only what was appended.
+/// let cursor = file.cursor_at(torn.offset)?;
+/// std::fs::write(&path, "{\"model\":\"a\"}\n{\"model\":\"b\"}\n{\"model\":\"c\"}\n")?;
+/// let appended = file.read_from(&cursor, 1 << 20)?;
+/// assert_eq!(appended.lines[0].json().values[0]["model"], "c");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TranscriptFile {
+    open: OpenFile,
+    facts: FileFacts,
+}
+
+impl TranscriptFile {
+    /// Opens a transcript: a regular file, also through a symbolic link. Never
+    /// waits for anybody.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if it is not there, is no regular file or
+    /// can't be opened.
+    pub fn open(path: &Path) -> Result<Self, TranscriptError> {
+        let (open, facts) = OpenFile::open_and_look(path, Links::Follow)?;
+        Ok(Self { open, facts })
+    }
+
+    /// What the file system told of it when it was opened.
+    #[must_use]
+    pub fn facts(&self) -> &FileFacts {
+        &self.facts
+    }
+
+    /// The path that it was opened by.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.open.path()
+    }
+
+    /// Reads the first lines. A last line that has no end is among them, torn.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub fn head(&self, bounds: HeadBounds) -> Result<Lines, TranscriptError> {
+        let mut splitter = Splitter::at(0);
+        let mut lines = Vec::new();
+        // A byte more than there were, to see in one step that it ends there.
+        let step = step_within(bounds.bytes_max.min(self.facts.len.saturating_add(1)));
+        let mut buffer = vec![0; step];
+        let mut offset = 0;
+        let stopped = loop {
+            if lines.len() >= bounds.lines_max {
+                break Stopped::LinesMax;
+            }
+            let wanted = step_within(bounds.bytes_max.saturating_sub(offset)).min(step);
+            if wanted == 0 {
+                break self.bytes_max_or_end(offset)?;
+            }
+            let count = self.open.read_at(&mut buffer[..wanted], offset)?;
+            offset += count as u64;
+            splitter.push(&buffer[..count], &mut lines, bounds.lines_max);
+            if count < wanted && lines.len() < bounds.lines_max {
+                break Stopped::NothingLeft;
+            }
+        };
+        if stopped == Stopped::NothingLeft {
+            lines.extend(splitter.into_torn_line());
+        }
+        Ok(Lines { lines, stopped })
+    }
+
+    /// Tells whether a bound on bytes happens to lie at the end of the file.
+    fn bytes_max_or_end(&self, offset: u64) -> Result<Stopped, TranscriptError> {
+        if offset < self.open.facts()?.len {
+            Ok(Stopped::BytesMax)
+        } else {
+            Ok(Stopped::NothingLeft)
+        }
+    }
+
+    /// Reads lines from the last one towards the first.
+    ///
+    /// What is appended meanwhile is not among them.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file system does not tell its length.
+    pub fn backwards(&self, bounds: TailBounds) -> Result<Backwards<'_>, TranscriptError> {
+        let len = self.open.facts()?.len;
+        Ok(Backwards::new(
+            &self.open,
+            len,
+            bounds.bytes_max,
+            STEP_BYTES,
+        ))
+    }
+}
+
+/// One step, or less where a bound does not leave so much.
+fn step_within(bytes_left: u64) -> usize {
+    usize::try_from(bytes_left).map_or(STEP_BYTES, |left| left.min(STEP_BYTES))
+}

@@ -1,0 +1,9 @@
+//! What others get to see of sessions.
+//!
+//! Comes in: a snapshot. Goes out: JSON ([`wire`]), sentences ([`explain`]), and answers
+//! for other programs (`reader`).
+
+pub mod explain;
+#[cfg(feature = "reader")]
+pub mod reader;
+pub mod wire;

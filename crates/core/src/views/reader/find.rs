@@ -1,0 +1,324 @@
+//! Finds the session that an id means.
+
+use std::path::{Path, PathBuf};
+
+use whosup_sidecar::file::{Links, OpenFile};
+use whosup_sidecar::{AgentId, AgentIdError, SessionId, SessionIdError};
+
+use super::condition::{Condition, Wording};
+use super::{Reach, Reader};
+use crate::adapter::Depth;
+use crate::machine::Environment;
+use crate::machine::mounts::Mounts;
+use crate::machine::problem::Problem;
+use crate::sessions::scan::Scanned;
+use crate::sessions::session::Session;
+use crate::sources::agents::{self, AGENTS};
+use crate::sources::common_place::has_agent;
+
+/// How many candidates an ambiguous id names.
+const CANDIDATES_MAX: usize = 20;
+
+/// Which session is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdQuery {
+    /// The session's id or a beginning of it that no other has, after its agent
+    /// and a colon if that is told: `0a022b20`, `codex:01a2`.
+    pub id: String,
+    /// The agent's home that it is in, where several have it.
+    pub home: Option<PathBuf>,
+}
+
+impl From<&str> for IdQuery {
+    fn from(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            home: None,
+        }
+    }
+}
+
+/// Why an id means no session.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IdError {
+    /// It can't be the beginning of an id.
+    #[error("cannot look for the session `{text}`")]
+    Malformed {
+        /// What was typed.
+        text: String,
+        /// Which rule it breaks.
+        source: SessionIdError,
+    },
+    /// What stands before the colon is no agent.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// Everything was looked at, and it is not there.
+    #[error("cannot find a session `{text}`: no session id begins so")]
+    NotFound {
+        /// What was typed.
+        text: String,
+    },
+    /// It was not found, and not everything could be looked at.
+    #[error("cannot tell whether there is a session `{text}`: {unseen} could not be looked at")]
+    NotSeen {
+        /// What was typed.
+        text: String,
+        /// How many places.
+        unseen: String,
+    },
+    /// Several sessions are meant.
+    #[error("cannot choose a session: `{text}` is the beginning of {count} ids\n{}", candidates.join("\n"))]
+    Ambiguous {
+        /// What was typed.
+        text: String,
+        /// How many.
+        count: usize,
+        /// What each of them is, the first of them.
+        candidates: Vec<String>,
+    },
+}
+
+/// Why a name means no agent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AgentError {
+    /// It can't be an agent's name.
+    #[error("cannot look for sessions of `{agent}`")]
+    Malformed {
+        /// What was given.
+        agent: String,
+        /// Which rule it breaks.
+        source: AgentIdError,
+    },
+    /// It has no adapter, and has published nothing in the common place.
+    #[error("cannot look for sessions of `{agent}`: the supported agents are {supported}")]
+    Unsupported {
+        /// What was given.
+        agent: String,
+        /// Those that are.
+        supported: String,
+    },
+}
+
+/// What was typed, understood.
+#[derive(Debug)]
+struct Wanted<'a> {
+    text: &'a str,
+    agent: Option<AgentId>,
+    beginning: &'a str,
+    home: Option<PathBuf>,
+    mounts: &'a Mounts,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(
+        query: &'a IdQuery,
+        environment: &Environment,
+        mounts: &'a Mounts,
+    ) -> Result<Self, IdError> {
+        let text = query.id.as_str();
+        let (agent, beginning) = match text.split_once(':') {
+            Some((agent, beginning)) => (Some(parse_agent(agent, environment)?), beginning),
+            None => (None, text),
+        };
+        check_beginning(beginning).map_err(|source| IdError::Malformed {
+            text: text.to_owned(),
+            source,
+        })?;
+        let home = query.home.as_deref();
+        if let Some(home) = home {
+            mounts.rely_on(home);
+        }
+        Ok(Self {
+            text,
+            agent,
+            beginning,
+            home: home.map(|home| mounts.real_path(home)),
+            mounts,
+        })
+    }
+
+    fn may_mean(&self, session: &Session) -> bool {
+        let is_of_agent = self
+            .agent
+            .as_ref()
+            .is_none_or(|agent| *agent == session.key.agent);
+        let is_of_home = self
+            .home
+            .as_ref()
+            .is_none_or(|home| *home == self.mounts.real_path(&session.key.home));
+        session.key.session.as_str().starts_with(self.beginning) && is_of_agent && is_of_home
+    }
+
+    /// The sessions that are meant: one whose id is typed in full beats those
+    /// that only begin so.
+    fn among<'s>(&self, sessions: &'s [Session]) -> Vec<&'s Session> {
+        let begin = || sessions.iter().filter(|session| self.may_mean(session));
+        let is_whole = |session: &&Session| session.key.session.as_str() == self.beginning;
+        let whole: Vec<&Session> = begin().filter(is_whole).collect();
+        if whole.is_empty() {
+            begin().collect()
+        } else {
+            whole
+        }
+    }
+}
+
+/// The agent of a name: one that has an adapter or has published something.
+///
+/// # Errors
+///
+/// [`AgentError`] if there is none of that name.
+pub fn parse_agent(name: &str, environment: &Environment) -> Result<AgentId, AgentError> {
+    let agent = AgentId::parse(name).map_err(|source| AgentError::Malformed {
+        agent: name.to_owned(),
+        source,
+    })?;
+    if agents::adapter(&agent).is_none() && !has_agent(environment, &agent) {
+        let known: Vec<&str> = AGENTS.iter().map(|adapter| adapter.profile().id).collect();
+        return Err(AgentError::Unsupported {
+            agent: agent.to_string(),
+            supported: known.join(", "),
+        });
+    }
+    Ok(agent)
+}
+
+/// A beginning may end where a whole id must not: `v1.` of `v1.2`.
+fn check_beginning(text: &str) -> Result<(), SessionIdError> {
+    let whole = SessionId::parse(text);
+    match whole {
+        Ok(_) => Ok(()),
+        Err(SessionIdError::Empty) => Err(SessionIdError::Empty),
+        Err(error) => SessionId::parse(&format!("{text}x"))
+            .map(|_| ())
+            .map_err(|_| error),
+    }
+}
+
+/// Finds the session that is meant: among what processes lead to, else among
+/// every session on disk.
+pub(super) fn find<'a>(
+    reader: Reader<'a>,
+    query: &IdQuery,
+) -> Result<(Session, Scanned<'a>), IdError> {
+    let environment = reader.machine().environment();
+    let wanted = Wanted::parse(query, environment, reader.machine().mounts())?;
+    let mut problems = Vec::new();
+    for depth in [Depth::Live, Depth::All] {
+        let reach = Reach {
+            depth,
+            agents: wanted.agent.clone().map(|agent| [agent].into()),
+            ..Reach::default()
+        };
+        let scanned = reader.scan(&reach);
+        match wanted.among(&scanned.snapshot.sessions).as_slice() {
+            [] => problems = scanned.snapshot.problems,
+            [session] => return Ok(((*session).clone(), scanned)),
+            several => return Err(ambiguous(environment, &wanted, several)),
+        }
+    }
+    let unseen = problems
+        .iter()
+        .filter(|problem| hides_sessions(problem, reader.machine().mounts()))
+        .count();
+    let text = wanted.text.to_owned();
+    Err(match unseen {
+        0 => IdError::NotFound { text },
+        1 => IdError::NotSeen {
+            text,
+            unseen: "1 place".to_owned(),
+        },
+        more => IdError::NotSeen {
+            text,
+            unseen: format!("{more} places"),
+        },
+    })
+}
+
+fn ambiguous(environment: &Environment, wanted: &Wanted<'_>, sessions: &[&Session]) -> IdError {
+    let home = environment.home();
+    let mut candidates: Vec<String> = sessions
+        .iter()
+        .take(CANDIDATES_MAX)
+        .map(|session| {
+            let place = session.work_dir().map(|dir| short_path(dir, home));
+            format!(
+                "  {}:{}  {}  {}  in {}",
+                session.key.agent,
+                session.key.session,
+                Condition::of(session).words(Wording::Full),
+                place.unwrap_or_else(|| "-".to_owned()),
+                short_path(&session.key.home, home),
+            )
+        })
+        .collect();
+    if sessions.len() > CANDIDATES_MAX {
+        candidates.push(format!("  and {} more", sessions.len() - CANDIDATES_MAX));
+    }
+    IdError::Ambiguous {
+        text: wanted.text.to_owned(),
+        count: sessions.len(),
+        candidates,
+    }
+}
+
+/// A path with home as `~`, on one line.
+fn short_path(path: &Path, home: Option<&Path>) -> String {
+    let shown = match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.to_string_lossy()),
+        None => path.to_string_lossy().into_owned(),
+    };
+    shown.replace(char::is_control, "\u{fffd}")
+}
+
+/// A problem that sessions may be hidden behind: a place that could not be
+/// looked at, rather than a file that was and made no sense.
+#[expect(clippy::disallowed_methods, reason = "checked before")]
+fn hides_sessions(problem: &Problem, mounts: &Mounts) -> bool {
+    let Some(path) = &problem.path else {
+        return problem.agent.is_some();
+    };
+    if mounts.touchable(path).is_err() {
+        return true;
+    }
+    match std::fs::metadata(path) {
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        Ok(metadata) if metadata.is_dir() => std::fs::read_dir(path).is_err(),
+        Ok(metadata) if metadata.is_file() => OpenFile::open(path, Links::Follow).is_err(),
+        Ok(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Environment, Mounts, Wanted, check_beginning};
+    use crate::views::reader::in_full;
+
+    #[track_caller]
+    fn check_refused(id: &str, cause: &str) {
+        let query = id.into();
+        let error = Wanted::parse(&query, &Environment::default(), &Mounts::default()).unwrap_err();
+        assert!(in_full(&error).contains(cause), "{error:?}");
+    }
+
+    #[test]
+    fn a_malformed_id_says_why() {
+        check_refused("", "must not be empty");
+        check_refused("codex:", "must not be empty");
+        check_refused("../../x", "must not contain `/`");
+        check_refused("a\nb", "control character");
+        check_refused(&"a".repeat(129), "must not be longer than 128 bytes");
+        check_refused("Codex:01a2", "must begin with a lower-case letter");
+        check_refused("aider:01a2", "the supported agents are claude-code, codex");
+    }
+
+    #[test]
+    fn a_beginning_may_end_where_an_id_must_not() {
+        for beginning in ["v1.", "a ", ".", "con", &"a".repeat(128)] {
+            assert_eq!(check_beginning(beginning), Ok(()), "{beginning:?}");
+        }
+    }
+}

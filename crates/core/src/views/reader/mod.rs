@@ -1,0 +1,374 @@
+//! What an editor or a session manager asks: which sessions there are, and
+//! whether one of them is live.
+//!
+//! [`list_sessions`], [`session`], [`is_live`] and [`why`] look at this computer
+//! once, by the user's configuration, and give what the command line prints as
+//! JSON (`whosup list --json`, `show --json`, `why --json`). A [`Reader`] does
+//! the same on a machine and a configuration that somebody else has.
+//!
+//! ```
+//! use whosup_core::views::reader::{ListQuery, is_live, list_sessions};
+//!
+//! for session in list_sessions(&ListQuery::default())?.sessions {
+//!     println!("{} {} {}", session.agent, session.session_id, session.liveness);
+//! }
+//! assert_eq!(is_live(&"no-such-session".into())?, None);
+//! # Ok::<(), whosup_core::views::reader::ReadError>(())
+//! ```
+
+mod candidates;
+mod condition;
+mod filter;
+mod find;
+mod order;
+mod selection;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use whosup_sidecar::AgentId;
+
+use self::candidates::{Candidates, take_titles};
+pub use self::condition::{Condition, Wording};
+pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
+pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
+pub use self::order::{Order, shown_pid};
+pub use self::selection::{Chosen, Form, ListQuery, Shown, SubAgents};
+use crate::adapter::Depth;
+use crate::judging::verdict::Liveness;
+use crate::machine::Machine;
+use crate::sessions::scan::{Describer, Scanned, Scope, scan, scan_each};
+use crate::sessions::session::{Session, Snapshot};
+use crate::sources::config::{Config, ConfigError, Prompts};
+use crate::sources::recognize::Users;
+use crate::views::explain::explain;
+use crate::views::wire::{self, WireExplained, WireSession, WireSnapshot};
+
+/// How many causes of an error are told.
+const CAUSES_MAX: usize = 16;
+
+/// How far one look goes.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// Processes and what they lead to, or all.
+    pub depth: Depth,
+    /// These agents only; all of them if `None`.
+    pub agents: Option<BTreeSet<AgentId>>,
+    /// Whose processes.
+    pub users: Users,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self {
+            depth: Depth::Live,
+            agents: None,
+            users: Users::Own,
+        }
+    }
+}
+
+/// Why a question can't be answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The configuration can't be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// No session is meant.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// No agent is meant.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The list can't be narrowed so.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+}
+
+/// Asks one machine, by one configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    machine: &'a Machine,
+    config: &'a Config,
+}
+
+/// One session, alone in a snapshot, with what its own files tell.
+#[derive(Debug)]
+pub struct Single {
+    /// The snapshot: this session, and no process without one.
+    pub snapshot: Snapshot,
+    /// The session.
+    pub session: Session,
+    /// How many sub-agents it has.
+    pub sub_agents: usize,
+}
+
+/// Lists sessions, as `whosup list --json`.
+///
+/// # Errors
+///
+/// [`ReadError`] if the configuration can't be understood, or a directory that
+/// is asked for is not there.
+pub fn list_sessions(query: &ListQuery) -> Result<WireSnapshot, ReadError> {
+    on_this_machine(|reader| Ok(reader.list_sessions(query)?))
+}
+
+/// Tells all that is known of one session, as `whosup show ID --json`; `None`
+/// if there is no such session.
+///
+/// # Errors
+///
+/// [`ReadError`] if the id is malformed or means several sessions, if the
+/// session was not found and not every place could be looked at, or if the
+/// configuration can't be understood.
+pub fn session(query: &IdQuery) -> Result<Option<WireSnapshot>, ReadError> {
+    on_this_machine(|reader| Ok(reader.session(query)?))
+}
+
+/// Tells whether a session is live: `Some(false)` only if it has exited; `None`
+/// if that can't be told, or if no such session is known.
+///
+/// # Errors
+///
+/// [`ReadError`] if the id is malformed or means several sessions, or if the
+/// configuration can't be understood.
+pub fn is_live(query: &IdQuery) -> Result<Option<bool>, ReadError> {
+    on_this_machine(|reader| Ok(reader.is_live(query)?))
+}
+
+/// Tells what the answer about one session rests on, as `whosup why ID --json`;
+/// `None` if there is no such session.
+///
+/// # Errors
+///
+/// As [`session`].
+pub fn why(query: &IdQuery) -> Result<Option<WireExplained>, ReadError> {
+    on_this_machine(|reader| Ok(reader.why(query)?))
+}
+
+fn on_this_machine<T>(
+    ask: impl FnOnce(Reader<'_>) -> Result<T, ReadError>,
+) -> Result<T, ReadError> {
+    let machine = Machine::here();
+    let config = Config::read_default(machine.environment())?;
+    ask(Reader::new(&machine, &config))
+}
+
+/// An error with its causes, as one sentence.
+#[must_use]
+pub fn in_full(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error: &&dyn Error| (*error).source());
+    let mut told: Vec<String> = causes.take(CAUSES_MAX).map(ToString::to_string).collect();
+    // A transparent error is told by its cause.
+    told.dedup();
+    told.join(": ")
+}
+
+impl<'a> Reader<'a> {
+    /// Whoever asks this machine, by this configuration.
+    #[must_use]
+    pub fn new(machine: &'a Machine, config: &'a Config) -> Self {
+        Self { machine, config }
+    }
+
+    /// What it looks at.
+    #[must_use]
+    pub fn machine(self) -> &'a Machine {
+        self.machine
+    }
+
+    /// Looks once.
+    #[must_use]
+    pub fn scan(self, reach: &Reach) -> Scanned<'a> {
+        let mut scanned = scan(self.machine, &self.scope(reach));
+        let problem = self.config.problem.clone();
+        scanned.snapshot.problems.extend(problem);
+        scanned
+    }
+
+    /// Looks once, and hands out each session as soon as all is known of it; the rest
+    /// is in what is returned.
+    pub fn scan_each(
+        self,
+        reach: &Reach,
+        settled: &mut dyn FnMut(Session, Describer<'_>),
+    ) -> Scanned<'a> {
+        let mut scanned = scan_each(self.machine, &self.scope(reach), settled);
+        let problem = self.config.problem.clone();
+        scanned.snapshot.problems.extend(problem);
+        scanned
+    }
+
+    fn scope(self, reach: &Reach) -> Scope {
+        Scope {
+            depth: reach.depth.clone(),
+            agents: reach.agents.clone(),
+            users: reach.users,
+            extra_homes: self.config.homes.clone(),
+        }
+    }
+
+    /// Reads what the files of the sessions that pass `wanted` tell, less what
+    /// the configuration keeps out; and the titles of the sessions that the processes
+    /// without a known session may be serving.
+    ///
+    /// So who shows no such processes takes them out of the snapshot before.
+    pub fn describe(self, scanned: &mut Scanned<'_>, wanted: impl Fn(&Session) -> bool) {
+        let candidates = Candidates::of(&scanned.snapshot.unattributed);
+        scanned.describe(|session| wanted(session) || candidates.include(session));
+        for session in &mut scanned.snapshot.sessions {
+            self.keep_out(session);
+        }
+        take_titles(&mut scanned.snapshot);
+    }
+
+    /// Takes away what the configuration keeps out of a session.
+    fn keep_out(self, session: &mut Session) {
+        if self.config.prompts == Prompts::Hide {
+            hide_prompt(session);
+        }
+    }
+
+    /// Finds the session that is meant.
+    ///
+    /// # Errors
+    ///
+    /// [`IdError`] if none or several are meant, or the id can't be one.
+    pub fn find(self, query: &IdQuery) -> Result<Session, IdError> {
+        find::find(self, query).map(|(session, _)| session)
+    }
+
+    /// Finds a session and reads its files.
+    ///
+    /// # Errors
+    ///
+    /// [`IdError`] if none or several are meant, or the id can't be one.
+    pub fn single(self, query: &IdQuery) -> Result<Single, IdError> {
+        let (Session { key, .. }, mut scanned) = find::find(self, query)?;
+        scanned.snapshot.unattributed.clear();
+        self.describe(&mut scanned, |session| session.key == key);
+        let links = scanned.snapshot.sessions.iter();
+        let links = links.map(|session| (&session.key, parent_key(session)));
+        let sub_agents = sub_agents_of(links, &[key.clone()].into());
+        let mut snapshot = scanned.snapshot;
+        snapshot.sessions.retain(|session| session.key == key);
+        snapshot.problems.retain(|problem| {
+            problem
+                .agent
+                .as_ref()
+                .is_none_or(|agent| *agent == key.agent)
+        });
+        let session = snapshot.sessions.first().cloned();
+        Ok(Single {
+            // The key was taken from this very list.
+            session: session.ok_or_else(|| IdError::NotFound {
+                text: query.id.clone(),
+            })?,
+            sub_agents: sub_agents.len(),
+            snapshot,
+        })
+    }
+
+    /// Looks, and chooses what a list shows. Each session is turned into its row as
+    /// soon as all is known of it.
+    ///
+    /// # Errors
+    ///
+    /// [`FilterError`] if a directory that is asked for is not there.
+    pub fn choose<F: Form>(
+        self,
+        query: &ListQuery,
+        form: &mut F,
+    ) -> Result<Chosen<F::Row>, FilterError> {
+        let filter = Filter::new(query.wish.clone(), self.machine)?;
+        Ok(selection::choose(self, query, &filter, form))
+    }
+
+    /// Lists sessions; see [`list_sessions`].
+    ///
+    /// # Errors
+    ///
+    /// [`FilterError`] if a directory that is asked for is not there.
+    pub fn list_sessions(self, query: &ListQuery) -> Result<WireSnapshot, FilterError> {
+        let chosen = self.choose(query, &mut OnTheWire(self.machine))?;
+        let sessions = chosen.shown.into_iter().map(|shown| shown.row);
+        Ok(WireSnapshot {
+            sessions: sessions.collect(),
+            ..wire::snapshot(self.machine, &chosen.rest)
+        })
+    }
+
+    /// Tells of one session; see [`session`].
+    ///
+    /// # Errors
+    ///
+    /// [`IdError`], unless there is no such session.
+    pub fn session(self, query: &IdQuery) -> Result<Option<WireSnapshot>, IdError> {
+        let single = unless_not_found(self.single(query))?;
+        Ok(single.map(|single| wire::snapshot(self.machine, &single.snapshot)))
+    }
+
+    /// Tells whether a session is live; see [`is_live`].
+    ///
+    /// # Errors
+    ///
+    /// [`IdError`] if the id means several sessions or can't be one.
+    pub fn is_live(self, query: &IdQuery) -> Result<Option<bool>, IdError> {
+        let found = match self.find(query) {
+            Err(IdError::NotSeen { .. }) => return Ok(None),
+            found => unless_not_found(found)?,
+        };
+        let liveness = found.as_ref().map(Session::liveness);
+        Ok(match liveness {
+            Some(Liveness::Live) => Some(true),
+            Some(Liveness::Exited) => Some(false),
+            Some(Liveness::Unknown) | None => None,
+        })
+    }
+
+    /// Explains; see [`why`].
+    ///
+    /// # Errors
+    ///
+    /// [`IdError`], unless there is no such session.
+    pub fn why(self, query: &IdQuery) -> Result<Option<WireExplained>, IdError> {
+        let single = unless_not_found(self.single(query))?;
+        Ok(single.map(|single| WireExplained {
+            snapshot: wire::snapshot(self.machine, &single.snapshot),
+            explanation: explain(&single.session),
+        }))
+    }
+}
+
+/// Sessions as the wire format has them.
+struct OnTheWire<'a>(&'a Machine);
+
+impl Form for OnTheWire<'_> {
+    type Row = WireSession;
+    const NEEDS_IDS: bool = false;
+
+    fn row(&mut self, session: &Session) -> WireSession {
+        wire::session(self.0, session)
+    }
+}
+
+fn unless_not_found<T>(result: Result<T, IdError>) -> Result<Option<T>, IdError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(IdError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes a title away that is a prompt, also where something else than the
+/// session's own files told it.
+fn hide_prompt(session: &mut Session) {
+    if session.description.is_title_a_prompt {
+        let prompt = session.description.title.take();
+        session
+            .sketch
+            .title
+            .take_if(|title| Some(&*title) == prompt.as_ref());
+    }
+}

@@ -1,0 +1,397 @@
+//! Chooses the sessions that a list shows, and reads no more than that.
+//!
+//! There may be very many. Each is turned into its row as soon as all is known of it,
+//! so that no more than that is held until the list is whole and can be put in order.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use whosup_sidecar::{AgentId, SessionId};
+
+use super::candidates::Candidates;
+use super::condition::Condition;
+use super::filter::{Filter, Wish, parent_key, sub_agents_of};
+use super::find::{AgentError, parse_agent};
+use super::order::{Order, Place};
+use super::{Reach, Reader};
+use crate::adapter::claim::SessionKey;
+use crate::judging::verdict::Confidence;
+use crate::machine::Environment;
+use crate::machine::problem::Problem;
+use crate::sessions::scan::Describer;
+use crate::sessions::session::{Session, Snapshot};
+use crate::sources::recognize::Users;
+
+/// How many sessions beyond those that are wanted are held before the last of them
+/// are let go.
+const SPARE_MAX: usize = 1_024;
+
+/// What a list is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Which sessions.
+    pub wish: Wish,
+    /// Of these agents only; of all if it is empty.
+    pub agents: BTreeSet<AgentId>,
+    /// Whose processes.
+    pub users: Users,
+    /// In which order.
+    pub order: Order,
+    /// No more than so many, sub-agents not counted.
+    pub limit: Option<usize>,
+    /// Whether sub-agents of what is shown are shown.
+    pub sub_agents: SubAgents,
+}
+
+/// Whether sub-agents of what is shown are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SubAgents {
+    /// They are.
+    #[default]
+    Shown,
+    /// They are not.
+    Hidden,
+}
+
+impl ListQuery {
+    /// The same, of agents that have these names; of all if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`AgentError`] if one of them is no agent.
+    pub fn of_agents(
+        mut self,
+        names: &[String],
+        environment: &Environment,
+    ) -> Result<Self, AgentError> {
+        let agents = names.iter().map(|name| parse_agent(name, environment));
+        self.agents = agents.collect::<Result<_, _>>()?;
+        Ok(self)
+    }
+
+    /// How far it looks.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        Reach {
+            depth: self.wish.depth(),
+            agents: (!self.agents.is_empty()).then(|| self.agents.clone()),
+            users: self.users,
+        }
+    }
+}
+
+/// What is held of a session until the list is whole.
+pub trait Form {
+    /// That.
+    type Row;
+    /// It asks for [`Chosen::ids`].
+    const NEEDS_IDS: bool;
+
+    /// Turns a session into it.
+    fn row(&mut self, session: &Session) -> Self::Row;
+}
+
+/// What a list shows.
+pub struct Chosen<R> {
+    /// The sessions, in order.
+    pub shown: Vec<Shown<R>>,
+    /// The look without them.
+    pub rest: Snapshot,
+    /// The ids of everything that was found, if the form needs them.
+    pub ids: Vec<SessionId>,
+}
+
+/// A session that is shown.
+pub struct Shown<R> {
+    place: Place,
+    key: SessionKey,
+    parent: Option<SessionId>,
+    /// How far below another session of the list it is.
+    pub depth: usize,
+    /// Its condition's rank.
+    pub rank: usize,
+    /// Its life is inferred.
+    pub is_inferred: bool,
+    /// What is shown of it.
+    pub row: R,
+}
+
+/// Looks, and chooses.
+///
+/// Files of sessions are read last, and only those of sessions that are shown,
+/// unless the filter or the order can't decide without them.
+pub(super) fn choose<F: Form>(
+    reader: Reader<'_>,
+    query: &ListQuery,
+    filter: &Filter<'_>,
+    form: &mut F,
+) -> Chosen<F::Row> {
+    let mut selection = Selection {
+        reader,
+        query,
+        filter,
+        form,
+        ids: Vec::new(),
+        shown: Vec::new(),
+        waiting: Vec::new(),
+        sub_agents: Vec::new(),
+        problems: Vec::new(),
+    };
+    let mut scanned = reader.scan_each(&query.reach(), &mut |session, describer| {
+        selection.take(Waiting::new(session), describer);
+    });
+    let processes = &mut scanned.snapshot.unattributed;
+    processes.retain(|one| filter.is_process_shown(one));
+    // A session that a process may be serving is not settled early.
+    let candidates = Candidates::of(processes);
+    reader.describe(&mut scanned, |_| false);
+    for session in std::mem::take(&mut scanned.snapshot.sessions) {
+        let waiting = Waiting {
+            is_described: candidates.include(&session),
+            session,
+        };
+        selection.take(waiting, scanned.describer());
+    }
+    let (shown, ids, problems) = selection.finish(scanned.describer());
+    let mut rest = scanned.snapshot;
+    rest.problems.extend(problems);
+    rest.problems.sort();
+    rest.problems.dedup();
+    Chosen { shown, rest, ids }
+}
+
+/// A session of which it is not yet known whether it is shown.
+struct Waiting {
+    session: Session,
+    is_described: bool,
+}
+
+impl Waiting {
+    fn new(session: Session) -> Self {
+        Self {
+            session,
+            is_described: false,
+        }
+    }
+}
+
+type Finished<R> = (Vec<Shown<R>>, Vec<SessionId>, Vec<Problem>);
+
+struct Selection<'a, F: Form> {
+    reader: Reader<'a>,
+    query: &'a ListQuery,
+    filter: &'a Filter<'a>,
+    form: &'a mut F,
+    ids: Vec<SessionId>,
+    shown: Vec<Shown<F::Row>>,
+    /// Where no more than so many are wanted: the first so far, and some more.
+    waiting: Vec<(Place, SessionKey, Waiting)>,
+    /// Sub-agents that are shown if the session above them is.
+    sub_agents: Vec<Waiting>,
+    problems: Vec<Problem>,
+}
+
+impl<F: Form> Selection<'_, F> {
+    fn take(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
+        if F::NEEDS_IDS {
+            self.ids.push(waiting.session.key.session.clone());
+        }
+        let order = self.query.order;
+        let is_limited = self.query.limit.is_some();
+        if self.filter.needs_files(&waiting.session)
+            || (is_limited && order.needs_files(&waiting.session))
+        {
+            self.describe(&mut waiting, describer);
+        }
+        let is_shown = self.filter.is_shown(&waiting.session);
+        let is_sub_agent = waiting.session.sketch.parent.is_some();
+        if is_sub_agent && (is_limited || !is_shown) {
+            if self.may_show_below() {
+                self.sub_agents.push(waiting);
+            }
+            return;
+        }
+        // A sub-agent whose parent is not shown for another reason than the limit is
+        // shown for its own sake.
+        if !is_shown || (is_sub_agent && !self.may_show_below()) {
+            return;
+        }
+        let Some(limit) = self.query.limit else {
+            self.show(waiting, describer);
+            return;
+        };
+        let place = order.place(&waiting.session);
+        let key = waiting.session.key.clone();
+        self.waiting.push((place, key, waiting));
+        if self.waiting.len() >= limit.saturating_mul(2).saturating_add(SPARE_MAX) {
+            self.let_go(limit);
+        }
+    }
+
+    fn may_show_below(&self) -> bool {
+        self.query.sub_agents == SubAgents::Shown
+    }
+
+    /// Keeps the first of those that wait.
+    fn let_go(&mut self, limit: usize) {
+        self.waiting
+            .sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        self.waiting.truncate(limit);
+    }
+
+    fn describe(&mut self, waiting: &mut Waiting, describer: Describer<'_>) {
+        if !waiting.is_described {
+            self.problems
+                .extend(describer.describe(&mut waiting.session));
+            self.reader.keep_out(&mut waiting.session);
+            waiting.is_described = true;
+        }
+    }
+
+    fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
+        self.describe(&mut waiting, describer);
+        let session = waiting.session;
+        self.shown.push(Shown {
+            place: self.query.order.place(&session),
+            depth: 0,
+            rank: Condition::of(&session).rank(),
+            is_inferred: session.verdict.confidence() == Some(Confidence::Inferred),
+            row: self.form.row(&session),
+            parent: session.sketch.parent,
+            key: session.key,
+        });
+    }
+
+    /// The sessions that are shown, in order, the ids of all, and what could not be
+    /// read.
+    fn finish(mut self, describer: Describer<'_>) -> Finished<F::Row> {
+        self.let_go(self.query.limit.unwrap_or(usize::MAX));
+        for (_, _, waiting) in std::mem::take(&mut self.waiting) {
+            self.show(waiting, describer);
+        }
+        let sub_agents = std::mem::take(&mut self.sub_agents);
+        if !sub_agents.is_empty() {
+            let top: HashSet<SessionKey> = self
+                .shown
+                .iter()
+                .filter(|shown| shown.parent.is_none())
+                .map(|shown| shown.key.clone())
+                .collect();
+            let keys: Vec<(SessionKey, Option<SessionKey>)> = self
+                .shown
+                .iter()
+                .filter(|shown| shown.parent.is_some())
+                .map(|shown| (shown.key.clone(), shown.parent_key()))
+                .collect();
+            let of_shown = keys.iter().map(|(key, parent)| (key, parent.clone()));
+            let of_waiting = sub_agents
+                .iter()
+                .map(|one| (&one.session.key, parent_key(&one.session)));
+            let below = sub_agents_of(of_shown.chain(of_waiting), &top);
+            for waiting in sub_agents {
+                if below.contains(&waiting.session.key) {
+                    self.show(waiting, describer);
+                }
+            }
+        }
+        let mut shown = self.shown;
+        put_in_order(&mut shown, |one, other| {
+            (&one.place, &one.key).cmp(&(&other.place, &other.key))
+        });
+        put_below_parents(&mut shown);
+        (shown, self.ids, self.problems)
+    }
+}
+
+impl<R> Shown<R> {
+    /// The id of the session.
+    pub const fn id(&self) -> &SessionId {
+        &self.key.session
+    }
+
+    fn parent_key(&self) -> Option<SessionKey> {
+        let session = self.parent.clone()?;
+        Some(SessionKey {
+            session,
+            ..self.key.clone()
+        })
+    }
+}
+
+/// Sorts in place. What comes in order already, home by home, is only merged; there may
+/// be very many, so that their places are sorted, which takes less room.
+fn put_in_order<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by(|one, other| match (items.get(*one), items.get(*other)) {
+        (Some(one), Some(other)) => compare(one, other),
+        _ => Ordering::Equal,
+    });
+    // Each circle of places that hand their items on is gone along once.
+    for start in 0..order.len() {
+        let mut at = start;
+        while let Some(from) = order.get_mut(at).map(|from| std::mem::replace(from, at))
+            && from != start
+        {
+            items.swap(at, from);
+            at = from;
+        }
+    }
+}
+
+/// Puts each sub-agent right below its parent, keeping the order otherwise.
+fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
+    if shown.iter().all(|one| one.parent.is_none()) {
+        return;
+    }
+    let keys: HashSet<SessionKey> = shown.iter().map(|one| one.key.clone()).collect();
+    let mut children: HashMap<SessionKey, Vec<Shown<R>>> = HashMap::new();
+    let mut roots = Vec::new();
+    for one in shown.drain(..) {
+        match one.parent_key().filter(|parent| keys.contains(parent)) {
+            Some(parent) if parent != one.key => children.entry(parent).or_default().push(one),
+            _ => roots.push(one),
+        }
+    }
+    // The last of the list is the next to come out.
+    let mut waiting: Vec<Shown<R>> = roots.into_iter().rev().collect();
+    while let Some(one) = waiting.pop() {
+        let below = children.remove(&one.key).unwrap_or_default();
+        let depth = one.depth + 1;
+        waiting.extend(
+            below
+                .into_iter()
+                .rev()
+                .map(|below| Shown { depth, ..below }),
+        );
+        shown.push(one);
+    }
+    // Sub-agents that claim each other as parent hang below nobody.
+    shown.extend(children.into_values().flatten());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::put_in_order;
+
+    proptest! {
+        #[test]
+        fn what_is_put_in_order_is_sorted_and_equals_stay_as_they_came(
+            numbers in prop::collection::vec(0..40_u8, 0..200),
+            turned_by in 0..200_usize,
+        ) {
+            // Two runs in order too, as two homes give them.
+            let mut turned = numbers.clone();
+            turned.sort_unstable();
+            turned.rotate_left(turned_by.checked_rem(numbers.len()).unwrap_or(0));
+            for numbers in [numbers, turned] {
+                let items: Vec<(u8, usize)> = numbers.into_iter().zip(0..).collect();
+                let (mut sorted, mut put) = (items.clone(), items);
+                sorted.sort_by_key(|item| item.0);
+                put_in_order(&mut put, |one, other| one.0.cmp(&other.0));
+                prop_assert_eq!(put, sorted);
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From what a scan found to its wire form.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use jiff::fmt::temporal::DateTimePrinter;
+use whosup_process::{Process, RunState};
+
+use super::{
+    SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
+    WireProblem, WireProcess, WireResume, WireSession, WireSnapshot, WireText, WireUnattributed,
+};
+use crate::adapter::Invocation;
+use crate::adapter::claim::EvidenceKind;
+use crate::adapter::phase::{Phase, WaitingFor};
+use crate::judging::verdict::Liveness;
+use crate::machine::Machine;
+use crate::machine::problem::Problem;
+use crate::sessions::session::{JudgedEvidence, Session, Snapshot, Unattributed};
+use crate::sources::panes::{self, Pane};
+
+/// The wire form of a whole snapshot.
+#[must_use]
+pub fn snapshot(machine: &Machine, snapshot: &Snapshot) -> WireSnapshot {
+    let scope = &snapshot.scope;
+    WireSnapshot {
+        schema_version: SCHEMA_VERSION,
+        taken_at: timestamp(snapshot.taken_at_ms),
+        host: WireHost {
+            hostname: scope.host.as_ref().ok().map(ToString::to_string),
+            boot_id: scope.boot.as_ref().ok().map(ToString::to_string),
+            pid_namespace: scope.pid_namespace.as_ref().ok().map(|ns| ns.0),
+        },
+        sessions: snapshot
+            .sessions
+            .iter()
+            .map(|one| session(machine, one))
+            .collect(),
+        unattributed: snapshot.unattributed.iter().map(unattributed).collect(),
+        problems: snapshot.problems.iter().map(problem).collect(),
+    }
+}
+
+/// A time in milliseconds since 1970 as RFC 3339 in UTC with milliseconds;
+/// `None` if it is outside of what such a text can say.
+#[must_use]
+pub fn timestamp(at_ms: i64) -> Option<String> {
+    const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
+    let at = jiff::Timestamp::from_millisecond(at_ms).ok()?;
+    // The printer wants room for the longest of dates.
+    let mut text = String::with_capacity(40);
+    PRINTER.print_timestamp(&at, &mut text).ok()?;
+    Some(text)
+}
+
+/// The wire form of one session.
+#[must_use]
+pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
+    let told = &session.description;
+    let sketch = &session.sketch;
+    let work_dir = session.work_dir().map(PathText::of);
+    let is_live = session.liveness() == Liveness::Live;
+    let doing = session.doing();
+    WireSession {
+        agent: session.key.agent.as_str().into(),
+        session_id: session.key.session.as_str().into(),
+        liveness: session.liveness().name(),
+        reason: session.verdict.reason(),
+        confidence: session.verdict.confidence().map(|known| known.name()),
+        phase: doing.phase.map(Phase::name),
+        phase_since: doing.since_ms.and_then(timestamp),
+        phase_at_exit: session.phase_at_exit().map(Phase::name),
+        waiting_for: doing.waiting_for.map(WaitingFor::name),
+        phase_word: doing.word.filter(|_| is_live).map(T::from),
+        orphan: session.is_orphan(),
+        superseded_by: session.superseded_by.as_ref().map(|id| id.as_str().into()),
+        parent_session_id: sketch.parent.as_ref().map(|id| id.as_str().into()),
+        owner: session.owner.as_ref().map(|owner| process(machine, owner)),
+        owner_shared: session.is_owner_shared,
+        client: session
+            .client
+            .as_ref()
+            .map(|client| process(machine, client)),
+        client_ambiguous: session.is_client_ambiguous,
+        other_live_pids: session
+            .other_live_pids
+            .iter()
+            .map(|pid| pid.get())
+            .collect(),
+        detached: session.is_detached(),
+        headless: session.is_headless(),
+        work_dir: work_dir.map(PathText::get),
+        work_dir_bytes: work_dir.and_then(PathText::bytes_if_not_text),
+        git_branch: told.git_branch.as_deref().map(T::from),
+        title: session.title().map(T::from),
+        model: told.model.as_deref().map(T::from),
+        agent_version: session.agent_version().map(T::from),
+        started_at: session.started_at_ms().and_then(timestamp),
+        last_activity_at: session.last_activity_at_ms().and_then(timestamp),
+        ended_at: sketch.ended_at_ms.filter(|_| !is_live).and_then(timestamp),
+        end_cause: sketch
+            .end_cause
+            .as_deref()
+            .filter(|_| !is_live)
+            .map(T::from),
+        cpu_seconds_at_least: sketch
+            .cpu_at_least_ms
+            .map(|ms| Duration::from_millis(ms).as_secs_f64()),
+        context: None,
+        turn: None,
+        usage: None,
+        pane: session.pane.as_ref().map(pane),
+        files: files(session),
+        endpoint: sketch.endpoint.as_deref().filter(|_| is_live).map(T::from),
+        home: (!session.is_default_home).then(|| text(&session.key.home)),
+        dismissed: session.is_dismissed,
+        attach: session
+            .pane
+            .as_ref()
+            .filter(|_| is_live)
+            .and_then(|pane| Some(panes::host_of(pane)?.attach(pane)))
+            .map(|invocation| command(invocation, work_dir)),
+        resume: resume(session, work_dir),
+        evidence: session.evidence.iter().map(evidence).collect(),
+    }
+}
+
+fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
+    let described = session.description.transcript.as_deref();
+    let record = session
+        .evidence
+        .iter()
+        .find(|judged| judged.evidence.kind == EvidenceKind::Record);
+    WireFiles {
+        transcript: described.or(session.sketch.transcript.as_deref()).map(text),
+        record: record
+            .and_then(|judged| judged.evidence.path.as_deref())
+            .map(text),
+    }
+}
+
+/// A session is resumed only when it is not live and may not be: a second
+/// process on a live session corrupts it. Nor is one that a process still holds, or in
+/// which nothing was said.
+fn resume<'a, T: WireText<'a>>(
+    session: &Session,
+    work_dir: Option<PathText<'a>>,
+) -> Option<WireResume<T>> {
+    let invocation = session.invocation();
+    let is_free = session.liveness() == Liveness::Exited && session.held_by().is_none();
+    let invocation = invocation.filter(|_| is_free)?;
+    let WireCommand { argv, cwd, env } = command(invocation, work_dir);
+    Some(WireResume {
+        argv,
+        cwd,
+        env,
+        trusted: session.is_invocation_ours(),
+    })
+}
+
+fn process(machine: &Machine, process: &Process) -> WireProcess {
+    let details = machine.table().details(process);
+    WireProcess {
+        pid: process.pid.get(),
+        start_stamp: process.stamp.to_string(),
+        start_stamp_kind: process.stamp.kind().name(),
+        started_at: process.began_at_ms.clone().ok().and_then(timestamp),
+        executable: details.exe.as_deref().ok().map(text),
+        stopped: process.run_state == RunState::Stopped,
+        cpu_percent: None,
+        rss_bytes: process.rss_bytes.clone().ok(),
+    }
+}
+
+fn pane(pane: &Pane) -> WirePane {
+    WirePane {
+        host: pane.host,
+        server: WirePaneServer {
+            socket: text(&pane.server.socket),
+            pid: pane.server.pid.map(|pid| pid.get()),
+            start_stamp: pane.server.stamp.as_ref().map(ToString::to_string),
+        },
+        session: pane.session.clone(),
+        pane: pane.pane.clone(),
+    }
+}
+
+fn command<'a, T: WireText<'a>>(
+    invocation: Invocation,
+    work_dir: Option<PathText<'a>>,
+) -> WireCommand<T> {
+    let directory = invocation.directory.map(|path| owned_text(&path).into());
+    WireCommand {
+        argv: invocation.argv.into_iter().map(T::from).collect(),
+        cwd: directory.or_else(|| work_dir.map(PathText::get)),
+        env: invocation
+            .environment
+            .into_iter()
+            .map(|(name, value)| (name, owned_text(&value)))
+            .collect(),
+    }
+}
+
+fn evidence<'a, T: WireText<'a>>(judged: &'a JudgedEvidence) -> WireEvidence<T> {
+    WireEvidence {
+        kind: judged.evidence.kind.name(),
+        path: judged.evidence.path.as_deref().map(text),
+        says: judged.evidence.says.as_str().into(),
+        at: judged.at_ms.and_then(timestamp),
+        verdict: judged.verdict.liveness().name(),
+        reason: judged.verdict.reason(),
+    }
+}
+
+fn unattributed(one: &Unattributed) -> WireUnattributed {
+    WireUnattributed {
+        agent: one.process.agent.to_string(),
+        pid: one.process.process.pid.get(),
+        start_stamp: one.process.process.stamp.to_string(),
+        started_at: one
+            .process
+            .process
+            .began_at_ms
+            .clone()
+            .ok()
+            .and_then(timestamp),
+        work_dir: one.process.work_dir().map(text),
+        pane: one.pane.as_ref().map(pane),
+        candidates: one.candidates.iter().map(ToString::to_string).collect(),
+        candidate_titles: {
+            let titles = one.candidates.iter().map(|id| one.titles.get(id).cloned());
+            titles.collect()
+        },
+        reason: one.reason.clone(),
+    }
+}
+
+fn problem(problem: &Problem) -> WireProblem {
+    WireProblem {
+        agent: problem.agent.as_ref().map(ToString::to_string),
+        path: problem.path.as_deref().map(text),
+        message: problem.message.clone(),
+    }
+}
+
+/// A path, looked at once for whether it is text.
+#[derive(Clone, Copy)]
+struct PathText<'a> {
+    path: &'a Path,
+    text: Option<&'a str>,
+}
+
+impl<'a> PathText<'a> {
+    fn of(path: &'a Path) -> Self {
+        let text = path.to_str();
+        Self { path, text }
+    }
+
+    /// As text: lossy where it is not UTF-8.
+    fn get<T: WireText<'a>>(self) -> T {
+        match self.text {
+            Some(text) => text.into(),
+            None => owned_text(self.path).into(),
+        }
+    }
+
+    /// Its bytes in base64 where its text would lose something.
+    fn bytes_if_not_text(self) -> Option<String> {
+        if self.text.is_some() {
+            return None;
+        }
+        let bytes = self.path.as_os_str().as_encoded_bytes();
+        Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+    }
+}
+
+/// A path as text: lossy where it is not UTF-8.
+fn text<'a, T: WireText<'a>>(path: &'a Path) -> T {
+    PathText::of(path).get()
+}
+
+fn owned_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
