@@ -4,8 +4,7 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use whosup_core::adapter::Home;
-use whosup_core::adapter::{Adapter, AgentProcess};
+use whosup_core::adapter::{Adapter, AgentProcess, Home};
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::sessions::scan::Scanned;
 use whosup_core::sessions::session::Session;

@@ -145,7 +145,9 @@ fn look_at(backend: &dyn Backend, pid: Pid) -> Option<Above> {
 
 /// The PID that the agent has named itself by to what it runs.
 fn named(of: &HookOf<'_>) -> Option<Pid> {
-    let value = of.environment.variable(of.adapter.pid_variable()?)?;
+    let value = of
+        .environment
+        .variable(of.adapter.profile().pid_variable?)?;
     Pid::new(value.to_str()?.parse().ok()?).ok()
 }
 

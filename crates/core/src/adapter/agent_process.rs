@@ -6,7 +6,7 @@ use std::sync::Arc;
 use whosup_process::{Details, Process};
 use whosup_sidecar::AgentId;
 
-use super::Program;
+use super::{Adapter, Program};
 
 /// What a process is to its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +29,8 @@ pub enum Role {
 pub struct AgentProcess {
     /// The agent.
     pub agent: AgentId,
+    /// What recognized it.
+    pub adapter: &'static dyn Adapter,
     /// The process.
     pub process: Process,
     /// The rest of what it tells.
@@ -47,6 +49,12 @@ impl AgentProcess {
             process: &self.process,
             details: &self.details,
         }
+    }
+
+    /// The session that its arguments name: an id, or the beginning of one.
+    #[must_use]
+    pub fn named_session(&self) -> Option<&str> {
+        self.adapter.session_named_by(&self.program())
     }
 
     /// Its directory, where it can be read.

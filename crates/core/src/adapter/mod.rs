@@ -20,7 +20,7 @@ mod sketch;
 use std::path::{Path, PathBuf};
 
 use whosup_process::{Pid, StartStamp};
-use whosup_sidecar::SessionId;
+use whosup_sidecar::{AgentId, SessionId};
 
 pub use self::agent_process::{AgentProcess, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
@@ -60,11 +60,6 @@ pub trait Adapter: Send + Sync {
     /// The session that this process made of another one, if its hooks report the
     /// other one when it starts; `None` if they don't, or if it forked nothing.
     fn session_forked_by(&self, _home: &Path, _program: &Program<'_>) -> Option<Forked> {
-        None
-    }
-
-    /// The variable in which the agent tells what it runs, hooks among it, its own PID.
-    fn pid_variable(&self) -> Option<&'static str> {
         None
     }
 
@@ -111,12 +106,6 @@ pub trait Adapter: Send + Sync {
     /// program overwrites its arguments; never by `comm` alone.
     fn recognize(&self, program: &Program<'_>) -> Option<Role>;
 
-    /// Variables of which a launcher sets one for the program that it starts: a
-    /// process that has none of them set is a launcher, whatever it looks like.
-    fn variables_of_launched(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// The session that a process's arguments name: an id, or the beginning of
     /// one. Loses to anything newer: the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
@@ -144,25 +133,6 @@ pub trait Adapter: Send + Sync {
     /// the session, and what follows it.
     fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
         title
-    }
-
-    /// The title of its terminal names the session that is shown there at once, also where
-    /// nothing else records yet that a person chose that session; and a new process does
-    /// not keep the title of an earlier one.
-    fn shows_title_at_once(&self) -> bool {
-        false
-    }
-
-    /// Its arguments may name a session of any directory. Otherwise one of
-    /// another directory is not found by the agent, and so not served.
-    fn resumes_from_anywhere(&self) -> bool {
-        true
-    }
-
-    /// A process of it may go on with a session and announce that nowhere, so
-    /// that a stale claim rules out nobody who can't be looked into.
-    fn takes_up_in_silence(&self) -> bool {
-        false
     }
 
     /// Reads the claims of one home.
@@ -193,6 +163,22 @@ pub trait Adapter: Send + Sync {
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath>;
 }
 
+/// Finds the adapter of an agent among `adapters`.
+#[must_use]
+pub fn adapter_of(
+    adapters: &[&'static dyn Adapter],
+    agent: &AgentId,
+) -> Option<&'static dyn Adapter> {
+    let mut adapters = adapters.iter().copied();
+    adapters.find(|adapter| adapter.profile().id == agent.as_str())
+}
+
+impl std::fmt::Debug for dyn Adapter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Adapter").field(&self.profile().id).finish()
+    }
+}
+
 /// What is fixed about an agent.
 #[derive(Debug)]
 pub struct Profile {
@@ -221,6 +207,43 @@ pub struct Profile {
     pub announces_within_ms: Option<i64>,
     /// Nothing is drawn in its terminal while nothing happens.
     pub is_quiet_when_idle: bool,
+    /// The variable in which the agent passes its own PID to what it runs, hooks included.
+    pub pid_variable: Option<&'static str>,
+    /// Variables of which a launcher sets one for the program that it starts: a
+    /// process that has none of them set is a launcher, whatever it looks like.
+    pub variables_of_launched: &'static [&'static str],
+    /// The title of its terminal names the session that is shown there at once, also where
+    /// nothing else records yet that a person chose that session; and a new process does
+    /// not keep the title of an earlier one.
+    pub shows_title_at_once: bool,
+    /// Its arguments may name a session of any directory. Otherwise the agent does not
+    /// find one of another directory, and so does not serve it.
+    pub resumes_from_anywhere: bool,
+    /// A process of it may resume a session and announce that nowhere, so that a stale
+    /// claim rules out no process that can't be looked into.
+    pub resumes_in_silence: bool,
+}
+
+impl Profile {
+    /// What most agents have in common.
+    pub const USUAL: Self = Self {
+        id: "",
+        name: "",
+        default_home: "",
+        home_variables: &[],
+        detection: "",
+        checked_against: "",
+        comms: &[],
+        has_session_at_launch: false,
+        launch_window_ms: None,
+        announces_within_ms: None,
+        is_quiet_when_idle: false,
+        pid_variable: None,
+        variables_of_launched: &[],
+        shows_title_at_once: false,
+        resumes_from_anywhere: true,
+        resumes_in_silence: false,
+    };
 }
 
 /// A session that a process made of another one.

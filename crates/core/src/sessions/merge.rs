@@ -7,9 +7,10 @@ mod settle;
 use std::collections::{HashMap, HashSet};
 
 use whosup_process::Pid;
+use whosup_sidecar::AgentId;
 
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{AgentProcess, Sketch};
+use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
 use crate::judging::attribution::{Drafts, Places, attribute};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
@@ -42,6 +43,15 @@ pub struct Parts {
     pub possible: Vec<PossibleProcess>,
     /// When the look was taken, in milliseconds since 1970.
     pub now_ms: i64,
+    /// Every adapter.
+    pub adapters: &'static [&'static dyn Adapter],
+}
+
+impl Parts {
+    /// The adapter of an agent; `None` if it has none.
+    pub(crate) fn adapter(&self, agent: &AgentId) -> Option<&'static dyn Adapter> {
+        adapter_of(self.adapters, agent)
+    }
 }
 
 /// Sessions, and agent processes without one.
@@ -69,7 +79,8 @@ pub fn merge(mut parts: Parts) -> Merged {
         .filter(|draft| !draft.is_nothing())
         .map(|draft| {
             let is_default_home = parts.default_homes.contains(&*draft.sketch.key.home);
-            draft.into_session(is_default_home)
+            let adapter = parts.adapter(&draft.sketch.key.agent);
+            draft.into_session(adapter, is_default_home)
         })
         .collect();
     Merged {

@@ -77,7 +77,7 @@ impl Describer<'_> {
         if let Some(problem) = untouched_transcript(self.0.machine, &session.sketch) {
             return vec![problem];
         }
-        if let Some(adapter) = agents::adapter(&session.key.agent) {
+        if let Some(adapter) = session.adapter {
             let description = adapter.describe(&self.0, &session.sketch);
             session.description = description.take(&mut problems);
             future_dates::take_out_of_description(

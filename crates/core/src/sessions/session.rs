@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use whosup_process::{Pid, PidScope, Process, RunState};
 use whosup_sidecar::{AgentId, SessionId};
 
-use crate::adapter::{AgentProcess, Description, Invocation, Sketch};
+use crate::adapter::{Adapter, AgentProcess, Description, Invocation, Sketch};
 
 use crate::adapter::claim::{Evidence, EvidenceKind, Serving, SessionKey};
 use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::machine::problem::Problem;
-use crate::sources::agents;
 use crate::sources::panes::Pane;
 
 /// How long an orphan stays in the default view, in milliseconds.
@@ -39,6 +38,8 @@ pub struct Snapshot {
 pub struct Session {
     /// Its name.
     pub key: SessionKey,
+    /// What knows its agent; `None` if the agent has no adapter.
+    pub adapter: Option<&'static dyn Adapter>,
     /// It is in the home that the agent uses by default.
     pub is_default_home: bool,
     /// What became of its owner.
@@ -293,7 +294,7 @@ impl Session {
         if self.sketch.parent.is_some() || !self.sketch.is_resumable {
             return None;
         }
-        match agents::adapter(&self.key.agent) {
+        match self.adapter {
             Some(adapter) => adapter.resume(&self.sketch, self.is_default_home),
             None => self.sketch.resume.as_deref().cloned(),
         }
@@ -304,7 +305,7 @@ impl Session {
     /// run it that no person has read.
     #[must_use]
     pub fn is_invocation_ours(&self) -> bool {
-        agents::adapter(&self.key.agent).is_some()
+        self.adapter.is_some()
     }
 
     /// When it began, in milliseconds since 1970.

@@ -8,7 +8,6 @@ use crate::adapter::claim::{Evidence, EvidenceKind, Serving};
 use crate::adapter::phase::PhaseFact;
 use crate::judging::verdict::Liveness;
 use crate::sessions::session::{JudgedEvidence, Session};
-use crate::sources::agents;
 
 /// Adds what the title of its terminal says at `now_ms` to what is reported of a session.
 ///
@@ -19,8 +18,7 @@ pub(crate) fn add(session: &mut Session, now_ms: i64) {
     if session.liveness() != Liveness::Live || session.sketch.parent.is_some() || !has_terminal {
         return;
     }
-    let adapter = agents::adapter(&session.key.agent);
-    let (Some(adapter), Some(pane)) = (adapter, &session.pane) else {
+    let (Some(adapter), Some(pane)) = (session.adapter, &session.pane) else {
         return;
     };
     let Some(fact) = adapter.phase_in_title(&pane.title) else {

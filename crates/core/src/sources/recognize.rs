@@ -107,6 +107,7 @@ pub fn find_agent_processes(
                 };
                 found.recognized.push(AgentProcess {
                     agent: agents::id_of(adapter),
+                    adapter,
                     process: process.clone(),
                     homes,
                     details,
@@ -300,7 +301,7 @@ fn is_launched_if_session(
 /// itself, where its agent's launchers can be told by that. What can't be read
 /// tells nothing.
 fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Option<bool> {
-    let names = adapter.variables_of_launched();
+    let names = adapter.profile().variables_of_launched;
     if names.is_empty() {
         return None;
     }

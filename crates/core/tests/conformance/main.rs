@@ -20,9 +20,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use whosup_core::adapter::Unclaimed;
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::adapter::{Adapter, AgentScan, Depth, Home, Look, Program, Role, Sketch};
+use whosup_core::adapter::{
+    Adapter, AgentScan, Depth, Home, Look, Program, Role, Sketch, Unclaimed,
+};
 use whosup_core::machine::command::NoCommands;
 use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::problem::Found;

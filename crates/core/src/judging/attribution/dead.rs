@@ -9,14 +9,12 @@ use whosup_process::Pid;
 use super::directory::Beside;
 use super::{Drafts, attributed, process_key};
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{Adapter, AgentProcess, Role};
 use crate::judging::unseen::is_refused;
 use crate::judging::verdict::{Confidence, ExitedBecause, Liveness, UnknownBecause, Verdict};
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
-use crate::sources::agents;
 
-use crate::adapter::ClueKind;
+use crate::adapter::{AgentProcess, ClueKind, Role};
 
 /// Decides about every session that is neither live nor attributed.
 pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed: &[Unattributed]) {
@@ -70,7 +68,9 @@ fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> boo
         return true;
     }
     let may_be_hidden = parts.unseen.contains_key(&*key.home)
-        && agents::adapter(&key.agent).is_some_and(Adapter::takes_up_in_silence);
+        && parts
+            .adapter(&key.agent)
+            .is_some_and(|adapter| adapter.profile().resumes_in_silence);
     draft.verdict().liveness() == Liveness::Exited
         && !draft.was_left()
         && (may_be_hidden || has_gap || !draft.is_dead_for_good())
@@ -86,10 +86,8 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
 
 /// Processes without a session, and the one that their arguments name.
 fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
-    let named = unattributed.iter().filter_map(|one| {
-        let adapter = agents::adapter(&one.process.agent)?;
-        Some((one, adapter.session_named_by(&one.process.program())?))
-    });
+    let named = unattributed.iter();
+    let named = named.filter_map(|one| Some((one, one.process.named_session()?)));
     named.collect()
 }
 

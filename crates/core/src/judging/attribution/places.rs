@@ -10,7 +10,6 @@ use super::directory::{Beside, Directory};
 use crate::adapter::AgentProcess;
 use crate::machine::Machine;
 use crate::machine::mounts::Mounts;
-use crate::sources::agents;
 
 /// The directories that sessions name and that processes work in.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +32,7 @@ impl Places {
     /// Looks at the directories that a process works in: its own, and the one that its
     /// arguments name.
     pub(crate) fn find_process(&mut self, machine: &Machine, process: &AgentProcess) {
-        let adapter = agents::adapter(&process.agent);
-        let named = adapter.and_then(|adapter| adapter.work_dir_named_by(&process.program()));
+        let named = process.adapter.work_dir_named_by(&process.program());
         self.find_details(machine, &process.process, &process.details);
         if let Some(named) = named {
             let named = Directory::recorded(machine.mounts(), &named);

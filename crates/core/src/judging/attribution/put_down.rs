@@ -6,9 +6,8 @@ use whosup_process::{Pid, Process};
 
 use super::solve::{Because, Pair, Solution};
 use super::{Drafts, ProcessKey, process_key};
-use crate::adapter::AgentProcess;
 use crate::adapter::claim::{EvidenceKind, SessionKey};
-use crate::adapter::{ClueKind, Unclaimed};
+use crate::adapter::{AgentProcess, ClueKind, Unclaimed};
 use crate::judging::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::merge::Draft;
 

@@ -13,9 +13,8 @@ use super::seeker::Seeker;
 use super::solve::{ProcessFacts, solve};
 use super::table::{Table, dates};
 use super::{Drafts, ProcessKey, attributed, may_have_session, process_key};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, Role, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
 

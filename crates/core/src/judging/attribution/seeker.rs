@@ -11,10 +11,8 @@ use super::solve::ProcessFacts;
 use super::terminal;
 use super::{Drafts, Places, ProcessKey, process_key};
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, Profile};
-use crate::adapter::{ClueKind, Unclaimed};
+use crate::adapter::{AgentProcess, ClueKind, Profile, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
-use crate::sources::agents;
 
 /// How much older than its process may look what the process did, in milliseconds: the
 /// steps of ten milliseconds in which kernels date the start of a process. One clock dates
@@ -24,12 +22,10 @@ const TICK_MS: i64 = 10;
 /// A process that makes no claim.
 pub(super) struct Seeker<'a> {
     pub(super) process: &'a AgentProcess,
-    pub(super) profile: Option<&'static Profile>,
+    pub(super) profile: &'static Profile,
     pub(super) began_at_ms: Option<i64>,
     places: &'a Places,
     named: Option<&'a str>,
-    names_any_directory: bool,
-    pub(super) shows_title_at_once: bool,
     title: Option<&'a str>,
     now_ms: i64,
     /// Its agent claims a session for it that is none yet.
@@ -42,17 +38,14 @@ impl<'a> Seeker<'a> {
         parts: &'a Parts,
         provisional: &HashSet<ProcessKey>,
     ) -> Self {
-        let adapter = agents::adapter(&process.agent);
-        let program = process.program();
+        let profile = process.adapter.profile();
         let title = parts.terminal_titles.get(&process.process.pid);
         Self {
             process,
-            profile: adapter.map(|adapter| adapter.profile()),
+            profile,
             began_at_ms: process.process.began_at_ms.clone().ok(),
             places: &parts.places,
-            named: adapter.and_then(|adapter| adapter.session_named_by(&program)),
-            names_any_directory: adapter.is_some_and(|adapter| adapter.resumes_from_anywhere()),
-            shows_title_at_once: adapter.is_some_and(|adapter| adapter.shows_title_at_once()),
+            named: process.named_session(),
             title: title.map(String::as_str),
             now_ms: parts.now_ms,
             is_provisional: provisional.contains(&process_key(&process.process)),
@@ -64,7 +57,7 @@ impl<'a> Seeker<'a> {
     }
 
     pub(super) fn facts(&self, part: Unclaimed, drafts: &Drafts) -> ProcessFacts {
-        let has_session = self.profile.is_some_and(|its| its.has_session_at_launch);
+        let has_session = self.profile.has_session_at_launch;
         let clues = || {
             let all = drafts.values().flat_map(|draft| &draft.sketch.clues);
             all.filter(|clue| clue.pid == self.pid())
@@ -104,8 +97,7 @@ impl<'a> Seeker<'a> {
     /// Its agent makes a session as soon as it is launched, or it was started to answer
     /// one prompt: then nobody has to type for that.
     pub(super) fn makes_session_unprompted(&self) -> bool {
-        self.profile.is_some_and(|its| its.has_session_at_launch)
-            || self.process.process.tty.is_none()
+        self.profile.has_session_at_launch || self.process.process.tty.is_none()
     }
 
     pub(super) fn is_silent_since(&self, at_ms: i64) -> bool {
@@ -114,7 +106,7 @@ impl<'a> Seeker<'a> {
 
     /// The start window of the process has this time in it.
     pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
-        let window_ms = self.profile.and_then(|profile| profile.launch_window_ms);
+        let window_ms = self.profile.launch_window_ms;
         window_ms
             .zip(self.began_at_ms)
             .is_some_and(|(window, began)| {
@@ -136,7 +128,7 @@ impl<'a> Seeker<'a> {
             .named
             .is_some_and(|named| key.session.as_str().starts_with(named));
         is_named
-            && (self.names_any_directory || is_beside)
+            && (self.profile.resumes_from_anywhere || is_beside)
             && self.may_still_be_named(draft)
             && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
     }
@@ -182,7 +174,7 @@ impl<'a> Seeker<'a> {
     /// Some agents show soon after their start which session they serve. After that,
     /// their arguments name a session that they have left.
     pub(super) fn may_still_be_named(&self, draft: &Draft) -> bool {
-        let announced_ms = self.profile.and_then(|its| its.announces_within_ms);
+        let announced_ms = self.profile.announces_within_ms;
         let Some((within, began)) = announced_ms.zip(self.began_at_ms) else {
             return true;
         };

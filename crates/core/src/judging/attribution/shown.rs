@@ -11,7 +11,6 @@ use crate::adapter::{AgentProcess, Role};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{Confidence, LiveBecause, Verdict};
 use crate::sessions::merge::{Draft, Parts};
-use crate::sources::agents;
 
 /// Whether the title of a terminal is this name, or begins with it as with a part of its
 /// own.
@@ -32,8 +31,7 @@ pub(super) fn gone_on_to(
     let mut processes = parts.processes.iter();
     let found = processes.find(|its| process_key(&its.process) == *process)?;
     let title = parts.terminal_titles.get(&found.process.pid)?;
-    let adapter = agents::adapter(&found.agent)?;
-    if found.role != Role::Session || !adapter.shows_title_at_once() {
+    if found.role != Role::Session || !found.adapter.profile().shows_title_at_once {
         return None;
     }
     let mut claims = drafts.values().flat_map(Draft::live_claims);

@@ -129,7 +129,7 @@ impl Table {
         let launched: Vec<Launched> = seekers
             .iter()
             .map(|seeker| Launched {
-                has_event: seeker.profile.is_some_and(|its| its.has_session_at_launch),
+                has_event: seeker.profile.has_session_at_launch,
             })
             .collect();
         let plain: Vec<Event> = events.iter().map(|(_, _, event)| event.clone()).collect();
@@ -289,7 +289,7 @@ fn pair_of(seeker: &Seeker<'_>, key: &SessionKey, draft: &Draft, part: Unclaimed
             && !sketch.launched_at_ms.is_empty()
             && !launches_of(draft).any(|at_ms| seeker.may_be_launched_at(at_ms)),
         is_shown: is_silent
-            && (is_touched || is_named || (is_beside && seeker.shows_title_at_once))
+            && (is_touched || is_named || (is_beside && seeker.profile.shows_title_at_once))
             && seeker.shows(draft),
         is_last_used: is_touched
             && is_typed_since

@@ -10,8 +10,6 @@ use whosup_process::TerminalUse;
 
 use crate::adapter::AgentProcess;
 
-use crate::sources::agents::adapter;
-
 /// How long after a key was read an agent has acted on it and recorded when, or how long
 /// before something is shown it was recorded, in milliseconds. This includes a loaded
 /// machine.
@@ -73,7 +71,7 @@ pub(super) fn was_last_used_at(process: &AgentProcess, at_ms: i64) -> bool {
 }
 
 fn is_quiet_when_idle(process: &AgentProcess) -> bool {
-    adapter(&process.agent).is_some_and(|adapter| adapter.profile().is_quiet_when_idle)
+    process.adapter.profile().is_quiet_when_idle
 }
 
 /// Whether a session that was born at `born_at_ms` and recorded something last at

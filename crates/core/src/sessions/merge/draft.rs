@@ -6,11 +6,10 @@ use whosup_process::{Pid, Process};
 use whosup_sidecar::SessionId;
 
 use super::{SUPERSEDED, is_live};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::{
     Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
-use crate::adapter::{Description, Sketch};
+use crate::adapter::{Adapter, Description, Sketch, Unclaimed};
 use crate::judging::attribution::{ProcessKey, process_key};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{
@@ -418,7 +417,11 @@ impl Draft {
         never_was || (self.sketch.matters_only_if_shown && !is_shown)
     }
 
-    pub(crate) fn into_session(self, is_default_home: bool) -> Session {
+    pub(crate) fn into_session(
+        self,
+        adapter: Option<&'static dyn Adapter>,
+        is_default_home: bool,
+    ) -> Session {
         let verdict = self.verdict();
         let best = self.claims.first();
         let owner = match &self.found_out {
@@ -447,6 +450,7 @@ impl Draft {
         evidence.extend(self.extra);
         evidence.sort_by_key(|evidence| evidence.verdict.liveness());
         Session {
+            adapter,
             is_default_home,
             key: self.sketch.key.clone(),
             verdict,

@@ -15,12 +15,11 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use super::draft::{self, Draft};
 use crate::adapter::claim::{Claim, SessionKey};
-use crate::adapter::{AgentProcess, Sketch};
+use crate::adapter::{Adapter, AgentProcess, Sketch, adapter_of};
 use crate::judging::attribution::{Beside, Places, may_have_session};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{ExitedBecause, UnknownBecause, Verdict};
 use crate::sessions::session::Session;
-use crate::sources::agents;
 use crate::sources::recognize::PossibleProcess;
 
 /// Finds homes.
@@ -42,6 +41,8 @@ pub(crate) struct Surroundings<'a> {
     /// Sessions that other sources than their homes tell of, and the parents that
     /// these name.
     pub(crate) told_elsewhere: HashSet<(AgentId, SessionId)>,
+    /// Every adapter.
+    pub(crate) adapters: &'static [&'static dyn Adapter],
 }
 
 impl<'a> Surroundings<'a> {
@@ -57,6 +58,7 @@ impl<'a> Surroundings<'a> {
             fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
             told_elsewhere: HashSet::new(),
+            adapters: &[],
         }
     }
 
@@ -109,16 +111,14 @@ impl<'a> Surroundings<'a> {
 struct Neighbour<'a> {
     process: &'a AgentProcess,
     /// The session that its arguments name, or the beginning of its id.
-    named: Option<String>,
+    named: Option<&'a str>,
 }
 
 impl<'a> Neighbour<'a> {
     fn of(process: &'a AgentProcess) -> Self {
-        let adapter = agents::adapter(&process.agent);
-        let named = adapter.and_then(|adapter| adapter.session_named_by(&process.program()));
         Self {
             process,
-            named: named.map(str::to_owned),
+            named: process.named_session(),
         }
     }
 
@@ -136,8 +136,8 @@ impl<'a> Neighbour<'a> {
     }
 
     fn names(&self, key: &SessionKey) -> bool {
-        let named = self.named.as_deref();
-        named.is_some_and(|named| key.session.as_str().starts_with(named)) && self.may_use(key)
+        let is_named = |named: &str| key.session.as_str().starts_with(named);
+        self.named.is_some_and(is_named) && self.may_use(key)
     }
 }
 
@@ -184,7 +184,8 @@ pub(crate) fn settle(
         } else if !draft.is_nothing() {
             // Nobody shows a session that nobody serves.
             draft.sketch.client = None;
-            settled(draft.into_session(is_default_home(&key.home)));
+            let adapter = adapter_of(around.adapters, &key.agent);
+            settled(draft.into_session(adapter, is_default_home(&key.home)));
         }
     }
     rest

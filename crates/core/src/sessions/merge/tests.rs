@@ -7,12 +7,11 @@ use whosup_process::{Pid, Process, RecordedProcess, TerminalUse};
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::{Merged, Parts, merge};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
     Subject, TakenUp, Trust,
 };
-use crate::adapter::{AgentProcess, KnownClient, Role, Sketch};
+use crate::adapter::{AgentProcess, KnownClient, Role, Sketch, Unclaimed};
 use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{Confidence, ExitedBecause, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::session::Session;
@@ -69,6 +68,7 @@ fn agent_process(pid: i32, role: Role) -> AgentProcess {
     let recorded = RecordedProcess::new(pid, 1_000, T).cwd("/w");
     AgentProcess {
         agent: AgentId::parse("codex").unwrap(),
+        adapter: &crate::sources::agents::codex::Codex,
         process: recorded.process,
         details: std::sync::Arc::new(recorded.details),
         role,
@@ -92,6 +92,7 @@ fn parts(claims: Vec<JudgedClaim>) -> Parts {
         claims,
         fully_seen_homes: [PathBuf::from("/h")].into(),
         default_homes: [PathBuf::from("/h")].into(),
+        adapters: crate::sources::agents::AGENTS,
         ..Parts::default()
     }
 }

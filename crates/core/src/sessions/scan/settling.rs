@@ -18,7 +18,7 @@ use crate::judging::unseen::who_may_use;
 use crate::machine::Machine;
 use crate::sessions::merge::{Merged, Parts, Surroundings, merge, settle};
 use crate::sessions::session::Session;
-use crate::sources::agents;
+use crate::sources::agents::AGENTS;
 use crate::sources::panes::Panes;
 use crate::sources::recognize::PossibleProcess;
 
@@ -51,6 +51,7 @@ pub(super) fn surroundings<'a>(
     let find = move || roots_of(&|home| is_fully_seen(machine, home));
     around.fully_seen_homes = LazyCell::new(Box::new(find));
     around.unseen = who_may_use(machine, asked, processes);
+    around.adapters = AGENTS;
     around.told_elsewhere = names.chain(parents).collect();
     around
 }
@@ -123,8 +124,7 @@ impl<'a, 's> Settling<'a, 's> {
             .filter(|process| may_be_in_a_pane(process))
             .filter_map(|process| {
                 let pane = panes.of(&process.process, self.machine.table())?;
-                let adapter = agents::adapter(&process.agent)?;
-                let name = adapter.name_in_title(&pane.title);
+                let name = process.adapter.name_in_title(&pane.title);
                 Some((process.process.pid, name.to_owned()))
             })
             .collect();
@@ -153,6 +153,7 @@ impl<'a, 's> Settling<'a, 's> {
             places: self.places,
             possible: possible.to_vec(),
             now_ms: self.machine.now_ms(),
+            adapters: around.adapters,
         })
     }
 

@@ -6,7 +6,7 @@ use super::{
     claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode, pi,
     qwen_code, vibe,
 };
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, adapter_of};
 
 /// Every agent that has an adapter, in the order of `whosup agents`.
 pub const AGENTS: &[&dyn Adapter] = &[
@@ -28,10 +28,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
 /// Finds the adapter of an agent.
 #[must_use]
 pub fn adapter(agent: &AgentId) -> Option<&'static dyn Adapter> {
-    AGENTS
-        .iter()
-        .copied()
-        .find(|adapter| adapter.profile().id == agent.as_str())
+    adapter_of(AGENTS, agent)
 }
 
 /// The id of an adapter's agent.

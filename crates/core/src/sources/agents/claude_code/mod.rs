@@ -85,11 +85,9 @@ static PROFILE: Profile = Profile {
     comms: &["claude", "claude.exe"],
     // A process that has one before its first prompt has a record of it; one
     // without a record has none that a folder could show.
-    has_session_at_launch: false,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
-    // Since 2.1; what older versions serve only their transcripts suggest.
+    // Since 2.1 (seen in 2.1.332).
+    pid_variable: Some("CLAUDE_PID"),
+    ..Profile::USUAL
 };
 
 /// The adapter for Claude Code.
@@ -115,11 +113,6 @@ impl Adapter for ClaudeCode {
         let session = registry::session_of(home, process.pid, &process.stamp)?;
         let parent = processes::resumed_by(program).and_then(|id| SessionId::parse(id).ok());
         Some(Forked { session, parent })
-    }
-
-    /// Seen in Claude Code 2.1.332, 2026-11.
-    fn pid_variable(&self) -> Option<&'static str> {
-        Some("CLAUDE_PID")
     }
 
     fn may_be_called(&self, comm: &str) -> bool {

@@ -18,8 +18,7 @@ use crate::adapter::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject, TakenUp, Trust,
 };
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
-use crate::adapter::{Clue, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::is_there;
 use crate::sources::transcript::TranscriptError;

@@ -12,8 +12,7 @@ use whosup_sidecar::SessionId;
 use super::log::{Log, Said};
 use super::row::Row;
 use super::scan::Scanning;
-use crate::adapter::Clue;
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, Clue, Role};
 
 /// How much later than the last line a session may have begun of which this line
 /// tells, in milliseconds.

@@ -70,10 +70,7 @@ static PROFILE: Profile = Profile {
     detection: "its log, which names PID and session; the database's PID where it is a terminal's",
     checked_against: "3.0.65, 2026-11",
     comms: process::COMMS,
-    has_session_at_launch: false,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for Cline {

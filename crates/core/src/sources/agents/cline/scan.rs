@@ -11,11 +11,12 @@ use super::beyond::was_ended_since;
 use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
 };
-use crate::adapter::{AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch};
+use crate::adapter::{
+    AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch, Unclaimed,
+};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::trust::trust_of;
 

@@ -18,8 +18,7 @@ use crate::adapter::claim::{
     CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
     Subject, TakenUp, Trust,
 };
-use crate::adapter::{AgentProcess, AgentScan, Role, Sketch};
-use crate::adapter::{Clue, ClueKind, Unclaimed};
+use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::trust::trust_of;

@@ -54,11 +54,10 @@ use std::path::PathBuf;
 
 use whosup_sidecar::AgentId;
 
-use crate::adapter::Hooks;
 use crate::adapter::phase::PhaseFact;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
+    Role, Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -79,7 +78,7 @@ const PROFILE: Profile = Profile {
     has_session_at_launch: true,
     launch_window_ms: Some(60_000),
     announces_within_ms: Some(60_000),
-    is_quiet_when_idle: false,
+    ..Profile::USUAL
 };
 
 /// The adapter.

@@ -70,10 +70,7 @@ static PROFILE: Profile = Profile {
     checked_against: "1.0.102, 2026-11",
     comms: &["copilot", "MainThread"],
     has_session_at_launch: true,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
-    // Not before the first prompt of a resumed session.
+    ..Profile::USUAL
 };
 
 impl Adapter for Copilot {

@@ -11,10 +11,9 @@ use super::events::Last;
 use super::scan::Scanning;
 use super::session::SessionDir;
 use super::{AGENT, process};
-use crate::adapter::Clue;
 use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
-use crate::adapter::{AgentProcess, Role, Sketch};
+use crate::adapter::{AgentProcess, Clue, Role, Sketch};
 
 impl Scanning<'_> {
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {

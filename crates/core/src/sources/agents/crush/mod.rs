@@ -59,10 +59,7 @@ static PROFILE: Profile = Profile {
     detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
     comms: process::COMMS,
-    has_session_at_launch: false,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for Crush {

@@ -18,8 +18,9 @@ use crate::adapter::claim::{
     TakenUp, Trust,
 };
 use crate::adapter::phase::Phase;
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch};
-use crate::adapter::{Clue, ClueKind, Unclaimed};
+use crate::adapter::{
+    AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Role, Sketch, Unclaimed,
+};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::trust::trust_of;
 

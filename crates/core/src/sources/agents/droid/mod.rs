@@ -52,10 +52,7 @@ static PROFILE: Profile = Profile {
     detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
     comms: process::COMMS,
-    has_session_at_launch: false,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    ..Profile::USUAL
 };
 
 /// The directory of a home's sessions.

@@ -10,13 +10,12 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use super::process::{is_headless, named, named_work_dir};
 use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
     TakenUp, Trust,
 };
 use crate::adapter::phase::Phase;
-use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
+use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;

@@ -70,8 +70,10 @@ static PROFILE: Profile = Profile {
     comms: &["gemini", "node", "MainThread"],
     has_session_at_launch: true,
     launch_window_ms: Some(15_000),
-    announces_within_ms: None,
     is_quiet_when_idle: true,
+    variables_of_launched: process::VARIABLES_OF_LAUNCHED,
+    resumes_from_anywhere: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for Gemini {
@@ -95,16 +97,8 @@ impl Adapter for Gemini {
         process::recognize(program)
     }
 
-    fn variables_of_launched(&self) -> &'static [&'static str] {
-        process::VARIABLES_OF_LAUNCHED
-    }
-
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
-    }
-
-    fn resumes_from_anywhere(&self) -> bool {
-        false
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {

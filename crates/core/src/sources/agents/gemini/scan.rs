@@ -12,8 +12,9 @@ use super::project::{self, Project};
 use super::prompts::Prompts;
 use super::{AGENT, process, subagent};
 use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, SessionKey};
-use crate::adapter::{AgentProcess, AgentScan, Home, Look, Program, Role, Sketch};
-use crate::adapter::{Clue, Lost, Unclaimed, Visit};
+use crate::adapter::{
+    AgentProcess, AgentScan, Clue, Home, Look, Lost, Program, Role, Sketch, Unclaimed, Visit,
+};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{
     Names, is_directory, list_folders_or_tell, list_or_tell,

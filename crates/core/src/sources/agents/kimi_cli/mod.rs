@@ -70,8 +70,8 @@ static PROFILE: Profile = Profile {
     comms: process::COMMS,
     has_session_at_launch: true,
     launch_window_ms: Some(history::START_MS_MAX),
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    resumes_from_anywhere: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for KimiCli {
@@ -89,10 +89,6 @@ impl Adapter for KimiCli {
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
-    }
-
-    fn resumes_from_anywhere(&self) -> bool {
-        false
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {

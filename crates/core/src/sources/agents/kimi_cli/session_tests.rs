@@ -8,9 +8,8 @@ use whosup_process::{ProcessTable, Recorded, RecordedProcess};
 
 use super::super::KimiCli;
 use super::super::work_dir::folder_of;
-use crate::adapter::Unclaimed;
 use crate::adapter::phase::Phase;
-use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Program};
+use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Program, Unclaimed};
 use crate::machine::command::SystemCommands;
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Found;
@@ -57,6 +56,7 @@ fn world(ages_ms: &[i64]) -> World {
             });
             AgentProcess {
                 agent: super::AGENT,
+                adapter: &KimiCli,
                 role: role.expect("a kimi-cli process"),
                 process,
                 details,

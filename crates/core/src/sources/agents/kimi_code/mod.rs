@@ -67,10 +67,10 @@ static PROFILE: Profile = Profile {
     detection: "the terminal's title and use; birth just after the process began, of runs with a prompt",
     checked_against: "2.1.0, 2026-11",
     comms: process::COMMS,
-    has_session_at_launch: false,
     launch_window_ms: Some(15_000),
-    announces_within_ms: None,
     is_quiet_when_idle: true,
+    resumes_from_anywhere: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for KimiCode {
@@ -88,10 +88,6 @@ impl Adapter for KimiCode {
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
-    }
-
-    fn resumes_from_anywhere(&self) -> bool {
-        false
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

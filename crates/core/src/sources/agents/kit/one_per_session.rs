@@ -10,8 +10,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::Claim;
-use crate::adapter::{AgentScan, Sketch};
-use crate::adapter::{Clue, ClueKind, Unclaimed};
+use crate::adapter::{AgentScan, Clue, ClueKind, Sketch, Unclaimed};
 
 /// What was said in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]

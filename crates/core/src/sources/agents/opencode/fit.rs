@@ -100,6 +100,7 @@ mod tests {
         made.details.cwd = Ok(PathBuf::from("/w/app"));
         AgentProcess {
             agent: crate::sources::agents::opencode::AGENT,
+            adapter: &crate::sources::agents::opencode::OpenCode,
             process: made.process,
             details: Arc::new(made.details),
             role: Role::Session,

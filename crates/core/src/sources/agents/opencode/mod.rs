@@ -87,10 +87,9 @@ static PROFILE: Profile = Profile {
     detection: "its log's runs, matched with processes; arguments; the terminal's title and use",
     checked_against: "1.18.33, 2026-11",
     comms: process::COMMS,
-    has_session_at_launch: false,
-    launch_window_ms: None,
-    announces_within_ms: None,
     is_quiet_when_idle: true,
+    shows_title_at_once: true,
+    ..Profile::USUAL
 };
 
 impl Adapter for OpenCode {
@@ -122,10 +121,6 @@ impl Adapter for OpenCode {
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         // That of the server, wherever this process was started.
         process::is_client_without_directory(program).then(PathBuf::new)
-    }
-
-    fn shows_title_at_once(&self) -> bool {
-        true
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -197,6 +197,7 @@ mod tests {
         made.details.cwd = Ok(PathBuf::from(work_dir));
         AgentProcess {
             agent: crate::sources::agents::opencode::AGENT,
+            adapter: &crate::sources::agents::opencode::OpenCode,
             process: made.process,
             details: Arc::new(made.details),
             role,

@@ -10,8 +10,7 @@ use super::process;
 use super::scan::Scanning;
 use super::session::{Row, Turn};
 use crate::adapter::phase::Phase;
-use crate::adapter::{AgentProcess, Role, Sketch};
-use crate::adapter::{Clue, ClueKind, Unclaimed};
+use crate::adapter::{AgentProcess, Clue, ClueKind, Role, Sketch, Unclaimed};
 
 /// How many sessions without a title get their first prompt for one.
 const PROMPTS_MAX: usize = 10_000;

@@ -70,11 +70,12 @@ static PROFILE: Profile = Profile {
     detection: "birth just after the process began; the terminal's title and use",
     checked_against: "0.73.1, 2026-11",
     comms: process::COMMS,
-    has_session_at_launch: false,
     // 0.5 s on an idle machine, 3.5 s on a loaded one.
     launch_window_ms: Some(5_000),
-    announces_within_ms: None,
     is_quiet_when_idle: true,
+    // Of another directory it asks whether to fork the session.
+    resumes_from_anywhere: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for Pi {
@@ -88,11 +89,6 @@ impl Adapter for Pi {
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         process::session_named_by(program)
-    }
-
-    /// It asks whether to fork such a one.
-    fn resumes_from_anywhere(&self) -> bool {
-        false
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

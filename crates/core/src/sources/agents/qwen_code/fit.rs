@@ -4,9 +4,8 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::{process, transcript};
-use crate::adapter::AgentProcess;
-use crate::adapter::Clue;
 use crate::adapter::claim::CLOCK_SLACK_MS;
+use crate::adapter::{AgentProcess, Clue};
 
 /// When a session was, by its records.
 pub(super) struct Dates {

@@ -72,11 +72,12 @@ static PROFILE: Profile = Profile {
     checked_against: "0.24.4, 2026-11",
     comms: &["node", "MainThread", "qwen", "bun"],
     // Whoever has one before the first prompt publishes it.
-    has_session_at_launch: false,
     // 9 to 13 s on a loaded machine.
     launch_window_ms: Some(30_000),
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    resumes_from_anywhere: false,
+    // `qwen -p --resume ID` writes neither a record nor a sidecar.
+    resumes_in_silence: true,
+    ..Profile::USUAL
 };
 
 impl Adapter for QwenCode {
@@ -94,15 +95,6 @@ impl Adapter for QwenCode {
 
     fn recognize(&self, program: &Program<'_>) -> Option<Role> {
         process::recognize(program)
-    }
-
-    fn resumes_from_anywhere(&self) -> bool {
-        false
-    }
-
-    /// `qwen -p --resume ID` writes neither a record nor a sidecar.
-    fn takes_up_in_silence(&self) -> bool {
-        true
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {

@@ -19,9 +19,8 @@ use super::reading::Reading;
 use super::settled::is_settled;
 use super::sidecar::{self, Keep};
 use super::{process, registry, transcript};
-use crate::adapter::Unclaimed;
 use crate::adapter::claim::EvidenceKind;
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, Role, Unclaimed};
 use crate::sources::agents::kit::folder::{Entry, Names, entries_in, folders_in};
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 

@@ -56,9 +56,7 @@ static PROFILE: Profile = Profile {
     checked_against: "3.0.2, 2026-11",
     comms: process::COMMS,
     has_session_at_launch: true,
-    launch_window_ms: None,
-    announces_within_ms: None,
-    is_quiet_when_idle: false,
+    ..Profile::USUAL
 };
 
 impl Adapter for Vibe {

@@ -14,9 +14,7 @@
 
 use std::path::Path;
 
-use crate::adapter::{Program, Role};
-
-use crate::adapter::is_runtime_name;
+use crate::adapter::{Program, Role, is_runtime_name};
 
 /// The names that its processes may have as `comm`.
 pub(super) const COMMS: &[&str] = &["vibe-rs", "vibe-app-server", "vibe", "vibe-acp"];

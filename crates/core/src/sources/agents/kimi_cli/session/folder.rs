@@ -9,9 +9,8 @@ use super::super::history::History;
 use super::super::untouched::Untouched;
 use super::directory::{Dates, SessionDir};
 use super::{FromSidecar, Keep, Reading, fits};
-use crate::adapter::Clue;
 use crate::adapter::claim::{Placement, Trust};
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, Clue, Role};
 
 /// A folder, and those of its sessions whose sidecars have been read.
 pub(super) struct Folder<'a, 'f> {

@@ -7,8 +7,7 @@ use whosup_sidecar::SessionId;
 
 use super::Projects;
 use super::name::{chats_of, encoded, transcript_path};
-use crate::adapter::{AgentProcess, Role};
-use crate::adapter::{Clue, Unclaimed};
+use crate::adapter::{AgentProcess, Clue, Role, Unclaimed};
 use crate::sources::agents::qwen_code::fit::{Dates, Fit};
 use crate::sources::agents::qwen_code::home::Runtime;
 use crate::sources::agents::qwen_code::{process, transcript};
