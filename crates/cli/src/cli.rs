@@ -21,17 +21,17 @@ const EXAMPLES: &str = "\
 Examples:
   whosup                     What is live, what waits for you, what died today
   whosup list --all          Every session on disk
-  whosup why 0a022b20        Why it is shown as it is
+  whosup why 0a022b20        The evidence for an answer
   whosup check 0a022b20      For scripts: exit status 0 live, 1 exited, 3 unknown
-  whosup demo                Shows all this on made-up sessions
+  whosup demo                Try whosup on made-up sessions
 
 Exit status: 0 done or live, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.";
 
-/// Tells which coding-agent session is live, in which process and terminal
-/// pane, what it is doing, and what became of the others.
+/// Show which coding-agent sessions are live, in which process and terminal
+/// pane, what they are doing, and what became of the others.
 ///
-/// Every answer is live, exited or unknown, with its reason. Looking changes
-/// nothing. Without a command, lists.
+/// Every answer is live, exited or unknown, with a reason. Looking changes
+/// nothing. Without a command, whosup lists sessions.
 #[derive(Debug, Parser)]
 #[command(
     name = "whosup",
@@ -52,12 +52,12 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
-    /// Whether output has colours; `auto`: on a terminal, unless `NO_COLOR` or `CLICOLOR=0` is set
+    /// When to use colours; `auto`: on a terminal, unless `NO_COLOR` or `CLICOLOR=0` is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColourChoice,
-    /// Reads this configuration instead of `~/.config/whosup/config.toml`
+    /// Read this configuration instead of `~/.config/whosup/config.toml`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

@@ -11,11 +11,10 @@ use crate::app::World;
 // Which session a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IdArgs {
-    /// The session: its id or a beginning of it that no other has, such as
-    /// `0a022b20` or `codex:01a2`
+    /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// The agent's home that the session is in, where several have it
+    /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
 }

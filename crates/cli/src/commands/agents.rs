@@ -18,14 +18,14 @@ use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup agents            What is supported, where it is looked for, what was found
-  whosup agents --json     The same for a program";
+  whosup agents            Supported agents, the places searched, what was found
+  whosup agents --json     The same as JSON";
 
 // What `agents` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AgentsArgs {
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

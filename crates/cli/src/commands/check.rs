@@ -16,7 +16,7 @@ Examples:
   whosup check --quiet codex:01a2; case $? in 1) echo exited;; 3) echo unknown;; esac
 
 Exit status: 0 live, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
-Only 1 says that the session has exited: 3 and 4 do not.";
+Only 1 means that the session has exited; 3 and 4 do not.";
 
 // What `check` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -24,7 +24,7 @@ Only 1 says that the session has exited: 3 and 4 do not.";
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// Prints nothing; the exit status is the answer
+    /// Print nothing; the exit status is the answer
     #[arg(long, short)]
     quiet: bool,
 }

@@ -40,10 +40,10 @@ Examples:
   whosup conformance -- python3 driver.py
   whosup conformance --timeout 60 -- ./slow-driver
 
-CMD must be the process that answers, not a shell around it. It runs in a directory of its own;
-names of files that are here are made absolute.")]
+CMD must be the process that answers, not a shell around it. It runs in a temporary directory;
+arguments that name existing files are made absolute.")]
 pub(crate) struct ConformanceArgs {
-    /// How long an answer is waited for, in seconds
+    /// How long to wait for an answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
     /// The program to check, with its arguments

@@ -63,7 +63,7 @@ Examples:
   whosup demo -- why 4f1c0a52
   whosup demo -- check 4f1c0a52")]
 pub(crate) struct DemoArgs {
-    /// The command to show, with its arguments, instead of `list`
+    /// The command to try, with arguments; `list` if omitted
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -11,12 +11,12 @@ use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup dismiss 0a022b20           Keeps a session that has exited out of default views
-  whosup dismiss --undo 0a022b20    Brings it back
+  whosup dismiss 0a022b20           Hide an exited session
+  whosup dismiss --undo 0a022b20    Show it again
 
-`whosup list --all` still shows it. If something is heard of it again, so does everything else. Only
-a file of whosup's own is written.
-Exit status: 0 done, 2 it is live or the command failed, 3 it may be live, 4 there is no such session.";
+`whosup list --all` still shows a hidden session. New activity brings it back everywhere. Only
+whosup's own files are written.
+Exit status: 0 done, 2 the session is live or the command failed, 3 it may be live, 4 no such session.";
 
 // What `dismiss` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -24,7 +24,7 @@ Exit status: 0 done, 2 it is live or the command failed, 3 it may be live, 4 the
 pub(crate) struct DismissArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// Brings it back into default views
+    /// Show it again in default views
     #[arg(long)]
     undo: bool,
 }

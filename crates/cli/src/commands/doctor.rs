@@ -22,21 +22,21 @@ use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup doctor              What is wrong, and what to do about it
-  whosup doctor --fix        Puts right what is marked with `*`, and nothing else
-  whosup doctor --dry-run    The same, without ending what has exited
+  whosup doctor              Report problems and how to fix them
+  whosup doctor --fix        Fix the problems marked with `*`, and nothing else
+  whosup doctor --dry-run    Report without ending exited sessions
 
-Ends first what has exited without saying so, as `whosup sweep` does.
-Exit status: 0 nothing is wrong (or it is put right), 1 something is, 2 usage error or failure.";
+Ends exited sessions first, as `whosup sweep` does.
+Exit status: 0 no problems (or all fixed), 1 problems found, 2 usage error or failure.";
 
 // What `doctor` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Changes nothing, not even records of what has exited
+    /// Change nothing, not even the records of exited sessions
     #[arg(long, conflicts_with = "fix")]
     dry_run: bool,
-    /// Puts right what is marked with `*`: sets hooks that are missing
+    /// Fix the problems marked with `*`: install missing hooks
     #[arg(long)]
     fix: bool,
 }

@@ -11,10 +11,10 @@ use crate::id::{IdArgs, find};
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup end 0a022b20        Says that a session has ended of which nobody can tell any more
+  whosup end 0a022b20        Mark a session as ended whose state can no longer be determined
 
-Only whosup's own record is written: no process is stopped and no agent's file is touched. A session
-that is live is not ended so; one that an agent takes up again is live again.";
+Only whosup's own record is written: no process is stopped and no agent's file is touched. Live
+sessions are refused. A session that its agent resumes becomes live again.";
 
 // What `end` is asked for.
 #[derive(Debug, Clone, Args)]

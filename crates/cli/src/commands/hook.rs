@@ -28,17 +28,17 @@ const EXAMPLES: &str = "\
 Examples:
   whosup hook claude-code < event.json
 
-Agents run this command; their hook settings name it. It always exits with 0 and prints nothing.
-What went wrong is in `hook.log` beside the records, in ~/.local/state/whosup.";
+Agents run this command from their hook settings. It always exits with 0 and prints nothing.
+Errors go to `hook.log` beside the records, in ~/.local/state/whosup.";
 
 // What `hook` is told.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HookArgs {
-    /// The agent whose hook this is, as in `whosup agents`
+    /// The agent that runs this hook, as listed by `whosup agents`
     #[arg(value_name = "AGENT")]
     agent: String,
-    /// The event, for agents that do not say it in what they write
+    /// The event name, for agents that leave it out of the payload
     #[arg(value_name = "EVENT", allow_hyphen_values = true)]
     event: Option<String>,
     /// Whatever an agent adds: passed over

@@ -24,13 +24,13 @@ const DIFFERENCE_TIME_MAX: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup hooks install                 Shows what would be added to which settings, and asks
-  whosup hooks install codex --yes     For one agent, without asking
-  whosup hooks uninstall --dry-run     What would be taken out again
-  whosup hooks status                  What is set, and when something was last heard
+  whosup hooks install                 Show the changes to each settings file, and ask
+  whosup hooks install codex --yes     Install for one agent, without asking
+  whosup hooks uninstall --dry-run     Show what would be removed
+  whosup hooks status                  Which hooks are installed, and the last event received
 
-What is there stays as it is: comments, order, other hooks, links and modes. `uninstall` leaves the
-bytes of before.";
+Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
+`uninstall` restores the original bytes.";
 
 // What `hooks` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -42,24 +42,24 @@ pub(crate) struct HooksArgs {
 
 #[derive(Debug, Clone, Subcommand)]
 enum Action {
-    /// Sets hooks in agents' settings
+    /// Install hooks in agents' settings
     Install(ChangeArgs),
-    /// Takes them out again
+    /// Remove installed hooks
     Uninstall(ChangeArgs),
-    /// Tells what is set
+    /// Report which hooks are installed
     Status(StatusArgs),
 }
 
 /// Which settings, and how.
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
-    /// These agents; without any, those that have a home here
+    /// Agents to change; all that have a home here if omitted
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<AgentId>,
-    /// Only tells what it would do
+    /// Show the changes without writing them
     #[arg(long)]
     dry_run: bool,
-    /// Does not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
@@ -67,7 +67,7 @@ struct ChangeArgs {
 /// Which settings.
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
-    /// These agents; without any, those that have a home here
+    /// Agents to change; all that have a home here if omitted
     #[arg(value_name = "AGENT", value_parser = agent_parser())]
     agents: Vec<AgentId>,
 }

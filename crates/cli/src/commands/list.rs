@@ -22,34 +22,34 @@ use self::view::{Json, Row};
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup list --phase waiting            Who waits for me
-  whosup list --cwd . --json             What runs in this directory, for a program
+  whosup list --phase waiting            Sessions that wait for you
+  whosup list --cwd . --json             Sessions in this directory, as JSON
   whosup list --all --since 2d           Every session of the last two days
   whosup list --columns id,state,model   Other columns
 
-By default: sessions that are live or unknown, and those that died without an end in the last
-day, with what they were doing then. Sub-agents are in the table only with --all or --sub-agents; the JSON always has those of
-the sessions that are shown. A state that is marked `?` is inferred, not proven. Processes that no
-session is known of are rows of their own, unless --liveness, --phase or --since asks for sessions
-of some kind; in the JSON they stay.
+The default view has live and unknown sessions, and those that died without ending in the last
+24 hours, with what they were doing then. The table shows sub-agents only with --all or
+--sub-agents; the JSON always includes those of the listed sessions. A state marked `?` is
+inferred, not proven. Agent processes without a known session get their own rows, unless
+--liveness, --phase or --since filters sessions; the JSON always includes them.
 
---ndjson prints one object a line, told apart by its field `kind`: first `snapshot`, then each
-`session`, `unattributed` process and `problem`.";
+--ndjson prints one object per line. The field `kind` names it: first `snapshot`, then each
+`session`, `unattributed` process and `problem`. Use it for very large homes.";
 
 // What `list` is asked for.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// Every session on disk
+    /// List every session on disk
     #[arg(long, short)]
     all: bool,
-    /// Sessions of these agents only
+    /// Only sessions of these agents
     #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = agent_parser())]
     agent: Vec<AgentId>,
-    /// Sessions in this directory or below it only
+    /// Only sessions in this directory or below
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Sessions with this answer only; `exited` looks at every session on disk
+    /// Only sessions with this answer; `exited` reads every session on disk
     #[arg(
         long,
         value_name = "LIVENESS",
@@ -57,7 +57,7 @@ pub(crate) struct ListArgs {
         value_parser = name_parser(Liveness::ALL.map(Liveness::name), Liveness::from_name)
     )]
     liveness: Vec<Liveness>,
-    /// Sessions in this phase only
+    /// Only sessions in this phase
     #[arg(
         long,
         value_name = "PHASE",
@@ -65,10 +65,10 @@ pub(crate) struct ListArgs {
         value_parser = name_parser(Phase::ALL.map(Phase::name), Phase::from_name)
     )]
     phase: Vec<Phase>,
-    /// Sessions in which something happened since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    /// Only sessions active since: `90m`, `2d`, `2026-11-27T09:00:00Z`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
-    /// The order
+    /// Sort by this key
     #[arg(
         long,
         value_name = "KEY",
@@ -76,10 +76,10 @@ pub(crate) struct ListArgs {
         value_parser = name_parser(Order::ALL.map(Order::name), Order::from_name)
     )]
     sort: Order,
-    /// No more than so many sessions, sub-agents not counted
+    /// List at most this many sessions, sub-agents not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
-    /// The columns of the table
+    /// Columns of the table
     #[arg(
         long,
         value_name = "COLUMNS",
@@ -88,19 +88,19 @@ pub(crate) struct ListArgs {
         conflicts_with_all = ["json", "ndjson"]
     )]
     columns: Vec<Column>,
-    /// Sub-agents too
+    /// Include sub-agents in the table
     #[arg(long)]
     sub_agents: bool,
-    /// Processes of every user, as far as they can be seen (of use to root)
+    /// Include processes of all users (useful for root)
     #[arg(long)]
     all_users: bool,
-    /// Shows what could not be read instead of the sessions
+    /// Show what could not be read, instead of sessions
     #[arg(long, conflicts_with_all = ["json", "ndjson"])]
     problems: bool,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long, conflicts_with = "ndjson")]
     json: bool,
-    /// Prints one JSON object a line
+    /// Print one JSON object per line, as sessions are read
     #[arg(long)]
     ndjson: bool,
 }

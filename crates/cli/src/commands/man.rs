@@ -12,15 +12,15 @@ use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup man | man -l -                    Reads the page of whosup
-  whosup man ~/.local/share/man/man1       Installs the pages of every command";
+  whosup man | man -l -                    Read the page of whosup
+  whosup man ~/.local/share/man/man1       Install the pages of all commands";
 
 // What `man` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {
-    /// Writes the page of every command into this directory; without it, the
-    /// page of whosup itself is printed
+    /// Write the pages of all commands into this directory; without it, print the
+    /// page of whosup itself
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }

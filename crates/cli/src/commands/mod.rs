@@ -32,48 +32,48 @@ use crate::exit::ExitStatus;
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
-    /// Lists sessions: live, unknown, and orphans of the last day
+    /// List sessions: live, unknown, and those that died in the last day
     List(list::ListArgs),
-    /// Shows all that is known of one session
+    /// Show everything that is known about one session
     Show(show::ShowArgs),
-    /// Explains the answer about a session or a process, with its evidence
+    /// Explain the answer about a session or a process, with the evidence
     Why(why::WhyArgs),
-    /// Tells by its exit status whether a session is live
+    /// Report through the exit status whether a session is live
     Check(check::CheckArgs),
-    /// Prints the PID of the process that runs a session
+    /// Print the PID of the process that runs a session
     Pid(pid::PidArgs),
-    /// Sweeps, and tells in short what goes on in which directory
+    /// Sweep, then summarize activity per directory
     Status(status::StatusArgs),
-    /// Sweeps, and tells what is wrong and what to do about it
+    /// Sweep, then report problems and how to fix them
     Doctor(doctor::DoctorArgs),
-    /// Lists what exited without ending, and how to go on with it
+    /// List sessions that died without ending, and how to resume them
     Orphans(orphans::OrphansArgs),
-    /// Goes on with a session by its agent's own command
+    /// Resume a session with its agent's own command
     Resume(resume::ResumeArgs),
-    /// Keeps a session that has exited out of default views
+    /// Hide an exited session from default views
     Dismiss(dismiss::DismissArgs),
-    /// Ends the record of a session by hand
+    /// Mark a session as ended whose state can no longer be determined
     End(end::EndArgs),
-    /// Records one event of an agent's hook, read from standard input
+    /// Record one hook event of an agent, read from standard input
     Hook(hook::HookArgs),
-    /// Sets hooks in agents' settings, takes them out, or tells what is set
+    /// Install, remove or inspect agent hooks
     Hooks(hooks::HooksArgs),
-    /// Ends the recorded sessions whose process is gone
+    /// End recorded sessions whose process is gone
     Sweep(sweep::SweepArgs),
-    /// Runs what is to be run after the end of sessions
+    /// Run the configured commands after sessions ended
     #[command(hide = true)]
     AfterEnd(after_end::AfterEndArgs),
-    /// Lists the supported agents, where they are looked for and what was found
+    /// List supported agents, the places searched, and what was found
     Agents(agents::AgentsArgs),
-    /// Shows a command at work on made-up sessions
+    /// Try a command on made-up sessions
     Demo(demo::DemoArgs),
-    /// Runs a program and gives it a session, which is listed as any other
+    /// Run a program as a session of its own
     Run(run::RunArgs),
-    /// Checks the sidecars that an agent writes
+    /// Check the sidecars that an agent writes
     Conformance(conformance::ConformanceArgs),
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
-    /// Prints or writes the manual pages
+    /// Print or install the manual pages
     Man(man::ManArgs),
 }
 

@@ -22,25 +22,25 @@ use whosup_core::views::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup orphans                What died without an end, and how to go on with it
-  whosup orphans --since 1d     Of the last day
-  whosup resume 0a022b20        Goes on with one of them
-  whosup dismiss 0a022b20       Keeps one of them out of this list
+  whosup orphans                Sessions that died without ending, and how to resume them
+  whosup orphans --since 1d     Those of the last 24 hours
+  whosup resume 0a022b20        Resume one of them
+  whosup dismiss 0a022b20       Hide one of them
 
-Sessions whose process is gone and whose agent never said that they ended: after a crash, a kill, a
-closed terminal or a reboot. Those that a sweep has ended since are among them.";
+An orphan is a session whose process is gone without a recorded end: after a crash, a kill, a
+closed terminal or a reboot. Sessions that a sweep has ended since are included.";
 
 // What `orphans` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {
-    /// Those of which something was heard since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    /// Only sessions active since: `90m`, `2d`, `2026-11-27T09:00:00Z`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
-    /// Dismissed ones too
+    /// Include dismissed sessions
     #[arg(long, short)]
     all: bool,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

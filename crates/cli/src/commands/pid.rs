@@ -14,10 +14,10 @@ use crate::id::{IdArgs, find};
 const EXAMPLES: &str = "\
 Examples:
   whosup pid 0a022b20               The process that runs the session
-  whosup pid --client codex:01a2    The process with the terminal that shows it
+  whosup pid --client codex:01a2    The process whose terminal shows it
 
 Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
-A live session whose process can't be known is 3. Nothing is printed unless it is 0.";
+A live session whose process is not known gives 3. A PID is printed only with status 0.";
 
 // What `pid` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -25,8 +25,8 @@ A live session whose process can't be known is 3. Nothing is printed unless it i
 pub(crate) struct PidArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// The process with the terminal: another one where a daemon runs the
-    /// session
+    /// Print the process that has the terminal: a client, where a daemon runs
+    /// the session
     #[arg(long)]
     client: bool,
 }

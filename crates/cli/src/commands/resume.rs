@@ -22,13 +22,13 @@ use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup resume 0a022b20            Goes on with a session, in its directory
-  whosup resume --print 0a022b20    Only prints the command
+  whosup resume 0a022b20            Resume a session in its directory
+  whosup resume --print 0a022b20    Print the command
 
-whosup is replaced by the agent's own command. A session that is live, or may be, is left alone:
-two processes on one session spoil it. A command that anybody may have written into a file is
-never run; `--print` prints it with `--force` only. Read it before a shell gets it.
-Exit status: that of the agent; 2 it was not run, 3 it may be live, 4 there is no such session.";
+The agent's own command replaces whosup. A session that is live, or may be, is refused: two
+processes that write one session corrupt it. A command from a file that other programs may have
+written is never run, and `--print` needs `--force` to print it. Read it before you run it.
+Exit status: that of the agent; 2 not run, 3 the session may be live, 4 no such session.";
 
 /// Why a command of an agent without an adapter is not run.
 const UNTRUSTED: &str = "its command comes from a file that anybody may have written";
@@ -39,11 +39,11 @@ const UNTRUSTED: &str = "its command comes from a file that anybody may have wri
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// Only prints the command, for a shell
+    /// Print the command instead of running it
     #[arg(long)]
     print: bool,
-    /// Also where the session is live, or may be; with `--print`, also a command that anybody may
-    /// have written
+    /// Resume even if the session is live or may be; with `--print`, print even an untrusted
+    /// command
     #[arg(long, short)]
     force: bool,
 }

@@ -42,15 +42,15 @@ const SIGNAL_BASE: i32 = 128;
 Examples:
   whosup run -- aider
   whosup run --agent my-agent --id nightly-42 -- ./my-agent --task build
-  whosup run --pty -- my-agent     What it tells its terminal is its phase")]
+  whosup run --pty -- my-agent     Read the phase from its terminal")]
 pub(crate) struct RunArgs {
-    /// The agent's name; that of the program if it is not said
+    /// Name of the agent [default: the program's name]
     #[arg(long, value_name = "NAME", value_parser = parse_agent)]
     agent: Option<AgentId>,
-    /// The session's id; a new one if it is not said
+    /// Session ID [default: a new one]
     #[arg(long, value_name = "ID", value_parser = parse_session)]
     id: Option<SessionId>,
-    /// Gives it a terminal of its own and reads what it announces there (OSC 7501, titles)
+    /// Run it in a new terminal, and read the phase from OSC 7501 and titles
     #[arg(long)]
     pty: bool,
     /// The program, with its arguments

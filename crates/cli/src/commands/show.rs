@@ -21,9 +21,9 @@ const TAIL_MAX: u16 = 1_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup show 0a022b20                 All that is known of it
-  whosup show 0a022b20 --tail 5        And its last five messages
-  whosup show codex:01a2 --json        For a program: a snapshot of this session alone";
+  whosup show 0a022b20                 Everything known about a session
+  whosup show 0a022b20 --tail 5        The same, with the last five messages
+  whosup show codex:01a2 --json        A snapshot of this session alone, as JSON";
 
 // What `show` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -31,14 +31,14 @@ Examples:
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     id: IdArgs,
-    /// The last N messages too
+    /// Include the last N messages
     #[arg(
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=i64::from(TAIL_MAX))
     )]
     tail: Option<u16>,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }

@@ -20,11 +20,11 @@ use whosup_core::views::reader::{Filter, Wish};
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup status                    What goes on where, newest first
+  whosup status                    Activity per directory, newest first
   whosup status --format tmux      One line for a status bar
-  whosup status --json             The sessions, as `whosup list --json` has them
+  whosup status --json             The sessions, in the form of `whosup list --json`
 
-Ends first what has exited without saying so, as `whosup sweep` does.";
+Ends exited sessions first, as `whosup sweep` does.";
 
 /// What a system says of what may not be read (`strerror(EACCES)`).
 const PERMISSION_DENIED: &str = "ermission denied";
@@ -37,13 +37,13 @@ const STALE: &str = "stale";
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {
-    /// One line, for a prompt or a status bar
+    /// Print one line, for a prompt or a status bar
     #[arg(long, value_name = "FORM", conflicts_with = "json")]
     format: Option<Form>,
-    /// The room that the line has, in columns; 40 for tmux, as its `status-right-length` is
+    /// Maximum width in columns [default for tmux: 40, its `status-right-length`]
     #[arg(long, value_name = "COLUMNS", requires = "format")]
     width: Option<u16>,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +57,7 @@ enum Form {
     Waybar,
     /// A custom command of Starship
     Starship,
-    /// Anybody
+    /// Plain text
     Plain,
 }
 

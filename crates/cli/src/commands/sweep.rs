@@ -12,22 +12,22 @@ use crate::exit::ExitStatus;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup sweep               Ends what has exited without saying so
-  whosup sweep --dry-run     Tells what it would end, and why the rest goes on
+  whosup sweep               End sessions that exited without reporting it
+  whosup sweep --dry-run     Report what would be ended, and why the rest stays
   whosup sweep --forget-host 3f2a9c0d1e4b
-                             Ends what ran in a container that is gone
+                             End the sessions of a container that is gone
 
-A session is ended only if its recorded process has provably exited and nothing else serves it or
-may serve it. Only whosup's own records are written; no agent's file is touched.";
+A session is ended only if its recorded process has provably exited and no other process serves
+it or may serve it. Only whosup's own records are written; no agent's file is touched.";
 
 // What `sweep` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {
-    /// Only tells what it would do
+    /// Report what would be ended, without writing
     #[arg(long)]
     dry_run: bool,
-    /// Ends what ran on this host, a machine or a container that is gone, too
+    /// Also end sessions of this host, a machine or container that is gone
     #[arg(long, value_name = "NAME")]
     forget_host: Option<String>,
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use whosup_core::process::Pid;
-use whosup_core::views::explain::explain;
+use whosup_core::views::explain::{Explanation, explain};
 use whosup_core::views::wire;
 
 use super::show;
@@ -18,10 +18,10 @@ use crate::text;
 
 const EXAMPLES: &str = "\
 Examples:
-  whosup why 0a022b20         Why it is shown as it is: what was claimed, and what was seen
-  whosup why --pid 4711       Which session this process serves, or why none is known
+  whosup why 0a022b20         The verdict on a session, with the evidence
+  whosup why --pid 4711       Which session a process serves, or why none is known
 
-Exit status: 0 explained; of --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
+Exit status: 0 explained; with --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
 
 // What `why` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -30,17 +30,16 @@ Exit status: 0 explained; of --pid: 0 it serves a session, 3 unknown, 4 it serve
     group = ArgGroup::new("subject").args(["id", "pid"]).required(true)
 )]
 pub(crate) struct WhyArgs {
-    /// The session: its id or a beginning of it that no other has, such as
-    /// `0a022b20` or `codex:01a2`
+    /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// The agent's home that the session is in, where several have it
+    /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR", conflicts_with = "pid")]
     home: Option<PathBuf>,
-    /// Explains a process instead of a session
+    /// Explain a process instead of a session
     #[arg(long, value_name = "N", value_parser = parse_pid)]
     pid: Option<Pid>,
-    /// Prints one JSON document
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
 }
@@ -67,20 +66,32 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WhyArgs) -> anyhow::Result<Exit
         home: arguments.home.clone(),
     };
     let shown = show::look(&app.world, &id)?;
-    let explanation = explain(&shown.session);
+    let explanation = explain(&shown.session, app.world.home());
     if arguments.json {
         let document = Answer {
             snapshot: &wire::snapshot(app.world.machine(), &shown.snapshot),
             more: WhyMore {
                 pid: None,
-                explanation,
+                explanation: explanation.into_lines(),
             },
         };
         write_document(app.out, &document)?;
     } else {
-        write_sentences(app, &explanation)?;
+        write_explanation(app, &explanation)?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// The answer, and the evidence as a list.
+fn write_explanation(app: &mut App<'_>, explanation: &Explanation) -> std::io::Result<()> {
+    write_sentences(app, &explanation.answer)?;
+    if !explanation.evidence.is_empty() {
+        writeln!(app.out, "\nEvidence:")?;
+    }
+    for piece in &explanation.evidence {
+        writeln!(app.out, "  {}", text::visible(piece))?;
+    }
+    Ok(())
 }
 
 /// One sentence a line.

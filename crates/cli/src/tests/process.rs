@@ -51,7 +51,7 @@ fn an_agents_process_without_a_session_is_unknown() {
         &world,
         4720,
         3,
-        &["Process 4720 is codex, and which session it serves is not known"],
+        &["Process 4720 is codex, but its session is unknown"],
     );
     let answer = world.run("why --pid 4720 --json").json();
     assert_eq!(answer["unattributed"][0]["pid"], 4720);
@@ -85,7 +85,7 @@ fn a_launcher_is_explained_by_the_process_that_does_the_work() {
         &world,
         4700,
         3,
-        &["Process 4700 is a launcher of codex; process 4720 does the work."],
+        &["Process 4700 is a launcher of codex; process 4720 runs the agent."],
     );
 }
 
@@ -99,7 +99,7 @@ fn a_process_that_is_no_agent_is_told_by_what_it_runs_and_below_what() {
         4800,
         4,
         &[
-            "Process 4800 runs /bin/bash, which is no agent that is known.",
+            "Process 4800 runs /bin/bash, which is not a known agent.",
             "It runs below process 4711, a process of claude-code.",
             &format!("That process serves session {S1}."),
         ],
@@ -129,7 +129,7 @@ fn what_could_not_be_looked_at_is_unknown() {
         reason: Absent::PermissionDenied,
     };
     world.change_table(|table| table.with_probe_error(4900, error));
-    check(&world, 4900, 3, &["Process 4900 could not be looked at"]);
+    check(&world, 4900, 3, &["Process 4900 could not be inspected"]);
     let mut stranger = process(4901).comm("node");
     stranger.details.exe = Err(Absent::PermissionDenied);
     world.add_process(stranger);
@@ -137,7 +137,7 @@ fn what_could_not_be_looked_at_is_unknown() {
         &world,
         4901,
         3,
-        &["Whether process 4901 is an agent is unknown"],
+        &["Process 4901 may or may not be an agent"],
     );
 }
 
@@ -151,7 +151,7 @@ fn a_process_that_waits_to_be_reaped_has_exited() {
         &world,
         4903,
         4,
-        &["Process 4903 is a thread of the kernel."],
+        &["Process 4903 is a kernel thread."],
     );
 }
 
@@ -195,7 +195,7 @@ fn a_session_that_a_process_has_left_is_not_one_that_it_serves() {
     let said = world.run(&format!("why {S1}"));
     assert!(
         said.out
-            .contains(&format!("Its process went on to session {S2}.")),
+            .contains(&format!("its process switched to session {S2}.")),
         "{}",
         said.text()
     );

@@ -130,7 +130,7 @@ fn this_test_is_no_agent() {
     let said = world.run(["why", "--pid", &std::process::id().to_string()]);
     assert_eq!(said.status, 4, "{}", said.out);
     assert!(
-        said.out.contains("which is no agent that is known"),
+        said.out.contains("which is not a known agent"),
         "{}",
         said.out
     );

@@ -79,6 +79,8 @@ pub struct JudgedEvidence {
     pub at_ms: Option<i64>,
     /// The PID it names.
     pub pid: Option<Pid>,
+    /// The host it names.
+    pub host: Option<String>,
     /// Whether that process serves others too.
     pub serving: Serving,
 }

@@ -36,11 +36,12 @@ fn evidence_of(session: &Session, title: &PhaseFact) -> Option<JudgedEvidence> {
         evidence: Evidence {
             kind: EvidenceKind::Title,
             path: None,
-            says: format!("its terminal shows now `{word}`: {}", phase.name()),
+            says: format!("the terminal shows `{word}`: {}", phase.name()),
         },
         verdict: session.verdict,
         at_ms: None,
         pid: session.terminal_process().map(|process| process.pid),
+        host: None,
         serving: Serving::One,
     })
 }

@@ -1,35 +1,52 @@
 //! What an answer rests on, in sentences.
 
+use std::path::Path;
+
 use whosup_process::Pid;
 
 use crate::adapter::phase::{FactSource, Phase, WaitingFor};
-use crate::judging::verdict::{
-    Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
-};
+use crate::judging::verdict::{ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 use crate::sessions::session::{JudgedEvidence, Session, Unattributed};
 use crate::views::wire::timestamp;
 
-/// Explains a session: the answer first, then each piece of evidence.
-#[must_use]
-pub fn explain(session: &Session) -> Vec<String> {
-    let mut lines = vec![answer(session)];
-    lines.extend(circumstances(session));
-    lines.extend(session.evidence.iter().map(piece));
-    if session.evidence.is_empty() {
-        lines.push(
-            "Nothing says which process serves it: no registry, lock or record names it."
-                .to_owned(),
-        );
-    }
-    lines
+/// An answer and what it rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// Sentences: the verdict with its reason, then the circumstances.
+    pub answer: Vec<String>,
+    /// One line for each piece of evidence, best first: what, where, when, what it shows.
+    pub evidence: Vec<String>,
 }
 
-/// Explains a process that no session is known of.
+impl Explanation {
+    /// All of it, one line after the other.
+    #[must_use]
+    pub fn into_lines(self) -> Vec<String> {
+        [self.answer, self.evidence].concat()
+    }
+}
+
+/// Explains a session. Paths below `home`, the user's, begin with `~`.
+#[must_use]
+pub fn explain(session: &Session, home: Option<&Path>) -> Explanation {
+    let mut answer = vec![verdict_on(session)];
+    answer.extend(circumstances(session));
+    if session.evidence.is_empty() {
+        answer.push("No registry, lock, record or log names a process for it.".to_owned());
+    }
+    let evidence = session.evidence.iter();
+    Explanation {
+        answer,
+        evidence: evidence.map(|judged| piece(judged, home)).collect(),
+    }
+}
+
+/// Explains a process without a known session.
 #[must_use]
 pub fn explain_unattributed(one: &Unattributed) -> Vec<String> {
     let process = &one.process.process;
     let mut lines = vec![format!(
-        "Process {} is {}, and which session it serves is not known: {}.",
+        "Process {} is {}, but its session is unknown: {}.",
         process.pid, one.process.agent, one.reason
     )];
     let candidates = one.candidates.iter();
@@ -40,40 +57,51 @@ pub fn explain_unattributed(one: &Unattributed) -> Vec<String> {
     lines
 }
 
-fn answer(session: &Session) -> String {
+fn verdict_on(session: &Session) -> String {
     let name = format!("{} session {}", session.key.agent, session.key.session);
-    let because = sentence(session.verdict);
+    let because = reason(session);
     match session.verdict {
         Verdict::Live(_, confidence) => {
-            let known = match confidence {
-                Confidence::Proven => "proven",
-                Confidence::Consistent => "consistent with everything seen",
-                Confidence::Inferred => "inferred",
-            };
-            let owner = session
-                .owner
-                .as_ref()
-                .map(|owner| format!(" in process {}", owner.pid))
-                .unwrap_or_default();
-            format!("{name} is live{owner} ({known}): {because}.")
+            let owner = session.owner.as_ref();
+            let owner = owner.map(|owner| format!(" in process {}", owner.pid));
+            let owner = owner.unwrap_or_default();
+            let confidence = confidence.name();
+            format!("{name} is live{owner} ({confidence}): {because}.")
         }
         Verdict::Exited(_) => format!("{name} has exited: {because}."),
-        Verdict::Unknown(_) => format!("Whether {name} is live is unknown: {because}."),
+        Verdict::Unknown(_) => format!("{name} may be live or exited: {because}."),
+    }
+}
+
+/// The reason of the verdict as a clause, with the names that only the session has.
+fn reason(session: &Session) -> String {
+    let mut hosts = session.evidence.iter().filter_map(|one| one.host.as_ref());
+    match (session.verdict, &session.superseded_by) {
+        (Verdict::Exited(ExitedBecause::Superseded), Some(current)) => {
+            format!("its process switched to session {current}")
+        }
+        (Verdict::Unknown(UnknownBecause::OtherHost), _) => match hosts.next() {
+            Some(host) => format!("its process ran on host {host}"),
+            None => sentence(session.verdict),
+        },
+        (verdict, _) => sentence(verdict),
     }
 }
 
 fn circumstances(session: &Session) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = phase(session).into_iter().collect();
+    if session.is_suspended() {
+        let suspended = "Its process is stopped (Ctrl-Z, a signal or a debugger).";
+        lines.push(suspended.to_owned());
+    }
     if session.is_owner_shared {
-        lines.push("Its process serves many sessions, so that process's own terminal and parents say nothing about this one.".to_owned());
+        lines.push("Its process serves several sessions.".to_owned());
     }
     if let Some(client) = &session.client {
         lines.push(format!("Process {} shows it in a terminal.", client.pid));
     }
     if session.is_client_ambiguous {
-        lines.push(
-            "Several processes could be showing it; which one does can't be told.".to_owned(),
-        );
+        lines.push("Several processes may show it.".to_owned());
     }
     if session.is_detached() {
         lines.push("No terminal shows it.".to_owned());
@@ -81,19 +109,9 @@ fn circumstances(session: &Session) -> Vec<String> {
     if !session.other_live_pids.is_empty() {
         let pids: Vec<String> = session.other_live_pids.iter().map(Pid::to_string).collect();
         lines.push(format!(
-            "Other live processes claim it as well: {}.",
+            "Other live processes claim it too: {}.",
             pids.join(", ")
         ));
-    }
-    if let Some(current) = &session.superseded_by {
-        lines.push(format!("Its process went on to session {current}."));
-    }
-    lines.extend(phase(session));
-    if session.is_suspended() {
-        lines.push(
-            "Its process is stopped (Ctrl-Z, a signal or a debugger): it does nothing until it is continued."
-                .to_owned(),
-        );
     }
     if session.is_orphan() {
         let when = match session.phase_at_exit() {
@@ -103,24 +121,24 @@ fn circumstances(session: &Session) -> Vec<String> {
             Some(Phase::Ended) | None => "",
         };
         lines.push(format!(
-            "Its process went{when} and announced no end: it is an orphan, and can be resumed."
+            "No exit was recorded: it was orphaned{when}, and can be resumed."
         ));
     }
     lines
 }
 
-/// What it does, and who reports that last.
+/// What it is doing, and the newest report of that.
 fn phase(session: &Session) -> Option<String> {
     let doing = session.doing();
     let (phase, source) = (doing.phase?, doing.source?);
     if session.liveness() != Liveness::Live {
         return None;
     }
-    let reports = match source {
-        FactSource::Hook => "a hook of the agent reported",
-        FactSource::Registry => "the agent publishes",
-        FactSource::Title => "the title of its terminal shows",
-        FactSource::Transcript => "its transcript shows",
+    let source = match source {
+        FactSource::Hook => "a hook",
+        FactSource::Registry => "the agent's own record",
+        FactSource::Title => "the title of its terminal",
+        FactSource::Transcript => "its transcript",
     };
     let what = doing
         .waiting_for
@@ -132,7 +150,9 @@ fn phase(session: &Session) -> Option<String> {
         .map(|since| format!(" since {since}"))
         .unwrap_or_default();
     let phase = phase.name();
-    Some(format!("It is {phase}{what}{since}: {reports} that last."))
+    Some(format!(
+        "It is {phase}{what}{since}, according to {source}."
+    ))
 }
 
 const fn article(what: WaitingFor) -> &'static str {
@@ -144,26 +164,25 @@ const fn article(what: WaitingFor) -> &'static str {
     }
 }
 
-fn piece(judged: &JudgedEvidence) -> String {
+fn piece(judged: &JudgedEvidence, home: Option<&Path>) -> String {
     let what = judged.evidence.kind.name();
-    let place = judged
-        .evidence
-        .path
-        .as_ref()
-        .map(|path| format!(" {}", path.display()))
-        .unwrap_or_default();
-    let at = judged
-        .at_ms
-        .and_then(timestamp)
-        .map(|at| format!(" on {at}"))
-        .unwrap_or_default();
+    let path = judged.evidence.path.as_deref();
+    let place = path.map(|path| format!(" {}", shortened(path, home)));
+    let place = place.unwrap_or_default();
+    let at = judged.at_ms.and_then(timestamp);
+    let at = at.map(|at| format!(", {at}")).unwrap_or_default();
+    let says = &judged.evidence.says;
     let answer = judged.verdict.liveness().name();
-    format!(
-        "{what}{place} says{at}: {}. Judged {answer} ({}): {}.",
-        judged.evidence.says,
-        judged.verdict.reason(),
-        sentence(judged.verdict)
-    )
+    let reason = judged.verdict.reason();
+    format!("{what}{place}{at}: {says} ({answer}, {reason})")
+}
+
+/// A path with `~` for the user's home.
+fn shortened(path: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(below) => format!("~/{}", below.display()),
+        None => path.display().to_string(),
+    }
 }
 
 /// The reason of a verdict as a clause.
@@ -172,91 +191,83 @@ pub fn sentence(verdict: Verdict) -> String {
     match verdict {
         Verdict::Live(because, _) => live(because).to_owned(),
         Verdict::Exited(because) => exited(because).to_owned(),
-        Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)) => format!(
-            "nothing claims it now, but process {pid} may serve it: no session of it is known, and it works in its directory or could not be looked into"
-        ),
+        Verdict::Unknown(UnknownBecause::MayBeServedBy(pid)) => {
+            format!("process {pid} may serve it")
+        }
         Verdict::Unknown(because) => unknown(because).to_owned(),
     }
 }
 
 const fn live(because: LiveBecause) -> &'static str {
     match because {
-        LiveBecause::StartStamp => {
-            "the process with that PID began at exactly the instant that the claim names"
-        }
+        LiveBecause::StartStamp => "the process with the recorded PID has the recorded start time",
         LiveBecause::StartedBeforeClaim => {
-            "the process with that PID is the agent and began before the claim was made; one that reuses a PID begins after"
+            "the process with the recorded PID is the agent, and started before the record was written"
         }
-        LiveBecause::LockHeld => "the kernel shows that the agent's process holds its lock",
-        LiveBecause::Arguments => "the process's arguments name it and nothing newer contradicts",
+        LiveBecause::LockHeld => "the agent's process holds its lock",
+        LiveBecause::Arguments => {
+            "the arguments of the process name it, and nothing newer contradicts them"
+        }
         LiveBecause::Launch => "the process was launched with it, and with no other session",
-        LiveBecause::Run => "the agent's log shows that the process went on to it",
+        LiveBecause::Run => "the agent's log shows that the process switched to it",
         LiveBecause::Terminal => {
-            "the use or the title of the process's terminal chooses it among the possible sessions"
+            "the title or the last use of the terminal fits it and no other session"
         }
-        LiveBecause::Parent => "it is a sub-agent of a live session",
+        LiveBecause::Parent => "its parent session is live",
     }
 }
 
 const fn exited(because: ExitedBecause) -> &'static str {
     match because {
-        ExitedBecause::Released => {
-            "it is on record that its process let it go, or that it has ended"
-        }
-        ExitedBecause::RecordedGone => {
-            "it is on record that its process was found gone without announcing an end"
-        }
-        ExitedBecause::Rebooted => "this host has booted since the claim was made",
-        ExitedBecause::NamespaceGone => "the PID namespace that it names has no process any more",
-        ExitedBecause::NoSuchProcess => "no process has that PID",
-        ExitedBecause::Zombie => "the process has exited and only waits to be reaped",
-        ExitedBecause::PidIsAThread => "that number is now the id of another process's thread",
-        ExitedBecause::PidReused => "another process has that PID now",
-        ExitedBecause::LockNotHeld => "its lock file is there and no process holds the lock",
-        ExitedBecause::Superseded => "its process went on to another session",
-        ExitedBecause::NoProcess => "no process of that agent is left that could serve it",
-        ExitedBecause::Parent => "it is a sub-agent of a session that has exited",
+        ExitedBecause::Released => "the session ended itself",
+        ExitedBecause::RecordedGone => "its process was found gone, without a recorded exit",
+        ExitedBecause::Rebooted => "this host has rebooted since",
+        ExitedBecause::NamespaceGone => "no process is left in the recorded PID namespace",
+        ExitedBecause::NoSuchProcess => "no process has the recorded PID",
+        ExitedBecause::Zombie => "its process has exited and is a zombie",
+        ExitedBecause::PidIsAThread => "the recorded PID is now a thread of another process",
+        ExitedBecause::PidReused => "another process has the recorded PID now",
+        ExitedBecause::LockNotHeld => "no process holds its lock",
+        ExitedBecause::Superseded => "its process switched to another session",
+        ExitedBecause::NoProcess => "no process is left that could serve it",
+        ExitedBecause::Parent => "its parent session has exited",
     }
 }
 
 const fn unknown(because: UnknownBecause) -> &'static str {
     match because {
-        UnknownBecause::ProcNotOurs => {
-            "the process table here is not the one of this PID namespace"
+        UnknownBecause::ProcNotOurs => "/proc here belongs to another PID namespace",
+        UnknownBecause::Unreadable => "the files that would name its process cannot be read",
+        UnknownBecause::UntrustedClaim => {
+            "another user could have written the file that names its process"
         }
-        UnknownBecause::Unreadable => "what would show who serves it cannot be read",
-        UnknownBecause::UntrustedClaim => "somebody else could have written that file",
-        UnknownBecause::OtherHost => "the claim is about a process of another host",
+        UnknownBecause::OtherHost => "its process ran on another host",
         UnknownBecause::OtherPidNamespace => {
-            "the claim is about a process of a container that can't be seen into from here"
+            "its process ran in a PID namespace that cannot be seen from here"
         }
-        UnknownBecause::Ambiguous => "several processes fit the claim",
-        UnknownBecause::ProbeFailed => "the process could not be looked at",
-        UnknownBecause::Hidden => "the process exists and is hidden from this user",
+        UnknownBecause::Ambiguous => "several processes match",
+        UnknownBecause::ProbeFailed => "its process could not be inspected",
+        UnknownBecause::Hidden => "its process exists, but is hidden from this user",
         UnknownBecause::IncompleteView => {
-            "not every process that it could be can be seen from here"
+            "not every process that could serve it can be seen from here"
         }
         UnknownBecause::OtherTimeNamespace => {
-            "the start stamps differ, but may count from different instants (time namespaces)"
+            "the start times differ, but may come from different time namespaces"
         }
-        UnknownBecause::ProgramChanged => "the same process now runs another program",
-        UnknownBecause::BootNotKnown => {
-            "the start stamps are equal, but nothing says that they are of the same boot"
-        }
+        UnknownBecause::ProgramChanged => "its process now runs another program",
+        UnknownBecause::BootNotKnown => "the start times match, but may come from different boots",
         UnknownBecause::YoungerThanClaim => {
-            "the process looks younger than the claim: a reused PID, or a clock that was set"
+            "the process started after the record was written: the PID was reused or the clock was set"
         }
         UnknownBecause::UnrecognizedProgram => {
-            "a process with that PID began before the claim, but is not recognized as the agent"
+            "the process with the recorded PID is old enough, but not recognized as the agent"
         }
         UnknownBecause::BarePid => {
-            "the claim has neither a start stamp nor a date, and a PID alone names nothing"
+            "the record has a PID without a start time or date, which identifies no process"
         }
-        UnknownBecause::MayBeServedBy(_) => "a process of that agent may serve it",
-        UnknownBecause::OwnerNotFound => {
-            "hooks told of it, and the process that serves it was not found above them"
-        }
-        UnknownBecause::HeldByOther => "its lock is held, but not by a process of that agent",
-        UnknownBecause::Parent => "it is a sub-agent of a session of which that is unknown",
+        UnknownBecause::MayBeServedBy(_) => "another process may serve it",
+        UnknownBecause::OwnerNotFound => "hooks reported it, but its process was not identified",
+        UnknownBecause::HeldByOther => "a process that is not the agent holds its lock",
+        UnknownBecause::Parent => "the state of its parent session is unknown",
     }
 }

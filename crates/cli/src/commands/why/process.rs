@@ -1,15 +1,17 @@
 //! `whosup why --pid`: which session a process serves, or why none is known.
 
+use std::path::Path;
+
 use whosup_core::adapter::{AgentProcess, Depth, Role};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::{Pid, Process};
 use whosup_core::sessions::scan::Scanned;
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::recognize::Users;
-use whosup_core::views::explain::{explain, explain_unattributed};
+use whosup_core::views::explain::{Explanation, explain, explain_unattributed};
 use whosup_core::views::wire;
 
-use super::write_sentences;
+use super::{write_explanation, write_sentences};
 use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{Answer, WhyMore, write_document};
@@ -27,8 +29,7 @@ const CLAIMS_SHOWN_MAX: usize = 20;
 struct Said {
     /// About the process itself.
     sentences: Vec<String>,
-    /// About one session each.
-    explained: Vec<Vec<String>>,
+    /// The sessions that it serves, or is claimed to have served.
     sessions: Vec<Session>,
     status: ExitStatus,
 }
@@ -37,14 +38,25 @@ impl Said {
     fn only(status: ExitStatus, sentence: String) -> Self {
         Self {
             sentences: vec![sentence],
-            explained: Vec::new(),
             sessions: Vec::new(),
             status,
         }
     }
 
-    fn explain(&mut self, session: &Session) {
-        self.explained.push(explain(session));
+    /// The first sessions are explained, the rest are named.
+    fn explanations(&self, home: Option<&Path>) -> Vec<Explanation> {
+        let named = |session: &Session| {
+            let (id, answer) = (&session.key.session, session.liveness().name());
+            Explanation {
+                answer: vec![format!("Its session {id} is {answer}.")],
+                evidence: Vec::new(),
+            }
+        };
+        let (explained, rest) = self
+            .sessions
+            .split_at(EXPLAINED_MAX.min(self.sessions.len()));
+        let explained = explained.iter().map(|session| explain(session, home));
+        explained.chain(rest.iter().map(named)).collect()
     }
 }
 
@@ -63,6 +75,7 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
     keep_explained(&mut scanned, pid);
     app.world.describe(&mut scanned, |_| false)?;
     let said = explain_pid(&app.world, &scanned, pid);
+    let explained = said.explanations(app.world.home());
     if is_json {
         let keys: Vec<_> = said
             .sessions
@@ -83,15 +96,19 @@ pub(super) fn run(app: &mut App<'_>, pid: Pid, is_json: bool) -> anyhow::Result<
             snapshot: &wire::snapshot(app.world.machine(), &snapshot),
             more: WhyMore {
                 pid: Some(pid.get()),
-                explanation: [said.sentences, said.explained.concat()].concat(),
+                explanation: said
+                    .sentences
+                    .into_iter()
+                    .chain(explained.into_iter().flat_map(Explanation::into_lines))
+                    .collect(),
             },
         };
         write_document(app.out, &document)?;
     } else {
         write_sentences(app, &said.sentences)?;
-        for sentences in &said.explained {
+        for explanation in &explained {
             writeln!(app.out)?;
-            write_sentences(app, sentences)?;
+            write_explanation(app, explanation)?;
         }
     }
     Ok(said.status)
@@ -109,7 +126,7 @@ fn keep_explained(scanned: &mut Scanned<'_>, pid: Pid) {
 fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
     let process = match world.machine().table().probe(pid) {
         Err(error) => {
-            let sentence = format!("Process {pid} could not be looked at: {error}.");
+            let sentence = format!("Process {pid} could not be inspected: {error}.");
             return Said::only(ExitStatus::Unknown, sentence);
         }
         Ok(None) => {
@@ -139,7 +156,6 @@ fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
         evidence.any(|judged| judged.pid == Some(pid))
     });
     for session in claimed.take(CLAIMS_SHOWN_MAX) {
-        said.explain(session);
         said.sessions.push(session.clone());
     }
 }
@@ -166,21 +182,12 @@ fn explain_agent_process(scanned: &Scanned<'_>, one: &AgentProcess) -> Said {
     let mut said = match unattributed {
         Some(unattributed) if live == 0 => Said {
             sentences: explain_unattributed(unattributed),
-            explained: Vec::new(),
             sessions: Vec::new(),
             status: ExitStatus::Unknown,
         },
         _ => Said::only(status_by(&sessions), head(one, &sessions, live)),
     };
-    // Live ones come first; of the others the process has been the owner.
-    for session in sessions.iter().take(EXPLAINED_MAX) {
-        said.explain(session);
-    }
-    let rest = sessions.iter().skip(EXPLAINED_MAX).map(|session| {
-        let (id, answer) = (&session.key.session, session.liveness().name());
-        vec![format!("Session {id} of it is {answer}.")]
-    });
-    said.explained.extend(rest);
+    // Live sessions come first.
     said.sessions = sessions.into_iter().cloned().collect();
     said
 }
@@ -225,13 +232,14 @@ fn explain_launcher(scanned: &Scanned<'_>, launcher: &AgentProcess) -> Said {
             && is_below(scanned, one, pid)
     });
     let Some(below) = below else {
-        let sentence =
-            format!("Process {pid} is a launcher of {agent}, and the process it started is gone.");
+        let sentence = format!(
+            "Process {pid} is a launcher of {agent}, and the process that it started is gone."
+        );
         return Said::only(ExitStatus::NoSuchSession, sentence);
     };
     let its = below.process.pid;
     let mut said = explain_agent_process(scanned, below);
-    let head = format!("Process {pid} is a launcher of {agent}; process {its} does the work.");
+    let head = format!("Process {pid} is a launcher of {agent}; process {its} runs the agent.");
     said.sentences.insert(0, head);
     said
 }
@@ -255,11 +263,11 @@ fn is_below(scanned: &Scanned<'_>, one: &AgentProcess, pid: Pid) -> bool {
 fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> Said {
     let pid = process.pid;
     if process.is_kernel_thread {
-        let sentence = format!("Process {pid} is a thread of the kernel.");
+        let sentence = format!("Process {pid} is a kernel thread.");
         return Said::only(ExitStatus::NoSuchSession, sentence);
     }
     if process.is_exited {
-        let sentence = format!("Process {pid} has exited and only waits to be reaped.");
+        let sentence = format!("Process {pid} has exited and is a zombie.");
         let mut said = Said::only(ExitStatus::NoSuchSession, sentence);
         add_dead_claims(&mut said, scanned, pid);
         return said;
@@ -269,12 +277,12 @@ fn explain_stranger(world: &World, scanned: &Scanned<'_>, process: &Process) -> 
     let mut said = match (&details.exe, &details.argv) {
         (Ok(exe), _) => {
             let exe = text::path(exe, world.home());
-            let sentence = format!("Process {pid} runs {exe}, which is no agent that is known.");
+            let sentence = format!("Process {pid} runs {exe}, which is not a known agent.");
             Said::only(ExitStatus::NoSuchSession, sentence)
         }
         (Err(reason), _) => {
             let sentence = format!(
-                "Whether process {pid} is an agent is unknown: what it runs can't be read ({reason})."
+                "Process {pid} may or may not be an agent: its executable cannot be read ({reason})."
             );
             Said::only(ExitStatus::Unknown, sentence)
         }

@@ -308,6 +308,7 @@ impl Draft {
             verdict,
             at_ms: None,
             pid: Some(client.process.pid),
+            host: None,
             serving: Serving::One,
         });
         self.client = Some(Box::new(client.process));
@@ -377,6 +378,7 @@ impl Draft {
             verdict,
             at_ms: None,
             pid: process.map(|process| process.pid),
+            host: None,
             serving: Serving::One,
         });
     }
@@ -472,6 +474,7 @@ impl Draft {
 fn judged_evidence(judged: JudgedClaim) -> JudgedEvidence {
     JudgedEvidence {
         pid: judged.claim.subject.pid(),
+        host: judged.claim.scope.host.clone(),
         serving: judged.claim.serving,
         at_ms: judged.claim.dated_at_ms,
         verdict: judged.verdict,

@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
         let single = unless_not_found(self.single(query))?;
         Ok(single.map(|single| WireExplained {
             snapshot: wire::snapshot(self.machine, &single.snapshot),
-            explanation: explain(&single.session),
+            explanation: explain(&single.session, self.machine.environment().home()).into_lines(),
         }))
     }
 }
