@@ -147,12 +147,7 @@ fn a_process_that_waits_to_be_reaped_has_exited() {
     world.add_process(process(4902).comm("claude").zombie());
     world.add_process(process(4903).comm("kworker").kernel_thread());
     check(&world, 4902, 4, &["Process 4902 has exited"]);
-    check(
-        &world,
-        4903,
-        4,
-        &["Process 4903 is a kernel thread."],
-    );
+    check(&world, 4903, 4, &["Process 4903 is a kernel thread."]);
 }
 
 #[test]

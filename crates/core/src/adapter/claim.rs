@@ -58,6 +58,29 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// A claim of which nothing else is known: without scope, stamp or date, of a process
+    /// that serves one session, which may live on elsewhere.
+    #[must_use]
+    pub fn new(key: SessionKey, subject: Subject, evidence: Evidence) -> Self {
+        Self {
+            key,
+            subject,
+            scope: ClaimedScope::default(),
+            stamp: None,
+            dated_at_ms: None,
+            modified_at_ms: None,
+            taken_up: TakenUp::AsDated,
+            is_inferred: false,
+            executable: None,
+            work_dir: None,
+            exclusivity: Exclusivity::Shared,
+            serving: Serving::One,
+            trust: Trust::Trusted,
+            placement: Placement::Local,
+            evidence,
+        }
+    }
+
     /// Tells whether it may be about this process: it names its PID, and neither
     /// another scope than `ours`, nor another start, nor, where it has no start,
     /// a date from before the process began.
@@ -218,6 +241,21 @@ pub struct Evidence {
     pub path: Option<PathBuf>,
     /// What it says, in a few words: `pid 4711, start 8123`.
     pub says: String,
+}
+
+impl Evidence {
+    /// What `path` says, or what is known without a file.
+    pub(crate) fn new(
+        kind: EvidenceKind,
+        path: impl Into<Option<PathBuf>>,
+        says: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            path: path.into(),
+            says: says.into(),
+        }
+    }
 }
 
 /// The kinds of things that claims rest on.

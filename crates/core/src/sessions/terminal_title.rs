@@ -33,11 +33,11 @@ fn evidence_of(session: &Session, title: &PhaseFact) -> Option<JudgedEvidence> {
     let phase = title.phase?;
     let word = title.word.as_deref().unwrap_or_default();
     Some(JudgedEvidence {
-        evidence: Evidence {
-            kind: EvidenceKind::Title,
-            path: None,
-            says: format!("the terminal shows `{word}`: {}", phase.name()),
-        },
+        evidence: Evidence::new(
+            EvidenceKind::Title,
+            None,
+            format!("the terminal shows `{word}`: {}", phase.name()),
+        ),
         verdict: session.verdict,
         at_ms: None,
         pid: session.terminal_process().map(|process| process.pid),

@@ -18,7 +18,7 @@ use whosup_sidecar::file::{FileFacts, ReadFileError};
 use whosup_sidecar::{AgentId, ReadSidecarError, Resume, SessionId, Sidecar, file, read_sidecar};
 
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey, TakenUp,
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey,
 };
 use crate::adapter::{AgentScan, Home, Invocation, KnownClient, Sketch};
 use crate::machine::problem::{Found, Problem};
@@ -261,8 +261,6 @@ impl<'a> Place<'a> {
     fn claim(&self, key: &SessionKey, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Claim {
         let (subject, says) = told_by_sidecar::subject(sidecar);
         Claim {
-            key: key.clone(),
-            subject,
             scope: ClaimedScope {
                 host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
                 boot: sidecar.boot_id.clone(),
@@ -271,8 +269,6 @@ impl<'a> Place<'a> {
             stamp: sidecar.process_start.clone(),
             dated_at_ms: Some(sidecar.started_at_ms),
             modified_at_ms: facts.modified_ms,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
             executable: sidecar.executable.clone(),
             work_dir: Some(sidecar.work_dir.clone()),
             // Where an agent has an adapter, releases that write no sidecar may
@@ -285,11 +281,11 @@ impl<'a> Place<'a> {
             serving: serving::by_word(sidecar.serves),
             trust: trust_of(facts, &self.home, self.machine),
             placement: self.machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind: EvidenceKind::Sidecar,
-                path: Some(path.to_owned()),
-                says,
-            },
+            ..Claim::new(
+                key.clone(),
+                subject,
+                Evidence::new(EvidenceKind::Sidecar, Some(path.to_owned()), says),
+            )
         }
     }
 
@@ -326,11 +322,11 @@ impl<'a> Place<'a> {
         let process = table.seen(pid)?;
         (is_number_of_here && is_of_its_time(process)).then(|| KnownClient {
             process: process.clone(),
-            evidence: Evidence {
-                kind: EvidenceKind::Sidecar,
-                path: Some(path.to_owned()),
-                says: client_says(pid),
-            },
+            evidence: Evidence::new(
+                EvidenceKind::Sidecar,
+                Some(path.to_owned()),
+                client_says(pid),
+            ),
         })
     }
 }

@@ -41,11 +41,7 @@ fn claim(session: &str, pid: i32) -> Claim {
         serving: Serving::One,
         trust: Trust::Trusted,
         placement: Placement::Local,
-        evidence: Evidence {
-            kind: EvidenceKind::Sidecar,
-            path: None,
-            says: format!("pid {pid}"),
-        },
+        evidence: Evidence::new(EvidenceKind::Sidecar, None, format!("pid {pid}")),
     }
 }
 

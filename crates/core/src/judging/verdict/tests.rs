@@ -86,11 +86,7 @@ fn world() -> World {
             serving: Serving::One,
             trust: Trust::Trusted,
             placement: Placement::Local,
-            evidence: Evidence {
-                kind: EvidenceKind::Registry,
-                path: None,
-                says: "pid 4711".to_owned(),
-            },
+            evidence: Evidence::new(EvidenceKind::Registry, None, "pid 4711".to_owned()),
         },
         observed: Observed {
             at_pid: Ok(Some(seen(Recognition::ClaimingAgent))),

@@ -370,11 +370,7 @@ impl Draft {
         process: Option<&Process>,
     ) {
         self.extra.push(JudgedEvidence {
-            evidence: Evidence {
-                kind,
-                path: None,
-                says,
-            },
+            evidence: Evidence::new(kind, None, says),
             verdict,
             at_ms: None,
             pid: process.map(|process| process.pid),

@@ -52,11 +52,11 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
             serving: Serving::One,
             trust: Trust::Trusted,
             placement: Placement::Local,
-            evidence: Evidence {
-                kind: EvidenceKind::Registry,
-                path: Some(PathBuf::from(format!("/h/{session}-{pid}-{at_s}"))),
-                says: format!("pid {pid}"),
-            },
+            evidence: Evidence::new(
+                EvidenceKind::Registry,
+                Some(PathBuf::from(format!("/h/{session}-{pid}-{at_s}"))),
+                format!("pid {pid}"),
+            ),
         }),
         verdict,
         process: verdict.confidence().map(|_| Box::new(process(pid))),
@@ -406,11 +406,11 @@ fn shown_by_parent(verdict: Verdict, client: RecordedProcess) -> Parts {
     let mut shown = sketch("a");
     shown.client = Some(Box::new(KnownClient {
         process: client.process,
-        evidence: Evidence {
-            kind: EvidenceKind::Lock,
-            path: None,
-            says: "client: process 7 started it".to_owned(),
-        },
+        evidence: Evidence::new(
+            EvidenceKind::Lock,
+            None,
+            "client: process 7 started it".to_owned(),
+        ),
     }));
     parts.sketches = boxed([shown]);
     parts.processes = vec![agent_process(7, Role::Client), agent_process(8, Role::Host)];

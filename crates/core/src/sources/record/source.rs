@@ -372,26 +372,18 @@ impl StoredRecord {
     /// What every claim of a record has; nobody is claimed.
     fn claim(&self, trust: Trust, says: String, machine: &Machine) -> Claim {
         Claim {
-            key: key_of(&self.record),
-            subject: Subject::Released,
-            scope: ClaimedScope::default(),
-            stamp: None,
             dated_at_ms: Some(self.record.last_event_at_ms),
             modified_at_ms: self.facts.modified_ms,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
             work_dir: self.record.work_dir.clone(),
             // Some agents tell of a new process only at its first prompt.
             exclusivity: Exclusivity::Shared,
-            serving: Serving::One,
             trust,
             placement: machine.mounts().placement_of(&self.path),
-            evidence: Evidence {
-                kind: EvidenceKind::Record,
-                path: Some(self.path.clone()),
-                says,
-            },
+            ..Claim::new(
+                key_of(&self.record),
+                Subject::Released,
+                Evidence::new(EvidenceKind::Record, Some(self.path.clone()), says),
+            )
         }
     }
 }
@@ -435,30 +427,24 @@ fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
 pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> Claim {
     let owner = &line.owner;
     let claim = Claim {
-        key: SessionKey {
-            agent: line.agent.clone(),
-            session: line.session.clone(),
-            home: line.home.as_path().into(),
-        },
-        subject: Subject::Process(owner.pid),
-        scope: ClaimedScope::default(),
-        stamp: None,
         dated_at_ms: Some(line.at_ms),
-        modified_at_ms: None,
         taken_up: TakenUp::Left,
-        is_inferred: false,
-        executable: None,
-        work_dir: None,
-        exclusivity: Exclusivity::Shared,
-        serving: Serving::One,
         // An untrusted history is not read.
         trust: Trust::Trusted,
         placement: machine.mounts().placement_of(path),
-        evidence: Evidence {
-            kind: EvidenceKind::Record,
-            path: Some(path.to_owned()),
-            says: format!("{}, and has left it", says_of(owner)),
-        },
+        ..Claim::new(
+            SessionKey {
+                agent: line.agent.clone(),
+                session: line.session.clone(),
+                home: line.home.as_path().into(),
+            },
+            Subject::Process(owner.pid),
+            Evidence::new(
+                EvidenceKind::Record,
+                Some(path.to_owned()),
+                format!("{}, and has left it", says_of(owner)),
+            ),
+        )
     };
     about(owner, claim)
 }

@@ -15,8 +15,8 @@ use super::registry::{self, Entry};
 use super::subagents::{SubAgent, beside_sessions, of_session};
 use super::transcript::{read_end, read_last, read_opening};
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, TakenUp, Trust,
+    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject,
+    TakenUp,
 };
 use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
@@ -164,8 +164,6 @@ impl<'a> Sessions<'a> {
         let record = &entry.record;
         let machine = self.look.machine;
         Claim {
-            key: self.key(&record.session),
-            subject: Subject::Process(record.pid),
             // It names neither host nor boot.
             scope: ClaimedScope {
                 pid_namespace: record.pid_namespace,
@@ -175,18 +173,19 @@ impl<'a> Sessions<'a> {
             dated_at_ms: record.dated_at_ms,
             modified_at_ms: entry.facts.modified_ms,
             taken_up: TakenUp::Current,
-            is_inferred: false,
-            executable: None,
             work_dir: record.work_dir.clone(),
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
             trust: trust_of(&entry.facts, self.home, machine),
             placement: machine.mounts().placement_of(&entry.path),
-            evidence: Evidence {
-                kind: EvidenceKind::Registry,
-                path: Some(entry.path.clone()),
-                says: record.says(),
-            },
+            ..Claim::new(
+                self.key(&record.session),
+                Subject::Process(record.pid),
+                Evidence::new(
+                    EvidenceKind::Registry,
+                    Some(entry.path.clone()),
+                    record.says(),
+                ),
+            )
         }
     }
 
@@ -476,29 +475,22 @@ impl<'a> Sessions<'a> {
     /// A sub-agent has one turn, and with it ends.
     fn claim_of_ended(&self, sub_agent: &SubAgent, at_ms: i64) -> Claim {
         Claim {
-            key: self.key(&sub_agent.id),
-            subject: Subject::Released,
-            scope: ClaimedScope::default(),
-            stamp: None,
             dated_at_ms: Some(at_ms),
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
-            trust: Trust::Trusted,
             placement: self
                 .look
                 .machine
                 .mounts()
                 .placement_of(&sub_agent.transcript),
-            evidence: Evidence {
-                kind: EvidenceKind::Transcript,
-                path: Some(sub_agent.transcript.clone()),
-                says: "its last record ended its turn".to_owned(),
-            },
+            ..Claim::new(
+                self.key(&sub_agent.id),
+                Subject::Released,
+                Evidence::new(
+                    EvidenceKind::Transcript,
+                    Some(sub_agent.transcript.clone()),
+                    "its last record ended its turn".to_owned(),
+                ),
+            )
         }
     }
 

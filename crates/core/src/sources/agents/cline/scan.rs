@@ -12,7 +12,7 @@ use super::log::{self, Log, Said};
 use super::row::{Row, born_at_ms};
 use super::{AGENT, database, manifest, process};
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, TakenUp,
+    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
 };
 use crate::adapter::{
     AgentProcess, AgentScan, Depth, Description, Home, Look, Role, Sketch, Unclaimed,
@@ -237,25 +237,14 @@ impl<'a> Scanning<'a> {
 
     fn claim(&self, session: &SessionId, pid: Pid, path: &Path, facts: &FileFacts) -> Claim {
         Claim {
-            key: self.key(session),
-            subject: Subject::Process(pid),
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: None,
             modified_at_ms: facts.modified_ms,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
-            exclusivity: Exclusivity::Shared,
-            serving: Serving::One,
             trust: trust_of(facts, self.home, self.look.machine),
             placement: self.look.machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind: EvidenceKind::Log,
-                path: Some(path.to_owned()),
-                says: String::new(),
-            },
+            ..Claim::new(
+                self.key(session),
+                Subject::Process(pid),
+                Evidence::new(EvidenceKind::Log, Some(path.to_owned()), String::new()),
+            )
         }
     }
 

@@ -15,8 +15,7 @@ use super::tail::Tail;
 use super::thread::Segment;
 use super::thread_id;
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, TakenUp, Trust,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
 };
 use crate::adapter::{AgentProcess, AgentScan, Clue, ClueKind, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
@@ -63,11 +62,7 @@ impl Scanning<'_> {
 
     fn claims_of_lock(&self, lock: &ThreadLock) -> Vec<Claim> {
         let claim = |subject, serving, says: String| {
-            let evidence = Evidence {
-                kind: EvidenceKind::Lock,
-                path: Some(lock.path.clone()),
-                says,
-            };
+            let evidence = Evidence::new(EvidenceKind::Lock, Some(lock.path.clone()), says);
             Claim {
                 dated_at_ms: self.loaded_at_ms(lock),
                 modified_at_ms: lock.facts.modified_ms,
@@ -100,11 +95,11 @@ impl Scanning<'_> {
     fn claim_of_open(&self, thread: &SessionId, pid: Pid) -> Option<Claim> {
         let rollout = &self.segments.get(thread)?.rollout;
         let facts = facts(&rollout.path, Links::Follow).ok()?;
-        let evidence = Evidence {
-            kind: EvidenceKind::OpenFile,
-            path: Some(rollout.path.clone()),
-            says: format!("open for writing in process {pid}"),
-        };
+        let evidence = Evidence::new(
+            EvidenceKind::OpenFile,
+            Some(rollout.path.clone()),
+            format!("open for writing in process {pid}"),
+        );
         let serving = self.serving(thread, pid);
         Some(Claim {
             dated_at_ms: thread_id::born_at_ms(thread.as_str()),
@@ -125,11 +120,11 @@ impl Scanning<'_> {
         }
         let path = sketch.transcript.clone()?;
         let facts = facts(&path, Links::Follow).ok()?;
-        let evidence = Evidence {
-            kind: EvidenceKind::OpenFile,
-            path: Some(path),
-            says: "no process of Codex has it open, and it has no lock".to_owned(),
-        };
+        let evidence = Evidence::new(
+            EvidenceKind::OpenFile,
+            Some(path),
+            "no process of Codex has it open, and it has no lock".to_owned(),
+        );
         Some(self.claim(thread, Subject::Released, Serving::One, &facts, evidence))
     }
 
@@ -144,21 +139,11 @@ impl Scanning<'_> {
         let mounts = self.look.machine.mounts();
         let path = evidence.path.as_deref().unwrap_or(&self.home.root);
         Claim {
-            key: self.key(thread),
-            subject,
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: None,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
             serving,
             trust: trust_of(facts, self.home, self.look.machine),
             placement: mounts.placement_of(path),
-            evidence,
+            ..Claim::new(self.key(thread), subject, evidence)
         }
     }
 

@@ -12,8 +12,7 @@ use super::events::Last;
 use super::scan::Scanning;
 use super::session::{InUse, SessionDir};
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
-    TakenUp, Trust,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust,
 };
 use crate::adapter::{AgentProcess, AgentScan};
 use crate::machine::problem::{Found, Problem};
@@ -407,25 +406,14 @@ impl Scanning<'_> {
         says: String,
     ) -> Claim {
         Claim {
-            key: self.key(session),
-            subject,
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: None,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
             trust: trust_of(facts, self.home, self.look.machine),
             placement: self.look.machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind,
-                path: Some(path.to_owned()),
-                says,
-            },
+            ..Claim::new(
+                self.key(session),
+                subject,
+                Evidence::new(kind, Some(path.to_owned()), says),
+            )
         }
     }
 }

@@ -14,8 +14,7 @@ use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
-    TakenUp, Trust,
+    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
 };
 use crate::adapter::phase::Phase;
 use crate::adapter::{
@@ -219,11 +218,11 @@ impl<'a> Scanning<'a> {
                 let mut claim = self.claim(project, &sketch, String::new(), true);
                 claim.subject = Subject::Released;
                 claim.exclusivity = Exclusivity::Exclusive;
-                claim.evidence = Evidence {
-                    kind: EvidenceKind::Transcript,
-                    path: Some(project.database()),
-                    says: "its last message has ended its turn".to_owned(),
-                };
+                claim.evidence = Evidence::new(
+                    EvidenceKind::Transcript,
+                    Some(project.database()),
+                    "its last message has ended its turn".to_owned(),
+                );
                 self.claims.push(claim);
             }
         }
@@ -273,26 +272,17 @@ impl<'a> Scanning<'a> {
         let path = project.lock_path();
         let facts = facts_of(&project.lock);
         Claim {
-            key: sketch.key.clone(),
-            subject: Subject::LockFree { is_everyone_asked },
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: None,
             modified_at_ms: facts.and_then(|facts| facts.modified_ms),
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             // Locks may be turned off.
             exclusivity: Exclusivity::Shared,
             serving: Serving::Many,
             trust: facts.map_or(Trust::Trusted, |facts| trust_of(facts, self.home, machine)),
             placement: machine.mounts().placement_of(&path),
-            evidence: Evidence {
-                kind: EvidenceKind::Lock,
-                path: Some(path),
-                says,
-            },
+            ..Claim::new(
+                sketch.key.clone(),
+                Subject::LockFree { is_everyone_asked },
+                Evidence::new(EvidenceKind::Lock, Some(path), says),
+            )
         }
     }
 }

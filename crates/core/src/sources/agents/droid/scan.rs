@@ -10,10 +10,7 @@ use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use super::process::{is_headless, named, named_work_dir};
 use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
-use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
-    TakenUp, Trust,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
 use crate::adapter::phase::Phase;
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::mounts::Mounts;
@@ -313,25 +310,18 @@ impl Scanning<'_> {
             return None;
         };
         Some(Claim {
-            key: sketch.key.clone(),
-            subject: Subject::Released,
-            scope: ClaimedScope::default(),
-            stamp: None,
             dated_at_ms: tail.last_at_ms,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
-            trust: Trust::Trusted,
             placement: self.placement,
-            evidence: Evidence {
-                kind: EvidenceKind::Transcript,
-                path: sketch.transcript.clone(),
-                says: says.to_owned(),
-            },
+            ..Claim::new(
+                sketch.key.clone(),
+                Subject::Released,
+                Evidence::new(
+                    EvidenceKind::Transcript,
+                    sketch.transcript.clone(),
+                    says.to_owned(),
+                ),
+            )
         })
     }
 }

@@ -9,9 +9,7 @@ use super::chat::Chat;
 use super::chats::MODIFIED_SLACK_MS;
 use super::project::Project;
 use super::scan::Scanning;
-use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Serving, Subject};
 use crate::adapter::{AgentProcess, Role};
 use crate::sources::agents::kit::folder::metadata;
 use crate::sources::trust::trust_of;
@@ -78,27 +76,20 @@ impl Scanning<'_> {
             }
             let mounts = self.look.machine.mounts();
             let claim = Claim {
-                key: self.key(&chat.id),
-                subject: Subject::Process(pid),
-                scope: ClaimedScope::default(),
-                stamp: None,
-                dated_at_ms: None,
-                modified_at_ms: None,
-                taken_up: TakenUp::AsDated,
-                is_inferred: false,
-                executable: None,
-                work_dir: None,
-                exclusivity: Exclusivity::Shared,
                 serving: Serving::Many,
                 trust: trust_of(&facts, self.home, self.look.machine),
                 placement: mounts.placement_of(path),
-                evidence: Evidence {
-                    kind: EvidenceKind::Transcript,
-                    path: Some(path.to_owned()),
-                    says: format!(
-                        "went on since process {pid} began, which serves sessions to an editor"
+                ..Claim::new(
+                    self.key(&chat.id),
+                    Subject::Process(pid),
+                    Evidence::new(
+                        EvidenceKind::Transcript,
+                        Some(path.to_owned()),
+                        format!(
+                            "went on since process {pid} began, which serves sessions to an editor"
+                        ),
                     ),
-                },
+                )
             };
             self.add_claim(claim);
         }

@@ -12,9 +12,7 @@ use super::chat::{self, Chat};
 use super::project::Project;
 use super::scan::Scanning;
 use crate::adapter::Sketch;
-use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
-};
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, Subject};
 use crate::sources::trust::trust_of;
 
 /// How many sub-agents of one session are looked at.
@@ -69,25 +67,19 @@ fn read_one(
     let facts = facts(path, Links::Follow).ok().filter(|_| has_ended);
     let machine = scanning.look.machine;
     let ended = facts.map(|facts| Claim {
-        key: scanning.key(&id),
-        subject: Subject::Released,
-        scope: ClaimedScope::default(),
-        stamp: None,
         dated_at_ms: parent.last_at_ms,
-        modified_at_ms: None,
-        taken_up: TakenUp::AsDated,
-        is_inferred: false,
-        executable: None,
-        work_dir: None,
         exclusivity: Exclusivity::Exclusive,
-        serving: Serving::One,
         trust: trust_of(&facts, scanning.home, machine),
         placement: machine.mounts().placement_of(path),
-        evidence: Evidence {
-            kind: EvidenceKind::Transcript,
-            path: parent.path.clone(),
-            says: "its parent has gone on since its last record".to_owned(),
-        },
+        ..Claim::new(
+            scanning.key(&id),
+            Subject::Released,
+            Evidence::new(
+                EvidenceKind::Transcript,
+                parent.path.clone(),
+                "its parent has gone on since its last record".to_owned(),
+            ),
+        )
     });
     let born_at_ms = read.header.and_then(|header| header.started_at_ms);
     let sketch = Sketch {

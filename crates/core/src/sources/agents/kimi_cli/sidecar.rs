@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use whosup_sidecar::Sidecar;
 
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, TakenUp, Trust,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Placement, SessionKey, Subject, Trust,
 };
 use crate::sources::agents::kit::told_by_sidecar;
 
@@ -21,25 +20,16 @@ pub(super) struct Source {
 /// The claim of a sidecar that can't be read: it may name any process.
 pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement) -> Claim {
     Claim {
-        key,
-        subject: Subject::Unreadable,
-        scope: ClaimedScope::default(),
-        stamp: None,
-        dated_at_ms: None,
-        modified_at_ms: None,
-        taken_up: TakenUp::AsDated,
-        is_inferred: false,
-        executable: None,
-        work_dir: None,
-        exclusivity: Exclusivity::Shared,
-        serving: Serving::One,
-        trust: Trust::Trusted,
         placement,
-        evidence: Evidence {
-            kind: EvidenceKind::Sidecar,
-            path: Some(path),
-            says: "it can't be read".to_owned(),
-        },
+        ..Claim::new(
+            key,
+            Subject::Unreadable,
+            Evidence::new(
+                EvidenceKind::Sidecar,
+                Some(path),
+                "it can't be read".to_owned(),
+            ),
+        )
     }
 }
 
@@ -50,8 +40,6 @@ pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement)
 pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim {
     let (subject, says) = told_by_sidecar::subject(&sidecar);
     Claim {
-        key,
-        subject,
         scope: ClaimedScope {
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
             boot: sidecar.boot_id,
@@ -60,18 +48,14 @@ pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim 
         stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: source.modified_at_ms,
-        taken_up: TakenUp::AsDated,
-        is_inferred: false,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
-        exclusivity: Exclusivity::Shared,
-        serving: Serving::One,
         trust: source.trust,
         placement: source.placement,
-        evidence: Evidence {
-            kind: EvidenceKind::Sidecar,
-            path: Some(source.path),
-            says,
-        },
+        ..Claim::new(
+            key,
+            subject,
+            Evidence::new(EvidenceKind::Sidecar, Some(source.path), says),
+        )
     }
 }

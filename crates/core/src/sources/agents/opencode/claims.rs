@@ -10,8 +10,7 @@ use super::run::Runs;
 use super::scan::Scanning;
 use super::session::{Row, Turn};
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Placement, Serving, SessionKey,
-    Subject, TakenUp, Trust,
+    Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject, Trust,
 };
 use crate::adapter::{AgentProcess, Role};
 use crate::sources::trust::trust_of;
@@ -162,25 +161,19 @@ impl Scanning<'_> {
         let facts = facts(path, Links::Follow).ok()?;
         let machine = self.look.machine;
         Some(Claim {
-            key: self.key(&row.id),
-            is_inferred: false,
-            subject: Subject::Released,
-            scope: ClaimedScope::default(),
-            stamp: None,
             dated_at_ms: at_ms,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
             trust: trust_of(&facts, self.home, machine),
             placement: machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind: EvidenceKind::Transcript,
-                path: Some(path.clone()),
-                says: says.to_owned(),
-            },
+            ..Claim::new(
+                self.key(&row.id),
+                Subject::Released,
+                Evidence::new(
+                    EvidenceKind::Transcript,
+                    Some(path.clone()),
+                    says.to_owned(),
+                ),
+            )
         })
     }
 
@@ -200,27 +193,15 @@ fn bare_claim(
     (kind, says): (EvidenceKind, String),
 ) -> Claim {
     Claim {
-        key,
         is_inferred: true,
-        subject: Subject::Process(process.process.pid),
-        scope: ClaimedScope::default(),
-        stamp: None,
-        dated_at_ms: None,
-        modified_at_ms: None,
-        taken_up: TakenUp::AsDated,
-        executable: None,
-        work_dir: None,
-        exclusivity: Exclusivity::Shared,
         serving: match process.role {
             Role::Host => Serving::Many,
             _ => Serving::One,
         },
-        trust: Trust::Trusted,
-        placement: Placement::Local,
-        evidence: Evidence {
-            kind,
-            path: None,
-            says,
-        },
+        ..Claim::new(
+            key,
+            Subject::Process(process.process.pid),
+            Evidence::new(kind, None, says),
+        )
     }
 }

@@ -236,8 +236,6 @@ fn add_claim(
         None => "no start stamp".to_owned(),
     };
     let claim = Claim {
-        key: reading.key(&record.session),
-        subject: Subject::Process(record.pid),
         scope: ClaimedScope {
             host: None,
             boot: record.boot.clone(),
@@ -249,18 +247,20 @@ fn add_claim(
         // The session is patched in place, and the date is that of the first one. A
         // sidecar of the process that is newer names the session that it went on to.
         taken_up: TakenUp::AsDated,
-        is_inferred: false,
-        executable: None,
         work_dir: Some(record.work_dir.clone()),
         exclusivity: Exclusivity::Exclusive,
         serving: if is_host { Serving::Many } else { Serving::One },
         trust: reading.trust(facts),
         placement: reading.placement(&path, facts),
-        evidence: Evidence {
-            kind: EvidenceKind::Registry,
-            path: Some(path),
-            says: format!("pid {}, {start}, {}", record.pid, record.kind),
-        },
+        ..Claim::new(
+            reading.key(&record.session),
+            Subject::Process(record.pid),
+            Evidence::new(
+                EvidenceKind::Registry,
+                Some(path),
+                format!("pid {}, {start}, {}", record.pid, record.kind),
+            ),
+        )
     };
     reading.claim(claim);
 }

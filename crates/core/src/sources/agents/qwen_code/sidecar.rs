@@ -14,9 +14,7 @@ use whosup_sidecar::{
 
 use super::home::Runtime;
 use super::reading::Reading;
-use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, TakenUp,
-};
+use crate::adapter::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity};
 use crate::sources::agents::kit::told_by_sidecar;
 
 /// How the names of sidecars end.
@@ -105,8 +103,6 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
     // Only the terminal interface writes sidecars.
     sketch.is_headless.get_or_insert(false);
     let claim = Claim {
-        key,
-        subject,
         scope: ClaimedScope {
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),
             boot: sidecar.boot_id,
@@ -115,19 +111,16 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         stamp: sidecar.process_start,
         dated_at_ms: Some(sidecar.started_at_ms),
         modified_at_ms: facts.modified_ms,
-        taken_up: TakenUp::AsDated,
-        is_inferred: false,
         executable: sidecar.executable,
         work_dir: Some(sidecar.work_dir),
         exclusivity: Exclusivity::Exclusive,
-        serving: Serving::One,
         trust: reading.trust(facts),
         placement: reading.placement(&path, facts),
-        evidence: Evidence {
-            kind: EvidenceKind::Sidecar,
-            path: Some(path),
-            says,
-        },
+        ..Claim::new(
+            key,
+            subject,
+            Evidence::new(EvidenceKind::Sidecar, Some(path), says),
+        )
     };
     reading.claim(claim);
 }

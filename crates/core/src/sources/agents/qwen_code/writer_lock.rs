@@ -13,7 +13,7 @@ use whosup_sidecar::{FieldError, JsonError, SessionId, SessionIdError, StrictObj
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::adapter::claim::{
-    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject, TakenUp,
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, Subject,
 };
 use crate::sources::agents::kit::folder::names_in;
 
@@ -212,8 +212,6 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         (Subject::Process(lock.pid), "")
     };
     let claim = Claim {
-        key: reading.key(&lock.session),
-        subject,
         scope: ClaimedScope {
             host: Some(lock.host.clone()).filter(|host| !host.is_empty()),
             boot: lock.boot.clone(),
@@ -222,10 +220,6 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         stamp: lock.stamp.clone(),
         dated_at_ms: Some(lock.acquired_at_ms),
         modified_at_ms: facts.modified_ms,
-        taken_up: TakenUp::AsDated,
-        is_inferred: false,
-        executable: None,
-        work_dir: None,
         exclusivity: Exclusivity::Exclusive,
         serving: if is_interactive {
             Serving::One
@@ -234,11 +228,15 @@ fn add_claim(reading: &mut Reading<'_>, lock: &Lock, path: &Path, facts: &FileFa
         },
         trust: reading.trust(facts),
         placement: reading.placement(path, facts),
-        evidence: Evidence {
-            kind: EvidenceKind::LockFile,
-            path: Some(path.to_owned()),
-            says: format!("{state}pid {}, {start}, {}", lock.pid, lock.process_kind),
-        },
+        ..Claim::new(
+            reading.key(&lock.session),
+            subject,
+            Evidence::new(
+                EvidenceKind::LockFile,
+                Some(path.to_owned()),
+                format!("{state}pid {}, {start}, {}", lock.pid, lock.process_kind),
+            ),
+        )
     };
     reading.claim(claim);
 }

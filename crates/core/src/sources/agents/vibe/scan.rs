@@ -13,8 +13,7 @@ use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
 use super::{AGENT, Vibe, state};
 use crate::adapter::claim::{
-    CLOCK_SLACK_MS, Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey,
-    Subject, TakenUp, Trust,
+    CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
 };
 use crate::adapter::{
     Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
@@ -329,11 +328,7 @@ impl<'a> Scanning<'a> {
             modified_at_ms: lease.facts.modified_ms,
             serving,
             trust: trust_of(&lease.facts, self.home, machine),
-            evidence: Evidence {
-                kind: EvidenceKind::Lock,
-                path: Some(lease.path.clone()),
-                says,
-            },
+            evidence: Evidence::new(EvidenceKind::Lock, Some(lease.path.clone()), says),
             ..self.unknown_claim(&lease.id, &lease.path)
         }
     }
@@ -356,25 +351,17 @@ impl<'a> Scanning<'a> {
     /// Says that a lease, or all of them, can't be looked at.
     fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
         Claim {
-            key: self.key(id),
-            subject: Subject::Unreadable,
-            scope: ClaimedScope::default(),
-            stamp: None,
-            dated_at_ms: None,
-            modified_at_ms: None,
-            taken_up: TakenUp::AsDated,
-            is_inferred: false,
-            executable: None,
-            work_dir: None,
             exclusivity: Exclusivity::Exclusive,
-            serving: Serving::One,
-            trust: Trust::Trusted,
             placement: self.look.machine.mounts().placement_of(path),
-            evidence: Evidence {
-                kind: EvidenceKind::Lock,
-                path: Some(path.to_owned()),
-                says: "it can't be looked at".to_owned(),
-            },
+            ..Claim::new(
+                self.key(id),
+                Subject::Unreadable,
+                Evidence::new(
+                    EvidenceKind::Lock,
+                    Some(path.to_owned()),
+                    "it can't be looked at".to_owned(),
+                ),
+            )
         }
     }
 
@@ -450,14 +437,14 @@ fn is_taken_to_tidy_up(leases: &Leases, lease: &Lease) -> bool {
 fn client(lease: &Lease, server: &Process, interface: &AgentProcess) -> KnownClient {
     KnownClient {
         process: interface.process.clone(),
-        evidence: Evidence {
-            kind: EvidenceKind::Lock,
-            path: Some(lease.path.clone()),
-            says: format!(
+        evidence: Evidence::new(
+            EvidenceKind::Lock,
+            Some(lease.path.clone()),
+            format!(
                 "client: process {} started process {}, which holds it",
                 interface.process.pid, server.pid
             ),
-        },
+        ),
     }
 }
 
