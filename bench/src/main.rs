@@ -50,7 +50,7 @@ use setting::{Setting, is_there, load};
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The program that is measured
-    #[arg(long, global = true, default_value = "target/release/whosup")]
+    #[arg(long, global = true, default_value = "target/dist/whosup")]
     whosup: PathBuf,
     /// A Python with psutil [default: ~/.cache/whosup/bench/venv/bin/python]
     #[arg(long, global = true)]

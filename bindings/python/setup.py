@@ -14,6 +14,8 @@ setup(
             "whosup._native",
             path="native/Cargo.toml",
             binding=Binding.PyO3,
+            # `SETUPTOOLS_RUST_CARGO_PROFILE` names another profile.
+            args=["--profile", "dist"],
             features=os.environ.get("WHOSUP_NATIVE_FEATURES", "").split(),
             py_limited_api=True,
             optional=True,

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const wanted = process.argv.slice(2);
-const profile = wanted.some((argument) => argument.startsWith("--profile")) ? [] : ["--release"];
+const profile = wanted.some((argument) => argument.startsWith("--profile")) ? [] : ["--profile", "dist"];
 const cargo = spawnSync(
   "cargo",
   ["build", "--manifest-path", join(here, "Cargo.toml"), "--message-format=json-render-diagnostics", ...profile, ...wanted],
