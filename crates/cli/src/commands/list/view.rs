@@ -1,24 +1,17 @@
-//! Writes a list: as a table, as JSON, or why there is nothing to show.
+//! Writes a list: as a table, or why there is nothing to show.
 
-use std::borrow::Cow;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, Write};
 
-use anyhow::bail;
 use whosup_core::agents::{AGENTS, Depth, Home};
-use whosup_core::machine::Machine;
 use whosup_core::problem::Problem;
 use whosup_core::reader::{Chosen, Form, Order, Reach, Shown};
 use whosup_core::session::Session;
-use whosup_core::wire;
 
 use super::ListArgs;
-use super::json_rows::{JsonRows, RowId};
 use crate::app::{App, World, say};
 use crate::column::{Cells, Column, SessionCells};
 use crate::commands::agents::place;
 use crate::condition::{Condition, Wording};
-use crate::json::escaped;
-use crate::json::{Indenter, Line, SESSION_DEPTH, write_line};
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Rows, Shape, natural_width, write_table};
 use crate::text;
@@ -27,132 +20,6 @@ use crate::text;
 pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::Result<()> {
     for problem in problems {
         writeln!(out, "{}", text::visible(&problem.to_string()))?;
-    }
-    Ok(())
-}
-
-/// The JSON of a session, as it stands in a document or on a line of its own.
-pub(super) struct Json<'a> {
-    machine: &'a Machine,
-    is_line: bool,
-    rows: JsonRows,
-    indenter: Indenter,
-}
-
-impl<'a> Json<'a> {
-    /// Of sessions of `machine`.
-    pub(super) fn of(machine: &'a Machine, is_line: bool) -> Self {
-        Self {
-            machine,
-            is_line,
-            rows: JsonRows::default(),
-            indenter: Indenter::at(SESSION_DEPTH),
-        }
-    }
-}
-
-impl Json<'_> {
-    /// What was kept of a session.
-    fn text(&self, row: &serde_json::Result<RowId>) -> anyhow::Result<Cow<'_, [u8]>> {
-        match row {
-            Ok(row) => self.rows.row(row),
-            Err(error) => bail!("cannot write a session as JSON: {error}"),
-        }
-    }
-}
-
-impl Form for Json<'_> {
-    type Row = serde_json::Result<RowId>;
-    const NEEDS_IDS: bool = false;
-
-    fn row(&mut self, session: &Session) -> Self::Row {
-        let wire = wire::session(self.machine, session);
-        let Self {
-            is_line, indenter, ..
-        } = self;
-        self.rows.add(session.agent(), |out| {
-            if *is_line {
-                escaped::write(out, &Line::Session(&wire))
-            } else {
-                indenter.write(out, &wire)
-            }
-        })
-    }
-}
-
-/// How a document begins that has no sessions yet, up to where they belong.
-const NO_SESSIONS: &str = "\"sessions\": []";
-
-/// Prints one document.
-pub(super) fn write_json(
-    out: &mut dyn Write,
-    form: &Json<'_>,
-    chosen: &Chosen<serde_json::Result<RowId>>,
-) -> anyhow::Result<()> {
-    let document = escaped::pretty(&wire::snapshot(form.machine, &chosen.rest))?;
-    // No text of a document has a bare quotation mark in it.
-    let place = document
-        .find(NO_SESSIONS)
-        .filter(|_| !chosen.shown.is_empty());
-    let Some(place) = place else {
-        writeln!(out, "{document}")?;
-        return Ok(());
-    };
-    let (before, after) = document.split_at(place + NO_SESSIONS.len() - 1);
-    out.write_all(before.as_bytes())?;
-    let mut gap = &b"\n    "[..];
-    for portion in chosen.shown.chunks(ROWS_AT_ONCE) {
-        let rows = portion.iter().map(|shown| form.text(&shown.row));
-        let rows: Vec<Cow<'_, [u8]>> = rows.collect::<Result<_, _>>()?;
-        let mut slices = Vec::with_capacity(rows.len().saturating_mul(2));
-        for row in &rows {
-            slices.extend([gap, row].map(IoSlice::new));
-            gap = b",\n    ";
-        }
-        write_slices(out, &mut slices)?;
-    }
-    writeln!(out, "\n  {after}")?;
-    Ok(())
-}
-
-/// How many rows are written at once. Linux takes no more than 1,024 pieces (IOV_MAX),
-/// and each has one before it.
-const ROWS_AT_ONCE: usize = 512;
-
-/// Writes pieces one after another, from where they are.
-fn write_slices(out: &mut dyn Write, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
-    while !slices.is_empty() {
-        match out.write_vectored(slices) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut slices, written),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Prints one object a line.
-pub(super) fn write_ndjson(
-    out: &mut dyn Write,
-    form: &Json<'_>,
-    chosen: &Chosen<serde_json::Result<RowId>>,
-) -> anyhow::Result<()> {
-    let rest = wire::snapshot(form.machine, &chosen.rest);
-    let head = Line::Snapshot {
-        schema_version: rest.schema_version,
-        taken_at: &rest.taken_at,
-        host: &rest.host,
-    };
-    write_line(out, &head)?;
-    for shown in &chosen.shown {
-        out.write_all(&form.text(&shown.row)?)?;
-        out.write_all(b"\n")?;
-    }
-    let unattributed = rest.unattributed.iter().map(Line::Unattributed);
-    let problems = rest.problems.iter().map(Line::Problem);
-    for line in unattributed.chain(problems) {
-        write_line(out, &line)?;
     }
     Ok(())
 }
@@ -189,7 +56,7 @@ pub(super) fn write_list(
         chosen,
         ids: &ids,
         has_processes: !arguments.is_about_conversations(),
-        is_by_state: arguments.sort == Order::State,
+        is_by_state: arguments.order() == Order::State,
         wording: Wording::Full,
     };
     let is_empty =
@@ -339,43 +206,4 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
         say(app.err, &words);
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Takes three bytes at a time, and is interrupted before each.
-    #[derive(Default)]
-    struct Slow {
-        taken: Vec<u8>,
-        is_ready: bool,
-    }
-
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.is_ready = !self.is_ready;
-            if self.is_ready {
-                return Err(io::ErrorKind::Interrupted.into());
-            }
-            let taken = bytes.get(..3).unwrap_or(bytes);
-            self.taken.extend_from_slice(taken);
-            Ok(taken.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn pieces_are_written_whole_however_few_bytes_are_taken_at_a_time() {
-        let pieces = [&b"\n    "[..], b"{}", b",", b"", b"{\"a\": 1}"];
-        let mut slow = Slow::default();
-        write_slices(&mut slow, &mut pieces.map(IoSlice::new)).unwrap();
-        assert_eq!(slow.taken, pieces.concat());
-        let mut full = &mut [0_u8; 4][..];
-        let error = write_slices(&mut full, &mut pieces.map(IoSlice::new)).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::WriteZero);
-    }
 }
