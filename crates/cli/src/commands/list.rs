@@ -134,7 +134,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
     if arguments.problems {
         view::write_problems(app.out, &chosen.rest.problems)?;
     } else {
-        view::write_list(app, arguments, &query.reach(), &chosen)?;
+        view::write_list(app, arguments, &query.reach(), chosen)?;
     }
     Ok(ExitStatus::Done)
 }

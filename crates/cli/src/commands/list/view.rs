@@ -1,19 +1,19 @@
-//! Writes a list: as a table, or why there is nothing to show.
+//! Writes a list as a table, or why there is nothing to show.
 
 use std::io::{self, Write};
 
 use whosup_core::agents::{AGENTS, Depth, Home};
 use whosup_core::problem::Problem;
-use whosup_core::reader::{Chosen, Form, Order, Reach, Shown};
+use whosup_core::reader::{Chosen, Form, Order, Reach};
 use whosup_core::session::Session;
 
 use super::ListArgs;
 use crate::app::{App, World, say};
-use crate::column::{Cells, Column, SessionCells};
+use crate::column::{Cells, Column};
 use crate::commands::agents::place;
-use crate::condition::{Condition, Wording};
+use crate::condition::{Condition, State, Wording};
 use crate::short_id::ShortIds;
-use crate::table::{Cell, Rows, Shape, natural_width, write_table};
+use crate::table::{Cell, Shape, natural_width, write_table};
 use crate::text;
 
 /// Prints what could not be read, one a line.
@@ -30,11 +30,14 @@ pub(super) struct Row<'a> {
     pub(super) columns: Vec<Column>,
 }
 
+/// The state of a session or process, and its cells.
+type TableRow = (State, Vec<Cell>);
+
 impl Form for Row<'_> {
-    type Row = SessionCells;
+    type Row = TableRow;
     const NEEDS_IDS: bool = true;
 
-    fn row(&mut self, session: &Session) -> SessionCells {
+    fn row(&mut self, session: &Session) -> TableRow {
         self.cells.of_session(&self.columns, session)
     }
 }
@@ -45,42 +48,32 @@ pub(super) fn write_list(
     app: &mut App<'_>,
     arguments: &ListArgs,
     reach: &Reach,
-    chosen: &Chosen<SessionCells>,
+    chosen: Chosen<TableRow>,
 ) -> anyhow::Result<()> {
+    let is_any_inferred = chosen.shown.iter().any(|shown| shown.is_inferred);
+    let problems = chosen.rest.problems.len();
     let columns = arguments.columns();
     let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
-    let ids = ShortIds::of_ids(chosen.ids.clone());
-    let mut table = Table {
-        cells: cells(&app.world, &columns)?,
-        columns: &columns,
-        chosen,
-        ids: &ids,
-        has_processes: !arguments.is_about_conversations(),
-        is_by_state: arguments.order() == Order::State,
-        wording: Wording::Full,
-    };
-    let is_empty =
-        chosen.shown.is_empty() && (!table.has_processes || chosen.rest.unattributed.is_empty());
-    if is_empty {
+    let cells = cells(&app.world, &columns)?;
+    let rows = rows(arguments, &columns, &cells, chosen);
+    let (states, mut rows): (Vec<State>, Vec<Vec<Cell>>) = rows.into_iter().unzip();
+    if rows.is_empty() {
         say_nothing_is_there(app, arguments, reach)?;
     } else {
-        if let Some(room) = app.face.width
-            && natural_width(&shapes, &table)? > room
-        {
-            table.wording = Wording::Short;
-        }
         let (width, is_coloured) = (app.face.width, app.face.is_coloured);
-        write_table(app.out, &shapes, &table, width, is_coloured)?;
+        if width.is_some_and(|room| natural_width(&shapes, &rows) > room) {
+            shorten_states(&columns, &states, &mut rows);
+        }
+        write_table(app.out, &shapes, &rows, width, is_coloured)?;
         // What is said about the table comes below it.
         app.out.flush()?;
     }
-    if chosen.shown.iter().any(|shown| shown.is_inferred) {
+    if is_any_inferred {
         say(
             app.err,
             "? = inferred, not proven; `whosup why ID` tells what it rests on",
         );
     }
-    let problems = chosen.rest.problems.len();
     if problems > 0 {
         let what = text::count(problems, "thing", "things");
         say(
@@ -103,44 +96,53 @@ pub(super) fn cells<'a>(world: &'a World, columns: &[Column]) -> anyhow::Result<
 
 /// One row for each session, and, between those that are live and the rest,
 /// one for each process without a session.
-struct Table<'a> {
-    cells: Cells<'a>,
-    columns: &'a [Column],
-    chosen: &'a Chosen<SessionCells>,
-    ids: &'a ShortIds,
-    has_processes: bool,
-    is_by_state: bool,
-    wording: Wording,
+fn rows(
+    arguments: &ListArgs,
+    columns: &[Column],
+    cells: &Cells<'_>,
+    chosen: Chosen<TableRow>,
+) -> Vec<TableRow> {
+    let ids = ShortIds::of_ids(chosen.ids);
+    let mut processes = chosen.rest.unattributed;
+    if arguments.is_about_conversations() {
+        processes.clear();
+    }
+    let processes = processes.iter().map(|one| {
+        let columns = columns.iter();
+        let cells = columns.map(|column| cells.of_process(*column, one, &ids));
+        (State::NO_SESSION, cells.collect())
+    });
+    let is_by_state = arguments.order() == Order::State;
+    let at = chosen
+        .shown
+        .iter()
+        .position(|shown| is_by_state && shown.rank > Condition::NoSession.rank());
+    let mut rows: Vec<TableRow> = Vec::new();
+    for mut shown in chosen.shown {
+        let id = shown.id().clone();
+        for (column, cell) in columns.iter().zip(&mut shown.row.1) {
+            match column {
+                Column::Id => cell.text = text::visible(ids.get(&id)),
+                Column::Title if shown.depth > 0 => {
+                    let indent = "  ".repeat(shown.depth - 1);
+                    cell.text = format!("{indent}└ {}", cell.text);
+                }
+                _ => {}
+            }
+        }
+        rows.push(shown.row);
+    }
+    let at = at.unwrap_or(rows.len());
+    rows.splice(at..at, processes);
+    rows
 }
 
-impl Rows for Table<'_> {
-    fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()> {
-        let shown = &self.chosen.shown;
-        let is_after = |shown: &Shown<_>| shown.rank > Condition::NoSession.rank();
-        let at = shown
-            .iter()
-            .position(is_after)
-            .filter(|_| self.is_by_state)
-            .unwrap_or(shown.len());
-        let (before, after) = shown.split_at(at);
-        let show_session =
-            |shown: &Shown<SessionCells>, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>| {
-                show(&shown.row.cells(
-                    self.columns,
-                    (self.cells.config, self.wording),
-                    self.ids.get(shown.id()),
-                    shown.depth,
-                ))
-            };
-        before.iter().try_for_each(|one| show_session(one, show))?;
-        let processes = self.chosen.rest.unattributed.iter();
-        for one in processes.filter(|_| self.has_processes) {
-            let told = (self.ids, self.wording);
-            let columns = self.columns.iter();
-            let cells = columns.map(|column| self.cells.of_process(*column, one, told));
-            show(&cells.collect::<Vec<Cell>>())?;
+fn shorten_states(columns: &[Column], states: &[State], rows: &mut [Vec<Cell>]) {
+    let at = columns.iter().position(|column| *column == Column::State);
+    for (row, state) in rows.iter_mut().zip(states) {
+        if let Some(cell) = at.and_then(|at| row.get_mut(at)) {
+            cell.text = state.words(Wording::Short);
         }
-        after.iter().try_for_each(|one| show_session(one, show))
     }
 }
 
