@@ -1,7 +1,5 @@
 //! Which sessions are live, as a Rust program would find it with walkdir and
 //! `serde_json`: the same as `sessions.py --all`, for sidecars.
-//!
-//! With `--read-only` it walks and reads, and does no more: what any reader pays.
 
 use std::collections::HashMap;
 use std::io::{BufWriter, Write as _};
@@ -15,9 +13,6 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let home = std::env::args_os().nth(1).ok_or("no home")?;
-    let is_read_only = std::env::args_os()
-        .nth(2)
-        .is_some_and(|word| word == "--read-only");
     let boot_s = boot_time().ok_or("no boot time")?;
     let mut began: HashMap<i64, Option<f64>> = HashMap::new();
     let mut found: HashMap<(&'static str, String), Value> = HashMap::new();
@@ -30,9 +25,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Ok(bytes) = std::fs::read(entry.path()) else {
             continue;
         };
-        if is_read_only {
-            continue;
-        }
         let Ok(sidecar) = serde_json::from_slice::<Value>(&bytes) else {
             continue;
         };

@@ -1,22 +1,21 @@
 //! `whosup list --all`: every session on disk.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
+use serde::Deserialize;
 
-use crate::measure::{Measure, Runner, answer_json, interleave, run};
+use crate::measure::{Measure, Runner, answer, interleave, run};
 use crate::outcome::{Goal, Outcome};
 use crate::setting::{Setting, beside};
 use crate::world::{Plan, World};
 
-const SIDECARS: usize = 10_000;
+const SIDECARS: usize = 100_000;
 const LIVE: [usize; 4] = [0, 10, 10, 0];
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 10;
 /// How much less CPU than a Python it takes.
-const PYTHON_RATIO_MIN: f64 = 4.0;
-/// How much less CPU than walkdir and `serde_json`.
-const WALKDIR_RATIO_MIN: f64 = 2.0;
+const PYTHON_RATIO_MIN: f64 = 2.5;
 
 /// Measures the view of everything.
 pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
@@ -34,24 +33,32 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let home_text = home.to_string_lossy().into_owned();
     let walkdir = beside("whosup-peer-walkdir")?;
     let peer = || {
-        let mut command = std::process::Command::new(&walkdir);
+        let mut command = Command::new(&walkdir);
         command.arg(&home).env_clear();
         command
     };
-    let all = || setting.whosup(&home, &["list", "--all", "--json"]);
+    let list = |form: &str| setting.whosup(&home, &["list", "--all", form]);
     let python = || setting.python("sessions.py", &[&home_text, "--all"]);
 
-    let ours = rows(&answer_json(&mut all(), world.path())?)?;
-    compare(&world, &ours, &answer_json(&mut peer(), world.path())?)?;
+    let ours = rows(&mut list("--json"), &world)?;
+    check_live(&world, &ours)?;
+    compare(&ours, rows_of_lines(&mut list("--ndjson"), &world)?)?;
+    compare(&ours, rows(&mut peer(), &world)?)?;
     if let Some(mut python) = python() {
-        compare(&world, &ours, &answer_json(&mut python, world.path())?)?;
+        compare(&ours, rows(&mut python, &world)?)?;
     }
+    drop(ours);
 
     let mut runners: Vec<Runner<'_>> = vec![
         (
             "`whosup list --all --json`",
             1,
-            Box::new(|| run(&mut all())),
+            Box::new(|| run(&mut list("--json"))),
+        ),
+        (
+            "`whosup list --all --ndjson`",
+            1,
+            Box::new(|| run(&mut list("--ndjson"))),
         ),
         (
             "`whosup list --all`",
@@ -59,31 +66,23 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             Box::new(|| run(&mut setting.whosup(&home, &["list", "--all"]))),
         ),
         ("walkdir + serde_json", 1, Box::new(|| run(&mut peer()))),
-        (
-            "walkdir, every file read and no more",
-            1,
-            Box::new(|| run(peer().arg("--read-only"))),
-        ),
     ];
     if setting.python.is_some() {
         let run_python = || run(&mut python().context("no Python")?);
         runners.push(("Python with psutil", 1, Box::new(run_python)));
     }
     let series = interleave(setting, ROUNDS, runners)?;
-    let against = |peer: usize, text: &str, at_least| {
-        Goal::times_less(text, (&series[0], &series[peer]), Measure::Cpu, at_least)
-    };
-    let mut goals = vec![against(2, "`list --all --json`", WALKDIR_RATIO_MIN)];
-    if series.len() > 4 {
-        goals.push(against(4, "`list --all --json`", PYTHON_RATIO_MIN));
-    }
+    let goal = series.get(4).map(|python| {
+        let pair = (&series[0], python);
+        Goal::times_less("`list --all --json`", pair, Measure::Cpu, PYTHON_RATIO_MIN)
+    });
     let notes = setting.python.is_none();
     let notes = notes.then(|| "skipped: no Python with psutil".to_owned());
     Ok(Outcome {
         name: "all",
         about: about(count, world.live().len()),
+        goals: goal.into_iter().collect(),
         series,
-        goals,
         notes: notes.into_iter().collect(),
         ..Outcome::default()
     })
@@ -104,65 +103,109 @@ fn about(count: usize, live: usize) -> String {
 /// serve it, where it works, and the file that says so.
 type Rows = BTreeMap<(String, String), (String, Option<i64>, String, String)>;
 
-/// A peer must find the same of every session.
-fn compare(world: &World, ours: &Rows, told: &Value) -> anyhow::Result<()> {
-    let theirs = rows_of(told, |session| {
-        Some((session["pid"].as_i64(), session["path"].as_str()?))
-    })?;
-    let live: BTreeMap<String, i32> = ours
+/// A session as whosup and its peers write it.
+#[derive(Deserialize)]
+struct Listed {
+    agent: String,
+    session_id: String,
+    liveness: String,
+    work_dir: String,
+    /// Of a peer.
+    pid: Option<i64>,
+    /// Of a peer.
+    path: Option<String>,
+    /// Of whosup: it names the process of a dead session too.
+    #[serde(default)]
+    evidence: Vec<Evidence>,
+}
+
+#[derive(Deserialize)]
+struct Evidence {
+    kind: String,
+    path: Option<String>,
+    says: String,
+}
+
+impl Listed {
+    fn add_to(self, rows: &mut Rows) -> anyhow::Result<()> {
+        let mut evidence = self.evidence.into_iter();
+        let sidecar = evidence.find(|evidence| evidence.kind == "sidecar");
+        let (pid, path) = match sidecar {
+            Some(Evidence { path, says, .. }) => {
+                let pid = says
+                    .strip_prefix("pid ")
+                    .and_then(|pid| pid.split(',').next());
+                (pid.and_then(|pid| pid.parse().ok()), path)
+            }
+            None => (self.pid, self.path),
+        };
+        let path = path.with_context(|| format!("`{}` has no file", self.session_id))?;
+        rows.insert(
+            (self.agent, self.session_id),
+            (self.liveness, pid, self.work_dir, path),
+        );
+        Ok(())
+    }
+}
+
+/// The rows of one document.
+fn rows(command: &mut Command, world: &World) -> anyhow::Result<Rows> {
+    #[derive(Deserialize)]
+    struct Document {
+        sessions: Vec<Listed>,
+    }
+    let document: Document = serde_json::from_slice(&answer(command, world.path())?)
+        .with_context(|| format!("{command:?} answers something else"))?;
+    let mut rows = Rows::new();
+    let mut sessions = document.sessions.into_iter();
+    sessions.try_for_each(|session| session.add_to(&mut rows))?;
+    Ok(rows)
+}
+
+/// The rows of lines.
+fn rows_of_lines(command: &mut Command, world: &World) -> anyhow::Result<Rows> {
+    #[derive(Deserialize)]
+    #[serde(tag = "kind", rename_all = "kebab-case")]
+    enum Line {
+        Session(Listed),
+        #[serde(other)]
+        Other,
+    }
+    let mut rows = Rows::new();
+    for line in answer(command, world.path())?.split(|byte| *byte == b'\n') {
+        if line.is_empty() {
+            continue;
+        }
+        if let Line::Session(session) = serde_json::from_slice(line)? {
+            session.add_to(&mut rows)?;
+        }
+    }
+    Ok(rows)
+}
+
+fn check_live(world: &World, rows: &Rows) -> anyhow::Result<()> {
+    let live: BTreeMap<String, i32> = rows
         .iter()
         .filter(|(_, (liveness, ..))| liveness == "live")
         .filter_map(|((_, id), (_, pid, ..))| Some((id.clone(), i32::try_from((*pid)?).ok()?)))
         .collect();
     if live != *world.live() {
-        bail!(
-            "{} of {} live ones are found",
-            live.len(),
-            world.live().len()
-        );
+        let (found, all) = (live.len(), world.live().len());
+        bail!("{found} of {all} live ones are found");
     }
+    Ok(())
+}
+
+/// Another answer must say the same of every session.
+fn compare(ours: &Rows, theirs: Rows) -> anyhow::Result<()> {
     if theirs != *ours {
-        let other = ours
-            .iter()
-            .find(|(key, row)| theirs.get(*key) != Some(*row));
+        let mut both = ours.iter();
+        let other = both.find(|(key, row)| theirs.get(*key) != Some(*row));
         bail!(
-            "a peer finds {} sessions, we {}; the first that differs is {other:?}",
+            "{} sessions are found, not {}; the first that differs is {other:?}",
             theirs.len(),
             ours.len()
         );
     }
     Ok(())
-}
-
-/// What whosup tells. The process of a dead session is in its evidence.
-fn rows(answer: &Value) -> anyhow::Result<Rows> {
-    rows_of(answer, |session| {
-        let sidecar = session["evidence"]
-            .as_array()?
-            .iter()
-            .find(|evidence| evidence["kind"] == "sidecar")?;
-        let says = sidecar["says"].as_str()?.strip_prefix("pid ")?;
-        let pid = says.split(',').next()?.parse().ok();
-        Some((pid, sidecar["path"].as_str()?))
-    })
-}
-
-fn rows_of<'a>(
-    answer: &'a Value,
-    said: impl Fn(&'a Value) -> Option<(Option<i64>, &'a str)>,
-) -> anyhow::Result<Rows> {
-    let sessions = answer["sessions"].as_array().context("no sessions")?;
-    let row = |session: &'a Value| {
-        let text = |key: &str| Some(session[key].as_str()?.to_owned());
-        let (pid, path) = said(session)?;
-        let key = (text("agent")?, text("session_id")?);
-        Some((
-            key,
-            (text("liveness")?, pid, text("work_dir")?, path.to_owned()),
-        ))
-    };
-    let rows = sessions.iter().map(|session| {
-        row(session).with_context(|| format!("`{}` lacks something", session["session_id"]))
-    });
-    rows.collect()
 }

@@ -14,7 +14,7 @@ use crate::world::{Plan, World};
 /// By how much the default view may cost more with many dead sessions.
 const RATIO_MAX: f64 = 1.2;
 /// How much less CPU than a Python it takes.
-const PYTHON_RATIO_MIN: f64 = 50.0;
+const PYTHON_RATIO_MIN: f64 = 300.0;
 const FEW: usize = 1_000;
 const MANY: usize = 100_000;
 const LIVE_PER_AGENT: usize = 5;

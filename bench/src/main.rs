@@ -101,6 +101,9 @@ enum Command {
     Sweep,
     /// Runs them all and writes README.md and raw.json
     Report {
+        /// These alone
+        #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+        only: Vec<String>,
         /// Where to [default: bench/reports/DATE]
         #[arg(long)]
         folder: Option<PathBuf>,
@@ -131,9 +134,9 @@ fn main() -> anyhow::Result<ExitCode> {
         work::run(work)?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Command::Report { folder } = &arguments.command {
+    if let Command::Report { only, folder } = &arguments.command {
         let folder = report::folder(folder.clone())?;
-        report::write(&folder, &passed_on(&arguments))?;
+        report::write(&folder, only, &passed_on(&arguments))?;
         writeln!(std::io::stdout(), "{}", folder.join("README.md").display())?;
         return Ok(ExitCode::SUCCESS);
     }

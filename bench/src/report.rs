@@ -27,8 +27,8 @@ const BENCHMARKS: &[&[&str]] = &[
     &["sweep"],
 ];
 
-/// Runs every benchmark with these arguments and writes the report.
-pub(crate) fn write(folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
+/// Runs these benchmarks, or all, with these arguments and writes the report.
+pub(crate) fn write(folder: &Path, only: &[String], arguments: &[String]) -> anyhow::Result<()> {
     // Said before anything is measured, not after.
     let writable = fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder));
     writable.with_context(|| {
@@ -39,7 +39,8 @@ pub(crate) fn write(folder: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let mut text = String::new();
     let mut goals = String::new();
     let mut raw = Vec::new();
-    for benchmark in BENCHMARKS {
+    let is_wanted = |name| only.is_empty() || only.iter().any(|wanted| wanted == name);
+    for benchmark in BENCHMARKS.iter().filter(|words| is_wanted(words[0])) {
         let name = benchmark.join(" ");
         let answer = run(benchmark, arguments)?;
         writeln!(text, "## {name}\n")?;

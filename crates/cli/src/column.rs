@@ -171,71 +171,30 @@ pub(crate) struct Cells<'a> {
     pub(crate) has_directory: bool,
 }
 
-/// What the cells of one session are made of, in little room: a list may have very
-/// many.
-pub(crate) struct SessionCells {
-    state: State,
-    /// One text after another, in the order of the columns. What is known only when
-    /// the list is whole (a short id) is empty.
-    texts: Box<str>,
-}
-
-/// What stands between two texts. No text has it: control characters are taken out.
-const SEPARATOR: char = '\u{1f}';
-
-impl SessionCells {
-    /// The cells of the columns that they were made for. `depth` says how far below
-    /// another session it is a sub-agent.
-    pub(crate) fn cells(
-        &self,
-        columns: &[Column],
-        (config, wording): (&Config, Wording),
-        short_id: &str,
-        depth: usize,
-    ) -> Vec<Cell> {
-        let is_gone = matches!(self.state.condition, Condition::Exited);
-        let plain = if is_gone {
+impl Cells<'_> {
+    /// The state of a session and its cells. Its short id is known only when the list is
+    /// whole.
+    pub(crate) fn of_session(&self, columns: &[Column], session: &Session) -> (State, Vec<Cell>) {
+        let state = State::of(session);
+        let style = if matches!(state.condition, Condition::Exited) {
             Style::new().dimmed()
         } else {
             Style::new()
         };
-        let cells = columns.iter().zip(self.texts.split(SEPARATOR));
-        cells
-            .map(|(column, text)| match column {
-                Column::State => Cell {
-                    text: self.state.words(wording),
-                    style: config.style(self.state.condition),
-                },
-                Column::Id => Cell {
-                    text: text::visible(short_id),
-                    style: plain,
-                },
-                Column::Title if depth > 0 => Cell {
-                    text: format!("{}└ {text}", "  ".repeat(depth - 1)),
-                    style: plain,
-                },
-                _ => Cell {
-                    text: text.to_owned(),
-                    style: plain,
-                },
-            })
-            .collect()
+        let cells = columns.iter().map(|column| match column {
+            Column::State => self.of_state(state),
+            _ => Cell {
+                text: self.text_of(*column, session),
+                style,
+            },
+        });
+        (state, cells.collect())
     }
-}
 
-impl Cells<'_> {
-    /// What the cells of a session are made of.
-    pub(crate) fn of_session(&self, columns: &[Column], session: &Session) -> SessionCells {
-        let mut texts = String::new();
-        for (at, column) in columns.iter().enumerate() {
-            if at > 0 {
-                texts.push(SEPARATOR);
-            }
-            texts.push_str(&self.text_of(*column, session));
-        }
-        SessionCells {
-            state: State::of(session),
-            texts: texts.into_boxed_str(),
+    fn of_state(&self, state: State) -> Cell {
+        Cell {
+            text: state.words(Wording::Full),
+            style: self.config.style(state.condition),
         }
     }
 
@@ -270,20 +229,10 @@ impl Cells<'_> {
     }
 
     /// The cell of a process without a session.
-    pub(crate) fn of_process(
-        &self,
-        column: Column,
-        one: &Unattributed,
-        (ids, wording): (&ShortIds, Wording),
-    ) -> Cell {
+    pub(crate) fn of_process(&self, column: Column, one: &Unattributed, ids: &ShortIds) -> Cell {
         let process = &one.process.process;
         Cell::plain(match column {
-            Column::State => {
-                return Cell {
-                    text: Condition::NoSession.words(wording),
-                    style: self.config.style(Condition::NoSession),
-                };
-            }
+            Column::State => return self.of_state(State::NO_SESSION),
             Column::Agent => one.process.agent.to_string(),
             Column::Title => self.candidates(one, ids),
             Column::Directory => self.directory(one.process.work_dir()),

@@ -50,6 +50,13 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// That of a process without a session.
+    pub(crate) const NO_SESSION: Self = Self {
+        condition: Condition::NoSession,
+        is_inferred: false,
+        beside: None,
+    };
+
     /// That of a session.
     pub(crate) fn of(session: &Session) -> Self {
         let beside = if session.is_suspended() {

@@ -1,7 +1,6 @@
 //! The JSON of single commands. Sessions in it have the form of the wire format.
 
 pub(crate) mod escaped;
-mod indented;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -11,8 +10,6 @@ use whosup_core::adapter::{Message, MessageRole};
 use whosup_core::views::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
 };
-
-pub(crate) use self::indented::Indenter;
 
 /// One line of `list --ndjson`.
 #[derive(Debug, Serialize)]
@@ -159,16 +156,3 @@ pub(crate) fn write_document(out: &mut dyn Write, document: &impl Serialize) -> 
     escaped::write_pretty(&mut *out, document)?;
     writeln!(out)
 }
-
-/// Writes one line.
-///
-/// # Errors
-///
-/// The [`io::Error`] of the writer.
-pub(crate) fn write_line(out: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
-    escaped::write(&mut *out, line)?;
-    writeln!(out)
-}
-
-/// How deep in a document its sessions lie.
-pub(crate) const SESSION_DEPTH: usize = 2;

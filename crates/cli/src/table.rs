@@ -53,24 +53,10 @@ impl Cell {
     }
 }
 
-/// The rows of a table, each made when it is asked for.
-pub(crate) trait Rows {
-    /// Shows each row, in order.
-    ///
-    /// # Errors
-    ///
-    /// What `show` says; the rest is not shown then.
-    fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()>;
-}
-
 /// How wide a table is when nothing is cut.
-///
-/// # Errors
-///
-/// What kept a row from being made.
-pub(crate) fn natural_width(shapes: &[Shape], rows: &dyn Rows) -> io::Result<usize> {
-    let widths = natural_widths(shapes, rows)?.into_iter().map(Some);
-    Ok(total(&widths.collect::<Vec<Option<usize>>>()))
+pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
+    let widths = natural_widths(shapes, rows).into_iter().map(Some);
+    total(&widths.collect::<Vec<Option<usize>>>())
 }
 
 /// Writes a table with its headings; `width_max` is the room there is.
@@ -81,11 +67,11 @@ pub(crate) fn natural_width(shapes: &[Shape], rows: &dyn Rows) -> io::Result<usi
 pub(crate) fn write_table(
     out: &mut dyn Write,
     shapes: &[Shape],
-    rows: &dyn Rows,
+    rows: &[Vec<Cell>],
     width_max: Option<usize>,
     is_coloured: bool,
 ) -> io::Result<()> {
-    let widths = fit(shapes, natural_widths(shapes, rows)?, width_max);
+    let widths = fit(shapes, natural_widths(shapes, rows), width_max);
     let headings: Vec<Cell> = shapes
         .iter()
         .map(|shape| Cell {
@@ -98,18 +84,17 @@ pub(crate) fn write_table(
         writeln!(out, "{line}")
     };
     write(&headings)?;
-    rows.each(&mut write)
+    rows.iter().try_for_each(|row| write(row))
 }
 
-fn natural_widths(shapes: &[Shape], rows: &dyn Rows) -> io::Result<Vec<usize>> {
+fn natural_widths(shapes: &[Shape], rows: &[Vec<Cell>]) -> Vec<usize> {
     let mut widths: Vec<usize> = shapes.iter().map(|shape| width(shape.heading)).collect();
-    rows.each(&mut |row| {
+    for row in rows {
         for (widest, cell) in widths.iter_mut().zip(row) {
             *widest = (*widest).max(width(&cell.text));
         }
-        Ok(())
-    })?;
-    Ok(widths)
+    }
+    widths
 }
 
 /// The width of each column; `None` for one that is left out.
@@ -225,16 +210,8 @@ fn line_of(shapes: &[Shape], row: &[Cell], widths: &[Option<usize>], is_coloured
 mod tests {
     use anstyle::{AnsiColor, Style};
 
-    use std::io;
-
-    use super::{Cell, Rows, Shape, Side, write_table};
+    use super::{Cell, Shape, Side, write_table};
     use crate::text::width;
-
-    impl Rows for Vec<Vec<Cell>> {
-        fn each(&self, show: &mut dyn FnMut(&[Cell]) -> io::Result<()>) -> io::Result<()> {
-            self.iter().try_for_each(|row| show(row))
-        }
-    }
 
     const NAME: Shape = Shape {
         heading: "NAME",
@@ -324,7 +301,7 @@ kimi
             Cell::plain("1"),
         ];
         let mut out = Vec::new();
-        write_table(&mut out, &[NAME, TITLE, AGE], &vec![row], None, true).unwrap();
+        write_table(&mut out, &[NAME, TITLE, AGE], &[row], None, true).unwrap();
         let text = String::from_utf8(out).unwrap();
         let last = text.lines().last().unwrap();
         assert_eq!(last, "\u{1b}[31mx\u{1b}[0m     y        1");

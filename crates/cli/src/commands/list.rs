@@ -1,6 +1,6 @@
 //! `whosup list`
 
-mod json_rows;
+mod json;
 mod view;
 
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use crate::column::Column;
 use crate::exit::ExitStatus;
 use crate::since::Since;
 
-use self::view::{Json, Row};
+use self::json::{Lines, Rows};
+use self::view::Row;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +35,8 @@ inferred, not proven. Agent processes without a known session get their own rows
 --liveness, --phase or --since filters sessions; the JSON always includes them.
 
 --ndjson prints one object per line. The field `kind` names it: first `snapshot`, then each
-`session`, `unattributed` process and `problem`. Use it for very large homes.";
+`session`, `unattributed` process and `problem`. Use it for very large homes: sessions are printed
+as they are found, and not kept in memory, unless --sort is given.";
 
 // What `list` is asked for.
 #[derive(Debug, Clone, Default, Args)]
@@ -68,14 +70,13 @@ pub(crate) struct ListArgs {
     /// Only sessions active since: `90m`, `2d`, `2026-11-27T09:00:00Z`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
-    /// Sort by this key
+    /// Sort by this key [default: state; for --ndjson: as found]
     #[arg(
         long,
         value_name = "KEY",
-        default_value = Order::default().name(),
         value_parser = name_parser(Order::ALL.map(Order::name), Order::from_name)
     )]
-    sort: Order,
+    sort: Option<Order>,
     /// List at most this many sessions, sub-agents not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -100,7 +101,7 @@ pub(crate) struct ListArgs {
     /// Print one JSON document
     #[arg(long, conflicts_with = "ndjson")]
     json: bool,
-    /// Print one JSON object per line, as sessions are read
+    /// Print one JSON object per line, each session as soon as it is found
     #[arg(long)]
     ndjson: bool,
 }
@@ -112,16 +113,16 @@ pub(crate) struct ListArgs {
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
     let query = arguments.query(app.world.machine().now_ms());
-    if arguments.json || arguments.ndjson {
-        let machine = app.world.machine();
-        let mut form = Json::of(machine, arguments.ndjson);
-        let chosen = app.world.reader()?.choose(&query, &mut form)?;
-        let write = if arguments.ndjson {
-            view::write_ndjson
-        } else {
-            view::write_json
-        };
-        write(app.out, &form, &chosen)?;
+    let machine = app.world.machine();
+    if arguments.json {
+        let chosen = app.world.reader()?.choose(&query, &mut Rows { machine })?;
+        json::write(app.out, machine, chosen)?;
+        return Ok(ExitStatus::Done);
+    }
+    if arguments.ndjson {
+        let mut lines = Lines::new(machine, app.out, arguments.sort.is_some());
+        let chosen = app.world.reader()?.choose(&query, &mut lines)?;
+        lines.finish(&chosen)?;
         return Ok(ExitStatus::Done);
     }
     let columns = arguments.columns();
@@ -133,7 +134,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
     if arguments.problems {
         view::write_problems(app.out, &chosen.rest.problems)?;
     } else {
-        view::write_list(app, arguments, &query.reach(), &chosen)?;
+        view::write_list(app, arguments, &query.reach(), chosen)?;
     }
     Ok(ExitStatus::Done)
 }
@@ -154,7 +155,7 @@ impl ListArgs {
             } else {
                 Users::Own
             },
-            order: self.sort,
+            order: self.order(),
             limit: self.limit.and_then(|limit| usize::try_from(limit).ok()),
             sub_agents: if self.has_sub_agents() || self.is_json() {
                 SubAgents::Shown
@@ -162,6 +163,10 @@ impl ListArgs {
                 SubAgents::Hidden
             },
         }
+    }
+
+    fn order(&self) -> Order {
+        self.sort.unwrap_or_default()
     }
 
     fn has_sub_agents(&self) -> bool {

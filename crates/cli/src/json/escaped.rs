@@ -34,17 +34,6 @@ pub(crate) fn write_pretty(out: impl Write, value: &(impl Serialize + ?Sized)) -
     value.serialize(&mut Serializer::with_formatter(out, formatter))
 }
 
-/// The text that [`write_pretty`] writes.
-///
-/// # Errors
-///
-/// That of the value.
-pub(crate) fn pretty(value: &(impl Serialize + ?Sized)) -> Result<String> {
-    let mut text = Vec::new();
-    write_pretty(&mut text, value)?;
-    String::from_utf8(text).map_err(serde::ser::Error::custom)
-}
-
 /// Another formatter, and escapes for what would steer a terminal.
 struct Escaping<F>(F);
 
@@ -90,19 +79,83 @@ impl<F: Formatter> Formatter for Escaping<F> {
         }
         out.write_all(rest.as_bytes())
     }
+
+    /// Lays out JSON that [`to_raw_value`](serde_json::value::to_raw_value) wrote like the
+    /// document around it.
+    fn write_raw_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        let mut text = Vec::with_capacity(fragment.len().saturating_mul(2));
+        let mut rest = fragment;
+        while !rest.is_empty() {
+            let (token, after) = rest.split_at(token_bytes(rest.as_bytes()));
+            self.write_token(&mut text, token, after)?;
+            rest = after;
+        }
+        out.write_all(&text)
+    }
+}
+
+impl<F: Formatter> Escaping<F> {
+    /// Writes one token of compact JSON; `after` is what follows it. An object is laid out
+    /// as an array is.
+    fn write_token(&mut self, out: &mut Vec<u8>, token: &str, after: &str) -> io::Result<()> {
+        match token {
+            "{" => self.begin_object(out)?,
+            "[" => self.begin_array(out)?,
+            "}" => self.end_object(out)?,
+            "]" => self.end_array(out)?,
+            ":" => return self.begin_object_value(out),
+            "," => return self.begin_array_value(out, false),
+            text => self.write_string_fragment(out, text)?,
+        }
+        match (token, after.as_bytes().first()) {
+            ("{" | "[", Some(b'}' | b']')) => Ok(()),
+            ("{" | "[", _) => self.begin_array_value(out, true),
+            (_, Some(b',' | b'}' | b']')) => self.end_array_value(out),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How long the first token of compact JSON is, in bytes.
+fn token_bytes(json: &[u8]) -> usize {
+    let is_structure = |byte: &u8| b"{}[]:,".contains(byte);
+    let mut is_escaped = false;
+    let ends_text = |byte: &u8| {
+        let ends = *byte == b'"' && !is_escaped;
+        is_escaped = *byte == b'\\' && !is_escaped;
+        ends
+    };
+    let end = match json {
+        [b'"', text @ ..] => text.iter().position(ends_text).map(|end| end + 2),
+        [first, ..] if is_structure(first) => Some(1),
+        number_or_word => number_or_word.iter().position(is_structure),
+    };
+    end.unwrap_or(json.len())
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use serde::Serialize;
+    use serde_json::value::to_raw_value;
     use serde_json::{Value, json};
 
-    use super::{pretty, write};
+    use super::{write, write_pretty};
     use crate::text::is_steering;
 
-    fn compact(value: &Value) -> String {
+    fn compact(value: &impl Serialize) -> String {
         let mut text = Vec::new();
         write(&mut text, value).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    fn pretty(value: &impl Serialize) -> String {
+        let mut text = Vec::new();
+        write_pretty(&mut text, value).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -122,11 +175,54 @@ mod tests {
             odd in "[a\u{7f}-\u{9f}\u{61c}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2066}-\u{2069}\u{e0000}-\u{e0fff}]{0,9}",
         ) {
             let value = json!({ "texts": texts, odd.as_str(): [odd, { "n": 1.5 }, [], null] });
-            for text in [compact(&value), pretty(&value).unwrap()] {
+            for text in [compact(&value), pretty(&value)] {
                 prop_assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value.clone());
                 let steers = |c: char| is_steering(c) && c != '\n';
                 prop_assert!(!text.contains(steers), "{:?}", text);
             }
+        }
+    }
+    #[track_caller]
+    fn check_raw(value: &Value) {
+        let raw = to_raw_value(value).unwrap();
+        assert_eq!(compact(&[&raw]), compact(&[value]));
+        assert_eq!(pretty(&[&raw]), pretty(&[value]));
+    }
+
+    #[test]
+    fn raw_json_in_a_document_is_laid_out_and_escaped_like_the_rest() {
+        check_raw(&json!({
+            "empty": [{}, []],
+            "texts": ["a\nb", "\"{", "\\", "\u{7f}é\u{2028}", null, true, 1.5, -7, u64::MAX],
+            "odd \" key, [": "",
+            "deep": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]], { "last": [] }]
+        }));
+        let every = (0..=0x7f_u8).map(|byte| json!(char::from(byte).to_string()));
+        check_raw(&every.collect());
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "[ -~]{0,70}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::hash_map(any::<String>(), inner, 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_raw_json_holds_it_is_laid_out_like_the_rest(value in any_value()) {
+            check_raw(&value);
         }
     }
 }

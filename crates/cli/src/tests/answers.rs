@@ -81,6 +81,8 @@ fn a_directory_that_is_not_there_is_named() {
     let world = World::new();
     world.write("file", "");
     insta::assert_snapshot!(world.run("list --cwd @HOME@/nowhere").text());
+    // Nothing was looked at, so no line says so.
+    assert_eq!(world.run("list --ndjson --cwd @HOME@/nowhere").out, "");
     let said = world.run("list --cwd @HOME@/file");
     assert!(
         said.err.contains("it is not a directory"),

@@ -1,6 +1,6 @@
 //! `whosup list`
 
-use serde_json::json;
+use serde_json::{Value, json};
 use whosup_core::process::RecordedProcess;
 
 use super::world::{MINUTE_MS, S1, S2, S3, S4, S5, S6, Said, World, now_ms, ticks};
@@ -160,19 +160,57 @@ fn an_orphan_leaves_the_default_view_after_a_day() {
 fn ndjson_tells_its_lines_apart() {
     let world = busy_world();
     world.write(".claude/sessions/9.json", "");
-    let said = world.run("list --ndjson");
-    let kinds: Vec<String> = said
-        .out
-        .lines()
-        .map(|line| {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            line["kind"].as_str().unwrap().to_owned()
-        })
+    let kinds: Vec<String> = lines(&world.run("list --ndjson"))
+        .iter()
+        .map(|line| line["kind"].as_str().unwrap().to_owned())
         .collect();
     let sessions = kinds.iter().filter(|kind| *kind == "session").count();
     assert_eq!(kinds[0], "snapshot");
-    assert_eq!(sessions, 7, "{}", said.text());
+    assert_eq!(sessions, 7, "{kinds:?}");
     assert_eq!(kinds[8..], ["unattributed", "problem"]);
+    let nothing = lines(&World::new().run("list --ndjson"));
+    assert_eq!(nothing.len(), 1, "{nothing:?}");
+    assert_eq!(nothing[0]["kind"], "snapshot");
+}
+
+#[track_caller]
+fn lines(said: &Said) -> Vec<Value> {
+    let lines = said.out.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn ndjson_has_the_document_line_by_line() {
+    let world = busy_world();
+    world.write(".claude/sessions/9.json", "");
+    for (arguments, is_sorted) in [
+        ("", false),
+        ("--all --sort pid", true),
+        ("--sort activity", true),
+        ("--limit 2", false),
+    ] {
+        let lines = lines(&world.run(&format!("list --ndjson {arguments}")));
+        let mut document = world.run(&format!("list --json {arguments}")).json();
+        let of_kind = |kind: &str| -> Vec<Value> {
+            let mut found = lines.clone();
+            found.retain_mut(|line| line.as_object_mut().unwrap().remove("kind").unwrap() == kind);
+            found
+        };
+        let mut sessions = of_kind("session");
+        if !is_sorted {
+            let rows = document["sessions"].as_array_mut().unwrap();
+            for rows in [&mut sessions, rows] {
+                rows.sort_by_key(ToString::to_string);
+            }
+        }
+        let mut whole = of_kind("snapshot").remove(0);
+        whole["sessions"] = sessions.into();
+        whole["unattributed"] = of_kind("unattributed").into();
+        whole["problems"] = of_kind("problem").into();
+        assert_eq!(whole, document, "{arguments}");
+    }
 }
 
 #[test]

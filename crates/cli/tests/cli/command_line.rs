@@ -89,6 +89,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     world.write_claude_transcript(".claude", &world.s1);
     for arguments in [
         &["list", "--all", "--json"][..],
+        &["list", "--all", "--ndjson"],
         &["list", "--all"],
         &["show", world.s1.as_str()],
         &["completions", "bash"],
@@ -119,17 +120,24 @@ fn output_that_cannot_be_written_is_a_failure() {
         eprintln!("skipped: /dev/full is not here");
         return;
     };
-    let output = StdCommand::new(WHOSUP)
-        .args(["list", "--all", "--json"])
-        .env_clear()
-        .env("HOME", world.home())
-        .stdin(Stdio::null())
-        .stdout(full)
-        .output()
-        .unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{err}");
-    assert!(err.contains("No space left on device"), "{err}");
+    // More than is held before it is written.
+    for number in 0..100 {
+        let id = format!("00000000-e8f2-410e-9552-{number:012}");
+        world.write_claude_transcript(".claude", &id);
+    }
+    for form in ["--json", "--ndjson"] {
+        let output = StdCommand::new(WHOSUP)
+            .args(["list", "--all", form])
+            .env_clear()
+            .env("HOME", world.home())
+            .stdin(Stdio::null())
+            .stdout(full.try_clone().unwrap())
+            .output()
+            .unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{form}: {err}");
+        assert!(err.contains("No space left on device"), "{form}: {err}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// One look at one machine.
 #[derive(Debug, Clone, Serialize)]
-pub struct WireSnapshot {
+pub struct WireSnapshot<S = WireSession> {
     /// [`SCHEMA_VERSION`]
     pub schema_version: u32,
     /// When the look was taken.
@@ -28,7 +28,7 @@ pub struct WireSnapshot {
     /// Where PIDs mean what they mean here.
     pub host: WireHost,
     /// The sessions.
-    pub sessions: Vec<WireSession>,
+    pub sessions: Vec<S>,
     /// Agent processes that no session is known of.
     pub unattributed: Vec<WireUnattributed>,
     /// What could not be read.
