@@ -32,6 +32,7 @@ pub mod hook_event;
 pub mod machine;
 pub mod merge;
 pub mod mounts;
+mod names;
 pub mod observe;
 pub mod panes;
 pub mod phase;
