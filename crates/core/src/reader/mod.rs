@@ -17,6 +17,7 @@
 //! ```
 
 mod candidates;
+mod code;
 mod condition;
 mod filter;
 mod find;
@@ -29,6 +30,7 @@ use std::error::Error;
 use whosup_sidecar::AgentId;
 
 use self::candidates::{Candidates, take_titles};
+pub use self::code::{Candidate, ErrorCode};
 pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
