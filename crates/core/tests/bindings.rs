@@ -131,11 +131,8 @@ fn the_packages_have_the_words_and_the_version_of_the_crates() {
         if is_blessing {
             std::fs::write(&path, &right).unwrap();
         }
-        assert_eq!(
-            read(&path),
-            right,
-            "{file}: WHOSUP_BLESS=1 writes the right one"
-        );
+        let is_right = read(&path) == right;
+        assert!(is_right, "{file}: WHOSUP_BLESS=1 writes the right one");
     }
     for (file, line) in [
         ("python/pyproject.toml", format!("version = \"{VERSION}\"")),
