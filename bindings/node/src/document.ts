@@ -4,6 +4,8 @@
  * Times are RFC 3339 in UTC. What is absent is null. New fields may come.
  */
 
+import type { Confidence, Liveness, OpenPhase, Phase, Reason, WaitingFor } from "./generated.js";
+
 /** One look at one machine. */
 export interface Snapshot {
   schema_version: number;
@@ -26,20 +28,17 @@ export interface Host {
   pid_namespace: number | null;
 }
 
-/** Whether the process that runs a session is there. */
-export type Liveness = "live" | "exited" | "unknown";
-
 /** One session. */
 export interface Session {
   agent: string;
   session_id: string;
   liveness: Liveness;
-  reason: string;
-  confidence: "proven" | "consistent" | "inferred" | null;
-  phase: "starting" | "idle" | "working" | "waiting" | "ended" | null;
+  reason: Reason;
+  confidence: Confidence | null;
+  phase: Phase | null;
   phase_since: string | null;
-  phase_at_exit: "starting" | "idle" | "working" | "waiting" | null;
-  waiting_for: "permission" | "question" | "auth" | "prompt" | null;
+  phase_at_exit: OpenPhase | null;
+  waiting_for: WaitingFor | null;
   phase_word: string | null;
   orphan: boolean;
   superseded_by: string | null;
@@ -119,7 +118,7 @@ export interface Evidence {
   says: string;
   at: string | null;
   verdict: Liveness;
-  reason: string;
+  reason: Reason;
 }
 
 /** An agent's process that no session is known of. */
@@ -140,4 +139,13 @@ export interface Problem {
   agent: string | null;
   path: string | null;
   message: string;
+}
+
+/** A session that an ambiguous id may mean: `AGENT:SESSION_ID` and the home together mean it alone. */
+export interface Candidate {
+  agent: string;
+  session_id: string;
+  home: string;
+  liveness: Liveness;
+  work_dir: string | null;
 }

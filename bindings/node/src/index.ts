@@ -7,5 +7,7 @@
  */
 export type * from "./document.js";
 export { ReadError, SidecarError } from "./error.js";
-export { Owner, type AgentOptions, type Phase, type Serves, type SessionOptions, type WaitingFor } from "./owner.js";
-export { isLive, type IdOptions, type ListOptions, listSessions, session, why } from "./reader.js";
+export type * from "./generated.js";
+export { version } from "./generated.js";
+export { Owner, type AgentOptions, type SessionOptions } from "./owner.js";
+export { type IdOptions, type ListOptions, listSessions, liveness, session, why } from "./reader.js";

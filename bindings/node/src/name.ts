@@ -32,7 +32,7 @@ export function whyNoSession(id: unknown): string | undefined {
 export function checkSession(id: string): void {
   const reason = whyNoSession(id);
   if (reason !== undefined) {
-    throw new SidecarError(`cannot announce a session: a session id must not ${reason}`);
+    throw refused(`a session id must not ${reason}`);
   }
 }
 
@@ -42,6 +42,12 @@ export function checkAgent(name: string): void {
     throw new SidecarError(
       "cannot announce an agent: its name must have lower-case letters, digits and hyphens, " +
         `a letter first, and must not be \`schema\`: ${JSON.stringify(name)}`,
+      "bad_argument",
     );
   }
+}
+
+/** What can't be announced. */
+export function refused(why: string): SidecarError {
+  return new SidecarError(`cannot announce a session: ${why}`, "bad_argument");
 }

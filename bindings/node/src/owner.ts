@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
@@ -5,7 +6,8 @@ import { isMainThread } from "node:worker_threads";
 
 import * as disk from "./disk.js";
 import { SidecarError, codeOf } from "./error.js";
-import { checkAgent, checkSession } from "./name.js";
+import type { OpenPhase, Serves, WaitingFor } from "./generated.js";
+import { checkAgent, checkSession, refused } from "./name.js";
 import { isGone, isSameProcess, ownIdentity } from "./process.js";
 import { SIDECAR_BYTES_MAX, parseSidecar, type Identity } from "./sidecar.js";
 
@@ -15,13 +17,10 @@ const SIBLINGS_MAX = 16;
 const LISTED_MAX = 10_000;
 const LEFT_OVER_AFTER_MS = 3_600_000;
 
-/** What a conversation is doing. */
-export type Phase = "starting" | "idle" | "working" | "waiting";
-/** What a waiting one waits for. */
-export type WaitingFor = "permission" | "question" | "auth" | "prompt";
-
-/** How many sessions the process serves at once. */
-export type Serves = "one" | "many";
+// Records, so that the compiler finds a word that is missing.
+const PHASES: Record<OpenPhase, true> = { starting: true, idle: true, working: true, waiting: true };
+const WAITS: Record<WaitingFor, true> = { permission: true, question: true, auth: true, prompt: true };
+const SERVES: Record<Serves, true> = { one: true, many: true };
 
 /** Who announces. */
 export interface AgentOptions {
@@ -33,7 +32,7 @@ export interface AgentOptions {
    * session that the process announces for current.
    */
   serves?: Serves;
-  /** Throws what goes wrong; otherwise calls return `false` and it is in `lastError`. */
+  /** Throw what goes wrong; otherwise the call returns `false`, and it is in `lastError`. */
   strict?: boolean;
 }
 
@@ -66,7 +65,7 @@ interface Current {
   directory: string;
   name: string;
   startedAt: number;
-  phase?: Phase;
+  phase?: OpenPhase;
   waitingFor?: WaitingFor;
 }
 
@@ -83,11 +82,11 @@ const owned = new Set<string>();
  * take as long as the disk does to write a small file.
  *
  * The end of the process leaves the file where it is: readers judge by the
- * process. Whoever ends a session on purpose calls `release`.
+ * process. Whoever ends a session on purpose calls `release`, or lets `using` do so.
  */
 export class Owner {
-  /** What went wrong last. */
-  lastError: Error | undefined;
+  /** Why the last call was not done; `undefined` if it was. */
+  lastError: SidecarError | undefined;
   readonly #agent: string;
   readonly #version: string | null;
   readonly #serves: Serves | undefined;
@@ -111,7 +110,7 @@ export class Owner {
     const owner = new Owner(agent, options);
     owner.#bestEffort(() => {
       checkAgent(agent);
-      checkServes(options.serves);
+      if (options.serves !== undefined) checkWord("serves", options.serves, SERVES);
       owner.#current = owner.#taken(sessionId, options);
       owner.#writeNew();
       owner.#clearLeftOvers();
@@ -152,10 +151,12 @@ export class Owner {
   }
 
   /** Announces what the conversation is doing. The same again costs nothing. */
-  update(phase: Phase, waitingFor?: WaitingFor): boolean {
+  update(phase: OpenPhase, waitingFor?: WaitingFor): boolean {
     return this.#bestEffort(() => {
       const current = this.#requireOpen();
+      checkWord("phase", phase, PHASES);
       const what = phase === "waiting" ? waitingFor : undefined;
+      if (what !== undefined) checkWord("waitingFor", what, WAITS);
       if (current.phase !== phase || current.waitingFor !== what) {
         this.#isBehind = true;
         current.phase = phase;
@@ -177,6 +178,11 @@ export class Owner {
     });
   }
 
+  /** Releases the session at the end of a `using` block. */
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
   /** Where the sidecar is; `undefined` after a release, or if it could not be written. */
   get path(): string | undefined {
     return this.#written?.file;
@@ -185,19 +191,20 @@ export class Owner {
   #bestEffort(step: () => void): boolean {
     try {
       step();
+      this.lastError = undefined;
       return true;
     } catch (error) {
-      const failed =
-        error instanceof SidecarError ? error : new SidecarError(`cannot write sidecar: ${String(error)}`, { cause: error });
-      this.lastError = failed;
-      if (this.#strict) throw failed;
+      this.lastError = error instanceof SidecarError ? error : failure("cannot write sidecar", error);
+      if (this.#strict) throw this.lastError;
       return false;
     }
   }
 
   #requireOpen(): Current {
-    if (this.#isReleased) throw new SidecarError("cannot write a sidecar: it was released");
-    if (this.#current === undefined) throw new SidecarError("cannot write a sidecar: no session was announced");
+    if (this.#isReleased) throw new SidecarError("cannot write a sidecar: it was released", "released");
+    if (this.#current === undefined) {
+      throw new SidecarError("cannot write a sidecar: no session was announced", "not_established");
+    }
     return this.#current;
   }
 
@@ -237,7 +244,7 @@ export class Owner {
     };
     const bytes = Buffer.from(`${JSON.stringify(fields)}\n`);
     if (bytes.length > SIDECAR_BYTES_MAX || parseSidecar(bytes) === undefined) {
-      throw new SidecarError("cannot write a sidecar that readers would refuse");
+      throw new SidecarError("cannot write a sidecar that readers would refuse", "bad_argument");
     }
     return bytes;
   }
@@ -287,7 +294,7 @@ export class Owner {
       const sibling = siblingOf(current);
       if (madeNew(sibling, bytes)) return sibling;
     }
-    throw new SidecarError(`cannot write sidecar \`${file}\`: its names are taken`);
+    throw new SidecarError(`cannot write sidecar \`${file}\`: its names are taken`, "io_error");
   }
 
   #whatIsThere(file: string, current: Current): There {
@@ -321,9 +328,7 @@ export class Owner {
       }
     }
     this.#left = still;
-    if (still[0] !== undefined) {
-      throw new SidecarError(`cannot remove sidecar \`${still[0].file}\`: ${String(failed)}`, { cause: failed });
-    }
+    if (still[0] !== undefined) throw failure(`cannot remove sidecar \`${still[0].file}\``, failed);
   }
 
   /** Removes what dead writers left behind, and nothing else. */
@@ -412,17 +417,21 @@ function takeAway(file: string, stale: Buffer, current: Current): void {
   }
 }
 
+/** What went wrong outside of these functions: in the system, or because an argument has another type. */
+function failure(what: string, cause: unknown): SidecarError {
+  const code = cause instanceof TypeError ? "bad_argument" : "io_error";
+  return new SidecarError(`${what}: ${String(cause)}`, code, { cause });
+}
+
 /** A caller without types may hand in any word, which readers would take for none. */
-function checkServes(serves: unknown): void {
-  if (serves === undefined || serves === "one" || serves === "many") return;
-  throw new SidecarError(
-    `cannot announce a session: \`serves\` is neither "one" nor "many": ${JSON.stringify(serves)}`,
-  );
+function checkWord(field: string, word: unknown, words: Record<string, true>): void {
+  if (typeof word === "string" && Object.hasOwn(words, word)) return;
+  throw refused(`\`${field}\` is none of ${Object.keys(words).join(", ")}: ${JSON.stringify(word)}`);
 }
 
 function absolute(field: string, directory: string): string {
-  if (!path.isAbsolute(directory) || directory.includes("\0")) {
-    throw new SidecarError(`cannot announce a session: \`${field}\` is not absolute: ${JSON.stringify(directory)}`);
+  if (typeof directory !== "string" || !path.isAbsolute(directory) || directory.includes("\0")) {
+    throw refused(`\`${field}\` is not absolute: ${JSON.stringify(directory)}`);
   }
   return directory;
 }
@@ -430,5 +439,9 @@ function absolute(field: string, directory: string): string {
 function commonPlace(): string {
   const named = process.env["XDG_STATE_HOME"];
   if (named !== undefined && path.isAbsolute(named)) return path.join(named, "agent-sessions");
-  return path.join(os.homedir(), ".local", "state", "agent-sessions");
+  const home = os.homedir();
+  if (!path.isAbsolute(home)) {
+    throw new SidecarError("cannot find the common place of sidecars: there is no home directory", "no_home");
+  }
+  return path.join(home, ".local", "state", "agent-sessions");
 }

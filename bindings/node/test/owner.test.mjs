@@ -128,17 +128,67 @@ test("what can't be a session is refused and changes nothing", () => {
     assert.throws(() => establish(id, { strict: true }), SidecarError);
   }
   assert.throws(() => Owner.establish("schema", "s1", { directory, strict: true }), SidecarError);
-  assert.throws(() => Owner.establish("My Agent", "s1", { directory, strict: true }), SidecarError);
-  assert.throws(() => establish("s1", { workDir: "relative", strict: true }), SidecarError);
-  assert.throws(() => establish("s1", { endpoint: "x".repeat(70_000), strict: true }), SidecarError);
+  for (const refused of [
+    Owner.establish("My Agent", "s1", { directory }),
+    establish("s1", { workDir: "relative" }),
+    establish("s1", { workDir: 5 }),
+    establish("s1", { directory: 5 }),
+    establish("s1", { transcript: 5 }),
+    establish("s1", { endpoint: 5n }),
+    establish("s1", { endpoint: "x".repeat(70_000) }),
+    establish("s1", { serves: "few" }),
+  ]) {
+    checkRefused(refused, "bad_argument");
+  }
   assert.deepEqual(names(), []);
+});
+
+/** The last call was not done, and nothing is announced. */
+function checkRefused(owner, code) {
+  assert.ok(owner.lastError instanceof SidecarError);
+  assert.equal(owner.lastError.code, code, owner.lastError.message);
+  assert.equal(owner.path, undefined);
+}
+
+test("a handle without a session announces nothing", () => {
+  const owner = establish("../x");
+  assert.equal(owner.update("idle") || owner.switchSession("s1"), false);
+  checkRefused(owner, "not_established");
+  assert.deepEqual(names(), []);
+});
+
+test("the last error is that of the last call", () => {
+  const place = join(directory, "sessions");
+  writeFileSync(place, "");
+  const owner = establish("s1", { directory: place });
+  checkRefused(owner, "io_error");
+  rmSync(place);
+  assert.ok(owner.update("working"));
+  assert.equal(owner.lastError, undefined);
+  for (const wrong of [["lunch"], ["toString"], ["waiting", "lunch"]]) {
+    assert.equal(owner.update(...wrong), false);
+    assert.equal(owner.lastError.code, "bad_argument");
+    assert.equal(sidecar("sessions/s1.runtime.json").phase, "working");
+  }
+  assert.ok(owner.release());
+  assert.equal(owner.lastError, undefined);
+  assert.equal(owner.update("idle"), false);
+  checkRefused(owner, "released");
+});
+
+test("the end of a `using` block releases", () => {
+  const owner = establish("s1");
+  owner[Symbol.dispose]();
+  assert.deepEqual(names(), []);
+  owner.update("idle");
+  checkRefused(owner, "released");
 });
 
 test("a disk that refuses is no reason to stop", () => {
   writeFileSync(join(directory, "file"), "");
   const owner = establish("s1", { directory: join(directory, "file") });
+  checkRefused(owner, "io_error");
   assert.match(owner.lastError.message, /cannot write sidecar/);
-  assert.equal(owner.path, undefined);
   assert.deepEqual(names(), ["file"]);
 });
 
@@ -194,7 +244,8 @@ test("the common place is where the environment says", () => {
   const state = join(directory, "state");
   mkdirSync(state);
   const script = `import { Owner } from ${JSON.stringify(new URL("../dist/esm/index.js", import.meta.url).href)};
-    console.log(Owner.establish("my-agent", "s1").path)`;
+    const { path, lastError } = Owner.establish("my-agent", "s1");
+    console.log(path ?? lastError.code)`;
   const run = (environment) =>
     spawnSync(process.execPath, ["--input-type=module", "-e", script], {
       env: { PATH: process.env.PATH, ...environment },
@@ -203,4 +254,5 @@ test("the common place is where the environment says", () => {
   assert.equal(run({ XDG_STATE_HOME: state }), join(state, "agent-sessions/my-agent/s1.runtime.json"));
   const home = { HOME: directory, XDG_STATE_HOME: "relative" };
   assert.equal(run(home), join(directory, ".local/state/agent-sessions/my-agent/s1.runtime.json"));
+  assert.equal(run({ HOME: "relative" }), "no_home");
 });

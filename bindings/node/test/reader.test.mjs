@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { ReadError, isLive, listSessions, session, why } from "../dist/esm/index.js";
+import { ReadError, listSessions, liveness, session, version, why } from "../dist/esm/index.js";
 
 const PACKAGE = fileURLToPath(new URL("..", import.meta.url));
 const ROOT = join(PACKAGE, "../..");
@@ -86,20 +86,25 @@ test("the types say what answers have", () => {
   const directory = mkdtempSync(join(PACKAGE, "test", "types-"));
   try {
     // A literal of a type has every field of it, and no other.
-    const uses = [
-      'import { type Explanation, type Snapshot, isLive, listSessions, session, why } from "../../dist/esm/index.js";',
+    const literals = [
+      'import type { Snapshot } from "../../dist/esm/index.js";',
       ...answers.map((answer, at) => `export const answer${at}: Snapshot = ${answer};`),
-      'export const list: Promise<Snapshot> = listSessions({ all: true, agents: ["codex"], cwd: "/" });',
-      'export const one: Promise<Snapshot | null> = session("s1", { home: "/h" });',
-      'export const live: Promise<boolean | null> = isLive("s1");',
-      'export const because: Promise<Explanation | null> = why("s1");',
-      "// @ts-expect-error",
-      'listSessions({ agent: "codex" });',
     ];
-    writeFileSync(join(directory, "uses.mts"), uses.join("\n"));
+    writeFileSync(join(directory, "literals.mts"), literals.join("\n"));
+    // As in a project that has neither the types of Node.js nor newer ones of the language.
+    const compilerOptions = {
+      noEmit: true,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      module: "NodeNext",
+      target: "ES2022",
+      lib: ["ES2022"],
+      types: [],
+    };
+    const include = ["literals.mts", join(PACKAGE, "types/uses.mts")];
+    writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, include }));
     const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-    const options = ["--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", "NodeNext", "--target", "ES2022", "--types", "node"];
-    const told = spawnSync(process.execPath, [tsc, ...options, join(directory, "uses.mts")], { encoding: "utf8" });
+    const told = spawnSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
     assert.equal(told.status, 0, told.stdout.slice(0, 2_000));
   } finally {
     rmSync(directory, { recursive: true, force: true });
@@ -137,7 +142,9 @@ async function inHomeOfAgent(steps) {
         process.execPath,
         "--input-type=module",
         "-e",
-        `const { isLive, listSessions, session, why } = await import(${module}); console.log(JSON.stringify(await ${question}));`,
+        `const { listSessions, liveness, session, why } = await import(${module});
+         const failed = ({ code, candidates }) => ({ code, candidates });
+         console.log(JSON.stringify(await ${question}.catch(failed)));`,
       ),
     /** What the command answers in this home. */
     command: (...arguments_) => run(COMMAND, ...arguments_, "--json"),
@@ -188,31 +195,75 @@ test("the answers are those of the command line", needsCommand, () =>
   }),
 );
 
-test("a session is live, has exited, or can't be told", needsNative, () =>
+test("a session is live or exited or unknown, or there is none", needsNative, () =>
   inHomeOfAgent(async (agent) => {
     await agent.ask("start s1");
-    assert.equal(agent.asked("isLive('s1')"), true);
+    assert.equal(agent.asked("liveness('s1')"), "live");
     await agent.ask("switch s2");
-    assert.deepEqual(agent.asked("Promise.all([isLive('s1'), session('s1'), why('s1')])"), [null, null, null]);
+    assert.equal(agent.asked("liveness('s1')"), "none");
+    for (const question of ["session('s1')", "why('s1')"]) {
+      assert.deepEqual(agent.asked(question), { code: "no_such_session", candidates: [] });
+    }
     await agent.kill();
-    assert.equal(agent.asked("isLive('s2')"), false);
+    assert.equal(agent.asked("liveness('s2')"), "exited");
     const file = join(agent.home, ".local/state/agent-sessions/driver-node/s2.runtime.json");
     const { boot_id, pid_namespace, ...fields } = json(file);
     writeFileSync(file, JSON.stringify({ ...fields, hostname: "elsewhere" }));
-    assert.equal(agent.asked("isLive('s2')"), null);
+    assert.equal(agent.asked("liveness('s2')"), "unknown");
+  }),
+);
+
+test("an ambiguous id rejects with the candidates", needsNative, () =>
+  inHomeOfAgent(async (agent) => {
+    await agent.ask("start s-a");
+    const place = join(agent.home, ".local/state/agent-sessions/driver-node");
+    const fields = json(place, "s-a.runtime.json");
+    writeFileSync(join(place, "s-b.runtime.json"), JSON.stringify({ ...fields, session_id: "s-b" }));
+    for (const question of ["liveness('s-')", "session('s-')", "why('s-')"]) {
+      const { code, candidates } = agent.asked(question);
+      assert.equal(code, "ambiguous");
+      assert.deepEqual(candidates.map((one) => one.session_id).sort(), ["s-a", "s-b"]);
+      for (const one of candidates) {
+        assert.deepEqual([one.agent, one.work_dir], ["driver-node", agent.home]);
+        const only = JSON.stringify(`${one.agent}:${one.session_id}`);
+        assert.equal(agent.asked(`liveness(${only}, ${JSON.stringify({ home: one.home })})`), one.liveness);
+      }
+    }
   }),
 );
 
 test("what can't be asked is named", needsNative, async () => {
-  for (const [asked, said] of [
-    [() => session("../x"), "cannot look for the session `../x`: "],
-    [() => why("a".repeat(129)), "must not be longer than 128 bytes"],
-    [() => isLive(""), "must not be empty"],
-    [() => listSessions({ agents: ["no-such"] }), "cannot look for sessions of `no-such`"],
-    [() => listSessions({ cwd: "/no/such" }), "cannot look for sessions in `/no/such`"],
+  for (const [asked, code, text] of [
+    [() => session("../x"), "bad_argument", "cannot look for the session `../x`: "],
+    [() => why("a".repeat(129)), "bad_argument", "must not be longer than 128 bytes"],
+    [() => liveness(""), "bad_argument", "must not be empty"],
+    [() => liveness(5), "bad_argument", "cannot read sessions: "],
+    [() => session("s", null), "bad_argument", "cannot read sessions: "],
+    [() => session("no-such:x"), "no_such_agent", "cannot look for sessions of `no-such`"],
+    [() => listSessions({ agents: ["no-such"] }), "no_such_agent", "cannot look for sessions of `no-such`"],
+    [() => listSessions({ agents: "codex" }), "bad_argument", 'an array of names such as ["codex"], not "codex"'],
+    [() => listSessions({ agents: [5] }), "bad_argument", "cannot read sessions: "],
+    [() => listSessions({ cwd: "/no/such" }), "bad_argument", "cannot look for sessions in `/no/such`"],
   ]) {
-    await assert.rejects(asked(), (error) => error instanceof ReadError && error.message.includes(said));
+    await assert.rejects(asked(), (error) => {
+      assert.ok(error instanceof ReadError);
+      assert.equal(error.code, code, error.message);
+      assert.ok(error.message.includes(text), error.message);
+      return true;
+    });
   }
+});
+
+test("a broken configuration has a code", needsNative, () =>
+  inHomeOfAgent(async (agent) => {
+    mkdirSync(join(agent.home, ".config/whosup"), { recursive: true });
+    writeFileSync(join(agent.home, ".config/whosup/config.toml"), "homes = 5");
+    assert.equal(agent.asked("listSessions()").code, "bad_config");
+  }),
+);
+
+test("the version is that of the package", () => {
+  assert.equal(version, json(PACKAGE, "package.json").version);
 });
 
 test("the event loop runs while one looks", needsNative, async () => {
@@ -238,14 +289,14 @@ test("without the native part it writes and says what reading needs", () => {
     mkdirSync(join(copy, "native"));
     cpSync(join(PACKAGE, "native/load.cjs"), join(copy, "native/load.cjs"));
     for (const [kind, load] of [
-      ["module", `import { Owner, isLive } from ${JSON.stringify(join(copy, "dist/esm/index.js"))};`],
-      ["commonjs", `const { Owner, isLive } = require(${JSON.stringify(join(copy, "dist/cjs/index.js"))});`],
+      ["module", `import { Owner, liveness } from ${JSON.stringify(join(copy, "dist/esm/index.js"))};`],
+      ["commonjs", `const { Owner, liveness } = require(${JSON.stringify(join(copy, "dist/cjs/index.js"))});`],
     ]) {
       const program = `${load}
         if (Owner.establish("my-agent", "s1", { directory: ${JSON.stringify(copy)}, strict: true }).path === undefined) throw new Error("no path");
-        isLive("s1").catch((error) => console.log(error.message));`;
+        liveness("s1").catch((error) => console.log(error.code, error.message));`;
       const told = spawnSync(process.execPath, [`--input-type=${kind}`, "-e", program], { encoding: "utf8" });
-      assert.match(told.stdout, /^reading sessions needs the native part of whosup/, told.stderr);
+      assert.match(told.stdout, /^native_missing reading sessions needs the native part of whosup/, told.stderr);
       assert.ok(existsSync(join(copy, "s1.runtime.json")));
       rmSync(join(copy, "s1.runtime.json"));
     }

@@ -3,8 +3,9 @@ input (see docs/conformance.md), and announces its sessions."""
 
 import os
 import sys
+from typing import cast
 
-from whosup import Owner, SidecarError
+from whosup import OpenPhase, Owner, SidecarError
 
 
 def main() -> None:
@@ -22,11 +23,13 @@ def main() -> None:
                 print("unsupported", flush=True)
                 continue
             elif owner is None:
-                raise SidecarError("nothing was started")
+                raise SidecarError("nothing was started", "not_established")
             elif command == "switch":
                 owner.switch_session(rest, work_dir=os.getcwd())
             elif command == "phase":
-                owner.update(rest, "permission" if rest == "waiting" else None)
+                # A word that is no phase is refused.
+                phase = cast(OpenPhase, rest)
+                owner.update(phase, "permission" if rest == "waiting" else None)
             else:
                 owner.release()
             print("ok", flush=True)

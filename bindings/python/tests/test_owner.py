@@ -209,22 +209,68 @@ def test_what_cannot_be_a_session_is_refused(tmp_path: Path, session: str) -> No
     assert names(tmp_path) == []
 
 
+def check_refused(owner: Owner, code: str) -> SidecarError:
+    error = owner.last_error
+    assert error is not None and error.code == code and owner.path is None
+    return error
+
+
 def test_what_cannot_be_announced_is_refused(tmp_path: Path) -> None:
+    place: Any = tmp_path
+    number: Any = 5
     for agent in ("schema", "My Agent", ""):
         with pytest.raises(SidecarError):
-            Owner.establish(agent, "s1", "/work", directory=tmp_path, strict=True)
-    with pytest.raises(SidecarError):
-        Owner.establish("my-agent", "s1", "relative", directory=tmp_path, strict=True)
-    with pytest.raises(SidecarError):
-        establish(tmp_path, "s1", endpoint="x" * 70_000, strict=True)
+            Owner.establish(agent, "s1", "/work", directory=place, strict=True)
+    for refused in (
+        Owner.establish("My Agent", "s1", "/work", directory=place),
+        Owner.establish("my-agent", "s1", "relative", directory=place),
+        Owner.establish("my-agent", "s1", number, directory=place),
+        Owner.establish("my-agent", "s1", "/work", directory=number),
+        establish(place, "s1", transcript=number),
+        establish(place, "s1", endpoint="x" * 70_000),
+        establish(place, "s1", serves="few"),
+    ):
+        check_refused(refused, "bad_argument")
+    assert names(tmp_path) == []
+
+
+def test_a_handle_without_a_session_announces_nothing(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "../x")
+    assert not owner.update("idle") and not owner.switch_session("s1", work_dir="/work")
+    check_refused(owner, "not_established")
     assert names(tmp_path) == []
 
 
 def test_a_disk_that_refuses_is_no_reason_to_stop(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     owner = establish(tmp_path / "file", "s1")
-    assert owner.path is None and owner.last_error is not None
+    assert isinstance(check_refused(owner, "io_error").__cause__, OSError)
     assert names(tmp_path) == ["file"]
+
+
+def test_the_last_error_is_that_of_the_last_call(tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_text("")
+    owner = establish(tmp_path / "sessions", "s1")
+    check_refused(owner, "io_error")
+    (tmp_path / "sessions").unlink()
+    assert owner.update("working") and owner.last_error is None
+    wrong: List[Any] = [("lunch", None), ("waiting", "lunch")]
+    for phase, waiting_for in wrong:
+        assert not owner.update(phase, waiting_for)
+        assert owner.last_error is not None and owner.last_error.code == "bad_argument"
+        assert sidecar(tmp_path / "sessions/s1.runtime.json")["phase"] == "working"
+    assert owner.release() and owner.last_error is None
+    assert not owner.update("idle")
+    check_refused(owner, "released")
+
+
+def test_a_handle_is_shown_with_its_session_and_file(tmp_path: Path) -> None:
+    owner = establish(tmp_path, "s1")
+    assert repr(owner) == f"<Owner of my-agent:s1, file: {tmp_path}/s1.runtime.json>"
+    owner.release()
+    assert repr(owner) == "<Owner of my-agent:s1, file: None>"
+    owner.update("idle")
+    assert repr(owner.last_error) == "SidecarError('cannot write a sidecar: it was released', 'released')"
 
 
 def test_a_file_of_another_live_process_is_left_alone(tmp_path: Path, driver: Driver) -> None:
@@ -271,6 +317,7 @@ def test_a_forked_child_is_not_the_owner(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         is_refused = not owner.update("working") and not owner.release() and owner.path is None
+        is_refused = is_refused and owner.last_error is not None and owner.last_error.code == "forked"
         mine = establish(tmp_path, "s2")
         os._exit(0 if is_refused and mine.path is not None else 1)
     assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 0
@@ -291,3 +338,5 @@ def test_the_common_place_is_where_the_environment_says(
     monkeypatch.setenv("HOME", str(tmp_path))
     owner = Owner.establish("my-agent", "s1", "/work")
     assert owner.path == str(tmp_path / ".local/state/agent-sessions/my-agent/s1.runtime.json")
+    monkeypatch.setenv("HOME", "relative")
+    check_refused(Owner.establish("my-agent", "s1", "/work"), "no_home")

@@ -3,14 +3,16 @@
 `WHOSUP` names the command; without it, what compares with it is skipped.
 """
 
+import importlib.metadata
 import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Union, get_args, get_origin, get_type_hints
+from typing import Any, Dict, Iterator, List, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -80,6 +82,8 @@ def check_type(value: Any, kind: Any, where: str) -> None:
         for one in get_args(kind):
             if (one is type(None)) == (value is None):
                 check_type(value, one, where)
+    elif origin is Literal:
+        assert value in get_args(kind), where
     elif origin is list:
         assert isinstance(value, list), where
         for item in value:
@@ -135,9 +139,11 @@ class Agent:
     def asked(self, question: str) -> Any:
         """What the reader answers in this home."""
         program = (
-            "import json, sys, whosup\n"
-            "from whosup import list_sessions, session, is_live, why\n"
-            f"print(json.dumps({question}))"
+            "import json\n"
+            "from whosup import ReadError, list_sessions, liveness, session, why\n"
+            f"try: answer = {question}\n"
+            "except ReadError as error: answer = {'code': error.code, 'candidates': error.candidates}\n"
+            "print(json.dumps(answer))"
         )
         told = subprocess.run(
             [sys.executable, "-c", program],
@@ -205,35 +211,83 @@ def test_the_answers_are_those_of_the_command_line(agent: Agent) -> None:
                 assert answer["sessions"][0]["liveness"] == ("exited" if is_over else "live")
 
 
-def test_a_session_is_live_has_exited_or_cannot_be_told(agent: Agent) -> None:
+def test_a_session_is_live_or_exited_or_unknown_or_there_is_none(agent: Agent) -> None:
     agent.ask("start s1")
-    assert agent.asked("is_live('s1')") is True
+    assert agent.asked("liveness('s1')") == "live"
     agent.ask("switch s2")
-    assert agent.asked("[is_live('s1'), session('s1'), why('s1')]") == [None, None, None]
+    assert agent.asked("liveness('s1')") == "none"
+    for question in ("session('s1')", "why('s1')"):
+        assert agent.asked(question) == {"code": "no_such_session", "candidates": []}
     # Nothing tells whether a bare PID is still the same process.
     file = agent.home / ".local/state/agent-sessions/driver-py/s2.runtime.json"
     fields = json.loads(file.read_text("utf-8"))
     agent.kill()
-    assert agent.asked("is_live('s2')") is False
+    assert agent.asked("liveness('s2')") == "exited"
     fields.update(boot_id=None, pid_namespace=None, hostname="elsewhere")
     fields = {name: value for name, value in fields.items() if value is not None}
     file.write_text(json.dumps(fields), "utf-8")
-    assert agent.asked("is_live('s2')") is None
+    assert agent.asked("liveness('s2')") == "unknown"
+
+
+def test_an_ambiguous_id_raises_with_its_candidates(agent: Agent) -> None:
+    agent.ask("start s-a")
+    place = agent.home / ".local/state/agent-sessions/driver-py"
+    fields = json.loads((place / "s-a.runtime.json").read_text("utf-8"))
+    (place / "s-b.runtime.json").write_text(json.dumps({**fields, "session_id": "s-b"}), "utf-8")
+    for question in ("liveness('s-')", "session('s-')", "why('s-')"):
+        error = agent.asked(question)
+        assert error["code"] == "ambiguous", question
+        candidates = sorted(error["candidates"], key=key)
+        check_type(candidates, List[whosup.Candidate], question)
+        assert [one["session_id"] for one in candidates] == ["s-a", "s-b"]
+        for one in candidates:
+            assert (one["agent"], one["work_dir"]) == ("driver-py", str(agent.home))
+            only = f"{one['agent']}:{one['session_id']}"
+            assert agent.asked(f"liveness({only!r}, home={one['home']!r})") == one["liveness"]
 
 
 @pytest.mark.parametrize(
-    "question, said",
+    "question, code, text",
     [
-        ("whosup.session('../x')", "cannot look for the session `../x`: "),
-        ("whosup.is_live('')", "must not be empty"),
-        ("whosup.list_sessions(agents=['no-such'])", "cannot look for sessions of `no-such`"),
-        ("whosup.list_sessions(cwd='/no/such')", "cannot look for sessions in `/no/such`"),
+        ("whosup.session('../x')", "bad_argument", "cannot look for the session `../x`: "),
+        ("whosup.liveness('')", "bad_argument", "must not be empty"),
+        ("whosup.liveness(5)", "bad_argument", "`id` is no string: 5"),
+        ("whosup.why('s', home=5)", "bad_argument", "`home` is no path: 5"),
+        ("whosup.session('no-such:x')", "no_such_agent", "cannot look for sessions of `no-such`"),
+        ("whosup.list_sessions(agents=['no-such'])", "no_such_agent", "sessions of `no-such`"),
+        ("whosup.list_sessions(agents='codex')", "bad_argument", "a list of names such as ['codex'], not 'codex'"),
+        ("whosup.list_sessions(agents=5)", "bad_argument", "a list of names such as ['codex'], not 5"),
+        ("whosup.list_sessions(agents=[5])", "bad_argument", "'agents'"),
+        ("whosup.list_sessions(cwd='/no/such')", "bad_argument", "cannot look for sessions in `/no/such`"),
     ],
 )
-def test_what_cannot_be_asked_is_named(question: str, said: str) -> None:
+def test_what_cannot_be_asked_is_named(question: str, code: str, text: str) -> None:
     with pytest.raises(whosup.ReadError) as raised:
         eval(question)
-    assert said in str(raised.value)
+    assert text in str(raised.value)
+    assert raised.value.code == code
+
+
+def test_a_broken_configuration_has_a_code(agent: Agent) -> None:
+    (agent.home / ".config/whosup").mkdir(parents=True)
+    (agent.home / ".config/whosup/config.toml").write_text("homes = 5")
+    assert agent.asked("list_sessions()")["code"] == "bad_config"
+
+
+def test_an_error_survives_a_process_pool() -> None:
+    with pytest.raises(whosup.ReadError) as raised:
+        whosup.liveness("")
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (str(error), error.code, error.candidates) == (str(raised.value), "bad_argument", [])
+
+
+def test_the_package_is_typed_and_has_its_version() -> None:
+    assert (Path(whosup.__file__).parent / "py.typed").is_file()
+    try:
+        installed = importlib.metadata.version("whosup")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the package is not installed, its files alone are here")
+    assert whosup.__version__ == installed
 
 
 def test_other_threads_run_while_one_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,15 +329,16 @@ def test_without_the_native_part_it_writes_and_says_what_reading_needs(tmp_path:
         f"assert whosup.__file__.startswith({str(tmp_path)!r})\n"
         "from whosup import *\n"
         f"assert Owner.establish('my-agent', 's1', '/w', directory={str(tmp_path)!r}).path\n"
-        "from whosup import list_sessions\n"
+        "try: liveness('s1')\n"
+        "except ReadError as error: print(error.code, error)\n"
     )
     told = subprocess.run(
         [sys.executable, "-S", "-c", program],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
-        stderr=subprocess.PIPE,
+        check=True,
+        stdout=subprocess.PIPE,
         encoding="utf-8",
     )
-    last = told.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: reading sessions needs the native part"), told.stderr
+    assert told.stdout.startswith("native_missing reading sessions needs the native part")
     assert (tmp_path / "s1.runtime.json").is_file()

@@ -1,5 +1,5 @@
 //! The made-up worlds of the core's tests, as readers of other languages see
-//! them: what [`whosup_core::views::reader`] answers there, as JSON.
+//! them: what [`whosup_core::reader`] answers there, as JSON.
 //!
 //! For tests alone: a world that is malformed panics.
 
@@ -16,9 +16,9 @@ mod world;
 use std::path::Path;
 
 use serde_json::Value;
+use whosup_core::reader::{ListQuery, Reader, Wish};
 use whosup_core::sources::config::Config;
 use whosup_core::sources::recognize::Users;
-use whosup_core::views::reader::{ListQuery, Reader, Wish};
 
 /// The list of all sessions in the world of a conformance vector, as JSON;
 /// `None` if its file can't be made here.

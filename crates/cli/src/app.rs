@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use whosup_core::adapter::{Adapter, AgentProcess, Home};
 use whosup_core::machine::{Environment, Machine};
+use whosup_core::reader::{Reach, Reader};
 use whosup_core::sessions::scan::Scanned;
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::recognize::homes;
-use whosup_core::views::reader::{Reach, Reader};
 
 use crate::config::{Config, ConfigError};
 

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
 use crate::text;
-use whosup_core::views::reader::shown_pid;
+use whosup_core::reader::shown_pid;
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";

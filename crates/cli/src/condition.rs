@@ -5,7 +5,7 @@ use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::{Confidence, Liveness};
 use whosup_core::sessions::session::Session;
 
-pub(crate) use whosup_core::views::reader::{Condition, Wording};
+pub(crate) use whosup_core::reader::{Condition, Wording};
 
 /// How a condition is shown when nothing else is said.
 pub(crate) fn default_style(condition: Condition) -> Style {

@@ -7,8 +7,8 @@ use whosup_track::TrackError;
 
 use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
-use whosup_core::views::reader::FilterError;
-use whosup_core::views::reader::IdError;
+use whosup_core::reader::FilterError;
+use whosup_core::reader::IdError;
 
 /// What the exit status of a command says; the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

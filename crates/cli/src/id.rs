@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use whosup_core::reader::IdQuery;
 use whosup_core::sessions::session::Session;
-use whosup_core::views::reader::IdQuery;
 
 use crate::app::World;
 
@@ -33,7 +33,7 @@ impl IdArgs {
 ///
 /// # Errors
 ///
-/// [`whosup_core::views::reader::IdError`] if none or several are meant, or the id can't be one.
+/// [`whosup_core::reader::IdError`] if none or several are meant, or the id can't be one.
 pub(crate) fn find(world: &World, arguments: &IdArgs) -> anyhow::Result<Session> {
     Ok(world.reader()?.find(&arguments.query())?)
 }

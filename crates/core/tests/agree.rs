@@ -15,9 +15,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::reader::{IdQuery, ListQuery, Reader, Wish};
 use whosup_core::sources::agents::adapter;
 use whosup_core::sources::config::Config;
-use whosup_core::views::reader::{IdQuery, ListQuery, Reader, Wish};
 use whosup_sidecar::AgentId;
 use world::{World, time_ms};
 
@@ -103,14 +104,14 @@ fn all_who_ask_about_one_moment_get_one_answer() {
                 ..IdQuery::from(id.as_str())
             };
             // The same id in two homes has to be told apart by the home.
-            let Ok(is_live) = reader.is_live(&query) else {
+            let Ok(liveness) = reader.liveness(&query) else {
                 continue;
             };
-            assert_eq!(is_live, Some(true), "{name}: {key}");
+            assert_eq!(liveness, Some(Liveness::Live), "{name}: {key}");
             let one = |snapshot: Value| answer_of(&snapshot["sessions"][0]);
-            let shown = reader.session(&query).unwrap().unwrap();
+            let shown = reader.session(&query).unwrap();
             differs("show", one(serde_json::to_value(shown).unwrap()));
-            let why = reader.why(&query).unwrap().unwrap();
+            let why = reader.why(&query).unwrap();
             differs("why", one(serde_json::to_value(why).unwrap()));
         }
     }

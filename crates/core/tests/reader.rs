@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::reader::{ErrorCode, IdError, IdQuery, ListQuery, ReadError, Reader, Wish};
 use whosup_core::sources::config::Config;
 use whosup_core::sources::recognize::Users;
-use whosup_core::views::reader::{IdError, IdQuery, ListQuery, Reader, Wish};
 use world::{DepthName, World, with_mark};
 
 fn cases() -> Vec<PathBuf> {
@@ -73,7 +74,7 @@ fn a_list_of_all_has_every_session_that_a_look_finds() {
 }
 
 #[test]
-fn a_session_is_live_if_its_row_says_so_and_not_if_it_says_exited() {
+fn the_liveness_of_a_session_is_that_of_the_row() {
     let config = Config::default();
     let mut seen = BTreeMap::new();
     for case in cases() {
@@ -89,23 +90,17 @@ fn a_session_is_live_if_its_row_says_so_and_not_if_it_says_exited() {
                 id: format!("{}:{}", row.agent, row.session_id),
                 home: None,
             };
-            let (is_live, session, why) = match reader.is_live(&query) {
+            let liveness = match reader.liveness(&query) {
                 Err(IdError::Ambiguous { .. }) => continue,
-                is_live => (
-                    is_live.unwrap(),
-                    reader.session(&query).unwrap().unwrap(),
-                    reader.why(&query).unwrap().unwrap(),
-                ),
+                liveness => liveness.unwrap().map(Liveness::name),
             };
+            let session = reader.session(&query).unwrap();
+            let why = reader.why(&query).unwrap();
             let [alone] = session.sessions.as_slice() else {
                 panic!("{} sessions", session.sessions.len());
             };
-            let expected = match alone.liveness {
-                "live" => Some(true),
-                "exited" => Some(false),
-                _ => None,
-            };
-            assert_eq!(is_live, expected, "{} {}", case.display(), query.id);
+            let expected = Some(alone.liveness);
+            assert_eq!(liveness, expected, "{} {}", case.display(), query.id);
             assert_eq!(alone.session_id, row.session_id);
             assert!(!why.explanation.is_empty());
             *seen.entry(alone.liveness).or_insert(0) += 1;
@@ -115,20 +110,77 @@ fn a_session_is_live_if_its_row_says_so_and_not_if_it_says_exited() {
 }
 
 #[test]
-fn no_such_session_is_no_answer_and_an_id_that_can_be_none_is_an_error() {
+fn an_id_of_no_session_is_none_alone_where_everything_was_searched() {
+    let world = World::empty("2026-11-27T21:00:00Z");
+    let config = Config::default();
+    let absent = IdQuery::from("s1");
+    let machine = world.machine();
+    let reader = Reader::new(&machine, &config);
+    assert_eq!(reader.liveness(&absent).unwrap(), None);
+    check_code(reader.session(&absent), ErrorCode::NoSuchSession);
+    check_code(reader.why(&absent), ErrorCode::NoSuchSession);
+    let claude = world.home().join(".claude");
+    std::fs::create_dir(&claude).unwrap();
+    std::os::unix::fs::symlink("projects", claude.join("projects")).unwrap();
+    let machine = world.machine();
+    let reader = Reader::new(&machine, &config);
+    assert_eq!(reader.liveness(&absent).unwrap(), Some(Liveness::Unknown));
+    check_code(reader.session(&absent), ErrorCode::Unreadable);
+}
+
+#[track_caller]
+fn check_code<T>(answer: Result<T, IdError>, expected: ErrorCode) {
+    assert_eq!(answer.err().map(|error| error.code()), Some(expected));
+}
+
+#[test]
+fn what_can_be_no_id_has_a_code() {
     let world = World::empty("2026-11-27T21:00:00Z");
     let machine = world.machine();
     let config = Config::default();
     let reader = Reader::new(&machine, &config);
-    let absent = IdQuery::from("s1");
-    assert!(reader.session(&absent).unwrap().is_none());
-    assert!(reader.why(&absent).unwrap().is_none());
-    assert_eq!(reader.is_live(&absent).unwrap(), None);
-    let malformed = reader.is_live(&"../x".into()).unwrap_err();
-    assert!(
-        matches!(malformed, IdError::Malformed { .. }),
-        "{malformed}"
-    );
-    let agent = reader.session(&"nobody:x".into()).unwrap_err();
-    assert!(matches!(agent, IdError::Agent(_)), "{agent}");
+    for (id, code) in [
+        ("../x", ErrorCode::BadArgument),
+        ("", ErrorCode::BadArgument),
+        ("Codex:x", ErrorCode::BadArgument),
+        ("nobody:x", ErrorCode::NoSuchAgent),
+    ] {
+        check_code(reader.liveness(&id.into()), code);
+        check_code(reader.session(&id.into()), code);
+    }
+}
+
+#[test]
+fn each_candidate_of_an_ambiguous_id_can_be_asked_for() {
+    let config = Config::default();
+    let mut seen = 0;
+    for case in cases() {
+        let world = World::of_fixture(&case);
+        let machine = world.machine();
+        let reader = Reader::new(&machine, &config);
+        let list = reader.list_sessions(&everything()).unwrap();
+        let first = list
+            .sessions
+            .first()
+            .and_then(|row| row.session_id.chars().next());
+        let Some(Err(error)) =
+            first.map(|first| reader.liveness(&first.to_string().as_str().into()))
+        else {
+            continue;
+        };
+        let error = ReadError::from(error);
+        assert_eq!(error.code(), ErrorCode::Ambiguous, "{error}");
+        assert!(error.candidates().len() > 1, "{error}");
+        for candidate in error.candidates() {
+            let query = IdQuery {
+                id: format!("{}:{}", candidate.key.agent, candidate.key.session),
+                home: Some(candidate.key.home.to_path_buf()),
+            };
+            let liveness = reader.liveness(&query).unwrap();
+            assert_eq!(liveness, Some(candidate.liveness), "{}", candidate.line);
+            assert!(error.to_string().contains(&candidate.line), "{error}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 100, "only {seen} candidates");
 }

@@ -1,5 +1,6 @@
-//! What reads sessions, for Node.js and Bun: questions in, documents of
-//! [`whosup_core::views::reader`] out, as JSON. The package `whosup` gives them types.
+//! What reads sessions, for Node.js and Bun: questions in, answers of
+//! [`whosup_core::reader`] out, as JSON of [`WireReply`]. The package `whosup` gives them
+//! types and throws the errors.
 
 use std::path::PathBuf;
 
@@ -7,8 +8,10 @@ use napi::bindgen_prelude::AsyncTask;
 use napi::{Env, Error, Result, Task};
 use napi_derive::napi;
 use serde::Serialize;
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Environment;
-use whosup_core::views::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
+use whosup_core::reader::{self, IdQuery, ListQuery, ReadError, Wish};
+use whosup_core::views::wire::WireReply;
 
 /// A question that a thread beside the event loop answers.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ enum Asked {
         agents: Vec<String>,
     },
     Session(IdQuery),
-    IsLive(IdQuery),
+    Liveness(IdQuery),
     Why(IdQuery),
 }
 
@@ -33,16 +36,19 @@ impl Task for Question {
 
     fn compute(&mut self) -> Result<String> {
         match &self.asked {
-            Asked::List { query, agents } => told(
+            Asked::List { query, agents } => reply(
                 query
                     .clone()
                     .of_agents(agents, &Environment::here())
                     .map_err(ReadError::from)
                     .and_then(|query| reader::list_sessions(&query)),
             ),
-            Asked::Session(query) => told(reader::session(query)),
-            Asked::IsLive(query) => told(reader::is_live(query)),
-            Asked::Why(query) => told(reader::why(query)),
+            Asked::Session(query) => reply(reader::session(query)),
+            Asked::Liveness(query) => {
+                let liveness = reader::liveness(query);
+                reply(liveness.map(|liveness| liveness.map_or("none", Liveness::name)))
+            }
+            Asked::Why(query) => reply(reader::why(query)),
         }
     }
 
@@ -51,9 +57,9 @@ impl Task for Question {
     }
 }
 
-fn told<T: Serialize>(answer: std::result::Result<T, ReadError>) -> Result<String> {
-    let answer = answer.map_err(|error| Error::from_reason(in_full(&error)))?;
-    serde_json::to_string(&answer).map_err(|error| Error::from_reason(error.to_string()))
+fn reply<T: Serialize>(answer: std::result::Result<T, ReadError>) -> Result<String> {
+    serde_json::to_string(&WireReply::from(answer))
+        .map_err(|error| Error::from_reason(error.to_string()))
 }
 
 /// Lists sessions.
@@ -75,16 +81,16 @@ pub fn list_sessions(
     task(Asked::List { query, agents })
 }
 
-/// Tells all that is known of one session.
+/// Describes one session.
 #[napi]
 pub fn session(id: String, home: Option<String>) -> AsyncTask<Question> {
     task(Asked::Session(query(id, home)))
 }
 
-/// Tells whether a session is live.
+/// Reports whether a session is live.
 #[napi]
-pub fn is_live(id: String, home: Option<String>) -> AsyncTask<Question> {
-    task(Asked::IsLive(query(id, home)))
+pub fn liveness(id: String, home: Option<String>) -> AsyncTask<Question> {
+    task(Asked::Liveness(query(id, home)))
 }
 
 /// Explains the answer about one session.

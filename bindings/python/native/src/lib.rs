@@ -1,20 +1,22 @@
-//! What reads sessions, for Python: questions in, documents of
-//! [`whosup_core::views::reader`] out, as JSON. The package `whosup` gives them types.
+//! What reads sessions, for Python: questions in, answers of [`whosup_core::reader`] out,
+//! as JSON of [`WireReply`]. The package `whosup` gives them types and raises the errors.
 
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
 use serde::Serialize;
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Environment;
-use whosup_core::views::reader::{self, IdQuery, ListQuery, ReadError, Wish, in_full};
+use whosup_core::reader::{self, IdQuery, ListQuery, ReadError, Wish};
+use whosup_core::views::wire::WireReply;
 
 /// The extension module.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_sessions, module)?)?;
     module.add_function(wrap_pyfunction!(session, module)?)?;
-    module.add_function(wrap_pyfunction!(is_live, module)?)?;
+    module.add_function(wrap_pyfunction!(liveness, module)?)?;
     module.add_function(wrap_pyfunction!(why, module)?)?;
     #[cfg(feature = "testing")]
     testing::add(module)?;
@@ -49,8 +51,11 @@ fn session(py: Python<'_>, id: String, home: Option<PathBuf>) -> PyResult<String
 }
 
 #[pyfunction]
-fn is_live(py: Python<'_>, id: String, home: Option<PathBuf>) -> PyResult<String> {
-    ask(py, || reader::is_live(&IdQuery { id, home }))
+fn liveness(py: Python<'_>, id: String, home: Option<PathBuf>) -> PyResult<String> {
+    ask(py, || {
+        let liveness = reader::liveness(&IdQuery { id, home })?;
+        Ok(liveness.map_or("none", Liveness::name))
+    })
 }
 
 #[pyfunction]
@@ -58,28 +63,13 @@ fn why(py: Python<'_>, id: String, home: Option<PathBuf>) -> PyResult<String> {
     ask(py, || reader::why(&IdQuery { id, home }))
 }
 
-/// Asks while other threads run, and gives the answer as JSON.
-fn ask<T: Serialize + Send>(
+/// Asks while other threads run.
+fn ask<T: Serialize>(
     py: Python<'_>,
     question: impl FnOnce() -> Result<T, ReadError> + Send,
 ) -> PyResult<String> {
-    let answer = py.detach(|| match question() {
-        Ok(answer) => serde_json::to_string(&answer).map_err(|error| error.to_string()),
-        Err(error) => Err(in_full(&error)),
-    });
-    answer.map_err(|text| read_error(py, text))
-}
-
-/// The exception that the package knows, also where this module is missing.
-fn read_error(py: Python<'_>, text: String) -> PyErr {
-    let class = py
-        .import("whosup._error")
-        .and_then(|module| module.getattr("ReadError"))
-        .and_then(|class| Ok(class.cast_into::<PyType>()?));
-    match class {
-        Ok(class) => PyErr::from_type(class, text),
-        Err(error) => error,
-    }
+    let reply = py.detach(|| serde_json::to_string(&WireReply::from(question())));
+    reply.map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 #[cfg(feature = "testing")]

@@ -6,46 +6,55 @@
 >>> owner.switch_session("s2")  # doctest: +SKIP
 >>> owner.release()  # doctest: +SKIP
 
->>> from whosup import is_live, list_sessions
+>>> from whosup import list_sessions, liveness
 >>> for session in list_sessions()["sessions"]:  # doctest: +SKIP
 ...     print(session["agent"], session["session_id"], session["liveness"])
->>> is_live("s2")  # doctest: +SKIP
-True
+>>> liveness("s2")  # doctest: +SKIP
+'live'
 
 Writing is plain Python without dependencies; ``docs/sidecar.md`` describes the
-file. Reading needs the native part, which is loaded once a reader is imported.
+file. Reading needs the native part, which is loaded at the first question.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from ._document import Explanation, Problem, Session, Snapshot, Unattributed
+from ._document import Candidate, Explanation, Problem, Session, Snapshot, Unattributed
 from ._error import ReadError, SidecarError
+from ._generated import (
+    Confidence,
+    Liveness,
+    OpenPhase,
+    Phase,
+    ReadErrorCode,
+    Reason,
+    Serves,
+    SidecarErrorCode,
+    WaitingFor,
+    __version__,
+)
 from ._owner import Owner
+from ._reader import list_sessions, liveness, session, why
 
-if TYPE_CHECKING:
-    from ._reader import is_live as is_live
-    from ._reader import list_sessions as list_sessions
-    from ._reader import session as session
-    from ._reader import why as why
-
-# Without the readers: `import *` works without the native part.
 __all__ = [
+    "Candidate",
+    "Confidence",
     "Explanation",
+    "Liveness",
+    "OpenPhase",
     "Owner",
+    "Phase",
     "Problem",
     "ReadError",
+    "ReadErrorCode",
+    "Reason",
+    "Serves",
     "Session",
     "SidecarError",
+    "SidecarErrorCode",
     "Snapshot",
     "Unattributed",
+    "WaitingFor",
+    "__version__",
+    "list_sessions",
+    "liveness",
+    "session",
+    "why",
 ]
-
-_READERS = ("is_live", "list_sessions", "session", "why")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _READERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import _reader
-
-    return getattr(_reader, name)

@@ -5,6 +5,8 @@ Times are RFC 3339 in UTC. What is absent is None. New fields may come.
 
 from typing import Dict, List, Optional, TypedDict
 
+from ._generated import Confidence, Liveness, OpenPhase, Phase, Reason, WaitingFor
+
 
 class Host(TypedDict):
     """Where PIDs mean what they mean here."""
@@ -99,8 +101,8 @@ class Evidence(TypedDict):
     path: Optional[str]
     says: str
     at: Optional[str]
-    verdict: str
-    reason: str
+    verdict: Liveness
+    reason: Reason
 
 
 class _SessionSometimes(TypedDict, total=False):
@@ -114,13 +116,13 @@ class Session(_SessionSometimes):
 
     agent: str
     session_id: str
-    liveness: str
-    reason: str
-    confidence: Optional[str]
-    phase: Optional[str]
+    liveness: Liveness
+    reason: Reason
+    confidence: Optional[Confidence]
+    phase: Optional[Phase]
     phase_since: Optional[str]
-    phase_at_exit: Optional[str]
-    waiting_for: Optional[str]
+    phase_at_exit: Optional[OpenPhase]
+    waiting_for: Optional[WaitingFor]
     phase_word: Optional[str]
     orphan: bool
     superseded_by: Optional[str]
@@ -190,3 +192,14 @@ class Explanation(Snapshot):
     """One session, and what the answer about it rests on, in sentences."""
 
     explanation: List[str]
+
+
+class Candidate(TypedDict):
+    """A session that an ambiguous id may mean: ``AGENT:SESSION_ID`` and the home together
+    mean it alone."""
+
+    agent: str
+    session_id: str
+    home: str
+    liveness: Liveness
+    work_dir: Optional[str]

@@ -22,7 +22,9 @@ def checked_session(text: str) -> str:
     """Returns ``text`` if it can be a session's id."""
     reason = _why_no_session(text)
     if reason is not None:
-        raise SidecarError(f"cannot announce a session: a session id must not {reason}")
+        raise SidecarError(
+            f"cannot announce a session: a session id must not {reason}", "bad_argument"
+        )
     return text
 
 
@@ -62,6 +64,7 @@ def checked_agent(text: str) -> str:
     if not isinstance(text, str) or not _AGENT.fullmatch(text) or text == "schema":
         raise SidecarError(
             "cannot announce an agent: its name must have lower-case letters, digits and "
-            f"hyphens, a letter first, and must not be `schema`: {text!r}"
+            f"hyphens, a letter first, and must not be `schema`: {text!r}",
+            "bad_argument",
         )
     return text

@@ -6,10 +6,24 @@ import os
 import re
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar, Union, cast
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+)
 
 from . import _disk
 from ._error import SidecarError
+from ._generated import OpenPhase, Serves, WaitingFor
 from ._name import checked_agent, checked_session
 from ._process import host_name, is_gone, is_same_process, own_identity
 from ._sidecar import parse
@@ -19,8 +33,6 @@ _TAKES_MAX = 8
 _SIBLINGS_MAX = 16
 _LISTED_MAX = 10_000
 _LEFT_OVER_AFTER_S = 3600.0
-_PHASES = frozenset({"starting", "idle", "working", "waiting"})
-_SERVES = ("one", "many")
 
 PathLike = Union[str, "os.PathLike[str]"]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -47,14 +59,18 @@ def _best_effort(method: Method) -> Method:
     def called(self: "Owner", *arguments: Any, **named: Any) -> bool:
         try:
             method(self, *arguments, **named)
-        except (SidecarError, OSError) as error:
-            self.last_error = error
-            if self._strict:
-                if isinstance(error, SidecarError):
-                    raise
-                raise SidecarError(f"cannot write sidecar: {error}") from error
-            return False
-        return True
+        except SidecarError as error:
+            failed = error
+        except OSError as error:
+            failed = SidecarError(f"cannot write sidecar: {error}", "io_error")
+            failed.__cause__ = error
+        else:
+            self.last_error = None
+            return True
+        self.last_error = failed
+        if self._strict:
+            raise failed
+        return False
 
     return cast(Method, called)
 
@@ -63,16 +79,17 @@ class Owner:
     """Announces which session this process serves, by a sidecar.
 
     Every thread, and every task of an event loop, may use it: calls take effect
-    one after the other. A call returns whether it was done; with ``strict=True``
-    it raises :class:`SidecarError` if it was not. In a forked child it does
-    nothing; the child establishes a session of its own.
+    one after the other. A call returns whether it was done. If it was not,
+    ``last_error`` says why; with ``strict=True`` the call raises that
+    :class:`SidecarError`. The next call that is done clears it. In a forked child it
+    does nothing; the child establishes a session of its own.
 
     The end of the process leaves the file where it is: readers judge by the
     process. Whoever ends a session on purpose calls :meth:`release`.
     """
 
     def __init__(
-        self, agent: str, version: Optional[str], strict: bool, serves: Optional[str] = None
+        self, agent: str, version: Optional[str], strict: bool, serves: Optional[Serves] = None
     ) -> None:
         self._agent = agent
         self._version = version
@@ -89,7 +106,7 @@ class Owner:
         self._left: List[Tuple[str, bytes]] = []
         self._is_behind = True
         self._is_released = False
-        self.last_error: Optional[Exception] = None
+        self.last_error: Optional[SidecarError] = None
 
     @classmethod
     def establish(
@@ -99,7 +116,7 @@ class Owner:
         work_dir: PathLike,
         *,
         version: Optional[str] = None,
-        serves: Optional[str] = None,
+        serves: Optional[Serves] = None,
         directory: Optional[PathLike] = None,
         session_directory: Optional[PathLike] = None,
         transcript: Optional[PathLike] = None,
@@ -134,10 +151,8 @@ class Owner:
     @_best_effort
     def _establish(self, session_id: str, **more: Any) -> None:
         checked_agent(self._agent)
-        if self._serves is not None and self._serves not in _SERVES:
-            raise SidecarError(
-                f"cannot announce a session: `serves` is neither of {_SERVES}: {self._serves!r}"
-            )
+        if self._serves is not None:
+            _check_word("serves", self._serves, get_args(Serves))
         with self._lock:
             self._take(session_id, **more)
             self._write_new()
@@ -189,16 +204,17 @@ class Owner:
         return True
 
     @_best_effort
-    def update(self, phase: str, waiting_for: Optional[str] = None) -> bool:
+    def update(self, phase: OpenPhase, waiting_for: Optional[WaitingFor] = None) -> bool:
         """Announces what the conversation is doing: ``starting``, ``idle``,
         ``working`` or ``waiting`` (for ``permission``, ``question``, ``auth`` or
         ``prompt``). The same again costs nothing."""
         self._require_open()
-        if phase not in _PHASES:
-            raise SidecarError(f"cannot announce phase {phase!r}: it is none of {sorted(_PHASES)}")
+        _check_word("phase", phase, get_args(OpenPhase))
+        news = (phase, waiting_for if phase == "waiting" else None)
+        if news[1] is not None:
+            _check_word("waiting_for", news[1], get_args(WaitingFor))
         with self._lock:
             self._require_open()
-            news = (phase, waiting_for if phase == "waiting" else None)
             self._is_behind = self._is_behind or news != self._phase
             self._phase = news
             if self._is_behind:
@@ -228,6 +244,9 @@ class Owner:
         with self._lock:
             return self._written[0] if self._written else None
 
+    def __repr__(self) -> str:
+        return f"<Owner of {self._agent}:{self._session.get('id')}, file: {self.path}>"
+
     def __enter__(self) -> "Owner":
         return self
 
@@ -243,13 +262,18 @@ class Owner:
     def _require_maker(self) -> None:
         if os.getpid() != self._maker:
             raise SidecarError(
-                f"cannot write the sidecar of process {self._maker} from process {os.getpid()}"
+                f"cannot write the sidecar of process {self._maker} from process {os.getpid()}",
+                "forked",
             )
 
     def _require_open(self) -> None:
         self._require_maker()
         if self._is_released:
-            raise SidecarError("cannot write a sidecar: it was released")
+            raise SidecarError("cannot write a sidecar: it was released", "released")
+        if not self._session:
+            raise SidecarError(
+                "cannot write a sidecar: no session was announced", "not_established"
+            )
 
     def _take(self, session_id: str, **more: Any) -> None:
         """Takes a session for the current one, if it can be announced."""
@@ -258,7 +282,7 @@ class Owner:
         work_dir = more["work_dir"]
         session["work_dir"] = _path("work_dir", work_dir if work_dir is not None else "")
         if more["transcript"] is not None:
-            session["transcript"] = os.fspath(more["transcript"])
+            session["transcript"] = _text("transcript", more["transcript"])
         if more["resume"] is not None:
             resume = more["resume"]
             session["resume"] = resume if isinstance(resume, str) else list(resume)
@@ -300,9 +324,9 @@ class Owner:
         try:
             data = (json.dumps(fields, ensure_ascii=False) + "\n").encode()
         except (TypeError, ValueError) as error:
-            raise SidecarError(f"cannot write a sidecar: {error}") from error
+            raise SidecarError(f"cannot write a sidecar: {error}", "bad_argument") from error
         if len(data) > _disk.BYTES_MAX or parse(data) is None:
-            raise SidecarError("cannot write a sidecar that readers would refuse")
+            raise SidecarError("cannot write a sidecar that readers would refuse", "bad_argument")
         return data
 
     def _write(self) -> None:
@@ -356,7 +380,7 @@ class Owner:
                 return path
             except FileExistsError:
                 continue
-        raise SidecarError(f"cannot write sidecar `{path}`: its names are taken")
+        raise SidecarError(f"cannot write sidecar `{path}`: its names are taken", "io_error")
 
     def _sibling(self) -> str:
         return f"{self._session['id']}.claim-{_disk.digits()}{_SUFFIX}"
@@ -414,7 +438,9 @@ class Owner:
                 failed = error
         self._left = still
         if failed is not None:
-            raise SidecarError(f"cannot remove sidecar `{still[0][0]}`: {failed}") from failed
+            raise SidecarError(
+                f"cannot remove sidecar `{still[0][0]}`: {failed}", "io_error"
+            ) from failed
 
     def _clear_left_overs(self) -> None:
         """Removes what dead writers left behind, and nothing else."""
@@ -458,14 +484,30 @@ def _is_in_place(written: Tuple[str, bytes]) -> bool:
     return _read(written[0]) == written[1]
 
 
-def _path(field: str, path: PathLike) -> str:
-    text = os.fspath(path)
-    if not isinstance(text, str) or not os.path.isabs(text) or "\0" in text:
-        raise SidecarError(f"cannot announce a session: `{field}` is not absolute: {text!r}")
+def _refused(why: str) -> SidecarError:
+    return SidecarError(f"cannot announce a session: {why}", "bad_argument")
+
+
+def _check_word(field: str, word: object, words: Tuple[str, ...]) -> None:
+    if word not in words:
+        raise _refused(f"`{field}` is none of {', '.join(words)}: {word!r}")
+
+
+def _text(field: str, path: object) -> str:
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise _refused(f"`{field}` is no path: {path!r}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise SidecarError(f"cannot announce a session: `{field}` is not Unicode: {text!r}") from None
+        raise _refused(f"`{field}` is not Unicode: {text!r}") from None
+    return text
+
+
+def _path(field: str, path: object) -> str:
+    text = _text(field, path)
+    if not os.path.isabs(text) or "\0" in text:
+        raise _refused(f"`{field}` is not absolute: {text!r}")
     return text
 
 
@@ -474,6 +516,8 @@ def _common_place() -> str:
     if not os.path.isabs(state):
         home = os.path.expanduser("~")
         if not os.path.isabs(home):
-            raise SidecarError("cannot find the common place of sidecars: there is no home directory")
+            raise SidecarError(
+                "cannot find the common place of sidecars: there is no home directory", "no_home"
+            )
         state = os.path.join(home, ".local", "state")
     return os.path.join(state, "agent-sessions")

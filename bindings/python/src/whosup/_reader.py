@@ -2,69 +2,91 @@
 
 import json
 import os
-from typing import Any, Optional, Sequence, Union, cast
+from importlib import import_module
+from typing import AbstractSet, Any, Collection, List, Literal, Optional, Tuple, Union, cast
 
 from ._document import Explanation, Snapshot
-
-try:
-    from . import _native
-except ImportError as error:
-    raise ImportError(
-        "reading sessions needs the native part of whosup, which is not installed here"
-        " (writing a sidecar does not): install a wheel for this platform, or, in a"
-        " checkout of whosup with a Rust toolchain, `pip install ./bindings/python`"
-    ) from error
+from ._error import ReadError
+from ._generated import Liveness
 
 _Path = Union[str, "os.PathLike[str]", None]
+# A string is a sequence of strings, and no list of names.
+_Names = Union[List[str], Tuple[str, ...], AbstractSet[str]]
+
+_NATIVE_MISSING = (
+    "reading sessions needs the native part of whosup, which is not installed here"
+    " (writing a sidecar does not): install a wheel for this platform, or, in a"
+    " checkout of whosup with a Rust toolchain, `pip install ./bindings/python`"
+)
 
 
-def list_sessions(
-    *, all: bool = False, agents: Sequence[str] = (), cwd: _Path = None
-) -> Snapshot:
+def list_sessions(*, all: bool = False, agents: _Names = (), cwd: _Path = None) -> Snapshot:
     """Lists sessions, as ``whosup list --json`` does.
 
-    Those that are live or unknown, and those that died without an end in the
-    last day; with ``all`` every session on disk. Of these agents only
-    (``["claude-code", "codex"]``), if any are named; in the directory ``cwd``
-    or below it only, if there is one. What could not be read is in the answer's
-    ``problems``. Raises `ReadError`.
+    Live and unknown sessions, and those that crashed in the last 24 hours; with ``all``
+    every session on disk. ``agents`` names the agents to list (``["claude-code",
+    "codex"]``), all of them if it is empty. With ``cwd``, only sessions in that directory
+    or below it. What could not be read is in ``problems``. Raises `ReadError`.
     """
-    return cast(Snapshot, _parse(_native.list_sessions(all, list(agents), _path(cwd))))
+    if isinstance(agents, (str, bytes)) or not isinstance(agents, Collection):
+        raise ReadError(
+            f"cannot list sessions: `agents` must be a list of names such as ['codex'], not {agents!r}",
+            "bad_argument",
+        )
+    return cast(Snapshot, _ask("list_sessions", all, list(agents), _path("cwd", cwd)))
 
 
-def session(id: str, *, home: _Path = None) -> Optional[Snapshot]:
-    """Tells all that is known of one session, as ``whosup show ID --json`` does.
+def session(id: str, *, home: _Path = None) -> Snapshot:
+    """Describes one session, as ``whosup show ID --json`` does.
 
-    The id may be a beginning that no other session has, and may say the agent:
-    ``codex:01a2``. ``home`` is the agent's home, where several have the session.
-    None if there is no such session. Raises `ReadError`, also where the session
-    was not found and not every place could be looked at.
+    ``id`` is the session ID or a unique prefix, with the agent before it if two agents
+    share that: ``codex:01a2``. ``home`` is the agent's home, where several have the
+    session. Raises `ReadError`: `code` is ``no_such_session`` if there is none, and
+    ``unreadable`` if none was found and some places could not be searched.
     """
-    return cast(Optional[Snapshot], _parse(_native.session(id, _path(home))))
+    return cast(Snapshot, _ask("session", _id(id), _path("home", home)))
 
 
-def is_live(id: str, *, home: _Path = None) -> Optional[bool]:
-    """Tells whether a session is live.
+def liveness(id: str, *, home: _Path = None) -> Union[Liveness, Literal["none"]]:
+    """Reports whether a session is live.
 
-    False only if it is known to have exited. None if that can't be told, or if
-    no such session is known. Raises `ReadError` if the id is malformed or means
-    several sessions.
+    ``"exited"`` only if that is proven, and ``"none"`` only if every place was searched
+    and there is no such session; ``"unknown"`` if either cannot be decided. Raises
+    `ReadError` if the id is malformed or means several sessions.
     """
-    return cast(Optional[bool], _parse(_native.is_live(id, _path(home))))
+    return cast(Union[Liveness, Literal["none"]], _ask("liveness", _id(id), _path("home", home)))
 
 
-def why(id: str, *, home: _Path = None) -> Optional[Explanation]:
-    """Tells what the answer about a session rests on, as ``whosup why ID --json``
-    does: ``explanation`` has it in sentences.
-
-    None if there is no such session. Raises `ReadError` as `session` does.
+def why(id: str, *, home: _Path = None) -> Explanation:
+    """Explains the answer about a session, as ``whosup why ID --json`` does:
+    ``explanation`` has the evidence in sentences. Raises `ReadError` as `session` does.
     """
-    return cast(Optional[Explanation], _parse(_native.why(id, _path(home))))
+    return cast(Explanation, _ask("why", _id(id), _path("home", home)))
 
 
-def _parse(answer: str) -> Any:
-    return json.loads(answer)
+def _ask(question: str, *arguments: object) -> Any:
+    """Lets the native part look. It is loaded here, so that writers do without it."""
+    try:
+        native = import_module("._native", __package__)
+    except ImportError as error:
+        raise ReadError(_NATIVE_MISSING, "native_missing") from error
+    try:
+        reply = json.loads(getattr(native, question)(*arguments))
+    except TypeError as error:
+        raise ReadError(f"cannot read sessions: {error}", "bad_argument") from error
+    if "error" in reply:
+        raise ReadError(**reply["error"])
+    return reply["answer"]
 
 
-def _path(path: _Path) -> Optional[str]:
-    return None if path is None else os.fspath(path)
+def _id(id: str) -> str:
+    if not isinstance(id, str):
+        raise ReadError(f"cannot look for a session: `id` is no string: {id!r}", "bad_argument")
+    return id
+
+
+def _path(name: str, path: _Path) -> Optional[str]:
+    try:
+        return None if path is None else os.fsdecode(path)
+    except TypeError:
+        raise ReadError(f"cannot read sessions: `{name}` is no path: {path!r}", "bad_argument") from None

@@ -14,7 +14,7 @@ use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{AgentDocument, AgentsDocument, HomeDocument, ProcessDocument, write_document};
 use crate::text;
-use whosup_core::views::reader::Reach;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

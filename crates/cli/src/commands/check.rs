@@ -2,9 +2,9 @@
 
 use clap::Args;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::reader::IdError;
 use whosup_core::sessions::session::Session;
 use whosup_core::views::explain::sentence;
-use whosup_core::views::reader::IdError;
 
 use crate::app::App;
 use crate::exit::ExitStatus;

@@ -18,7 +18,7 @@ use super::sweep::{options, sweep_here};
 use crate::app::App;
 use crate::exit::ExitStatus;
 use crate::text;
-use whosup_core::views::reader::Reach;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

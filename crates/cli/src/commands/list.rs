@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use clap::Args;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::reader::{ListQuery, Order, SubAgents, Wish};
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::recognize::Users;
-use whosup_core::views::reader::{ListQuery, Order, SubAgents, Wish};
 
 use crate::app::App;
 use crate::cli::{agent_parser, name_parser};

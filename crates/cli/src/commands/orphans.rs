@@ -18,7 +18,7 @@ use crate::shell::{line, readable};
 use crate::short_id::ShortIds;
 use crate::since::Since;
 use crate::text;
-use whosup_core::views::reader::Reach;
+use whosup_core::reader::Reach;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -5,10 +5,10 @@ mod view;
 use clap::Args;
 use whosup_core::adapter::Message;
 use whosup_core::machine::problem::Problem;
+use whosup_core::reader::Single;
 use whosup_core::sessions::scan::untouched_transcript;
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents;
-use whosup_core::views::reader::Single;
 use whosup_core::views::wire;
 
 use crate::app::{App, World};

@@ -15,8 +15,8 @@ use crate::exit::ExitStatus;
 use crate::json::write_document;
 use crate::short_id::ShortIds;
 use crate::text;
-use whosup_core::views::reader::Reach;
-use whosup_core::views::reader::{Filter, Wish};
+use whosup_core::reader::Reach;
+use whosup_core::reader::{Filter, Wish};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,6 +12,7 @@ mod description;
 pub mod hook_event;
 mod hooks;
 mod look;
+pub(crate) mod names;
 pub mod phase;
 mod program;
 mod runtime;

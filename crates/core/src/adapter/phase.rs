@@ -4,6 +4,7 @@ mod fact;
 
 pub use self::fact::{BACKGROUND, Doing, FactSource, PhaseFact, doing, is_ahead, outlived};
 use crate::adapter::hook_event::{EventKind, StartSource};
+use crate::adapter::names::names;
 
 /// What hooks, the agent or its transcript last told of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,34 +21,13 @@ pub enum Phase {
     Ended,
 }
 
-impl Phase {
-    /// Every phase.
-    pub const ALL: [Self; 5] = [
-        Self::Starting,
-        Self::Idle,
-        Self::Working,
-        Self::Waiting,
-        Self::Ended,
-    ];
-
-    /// The name used in files, output and options.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Idle => "idle",
-            Self::Working => "working",
-            Self::Waiting => "waiting",
-            Self::Ended => "ended",
-        }
-    }
-
-    /// Finds a phase by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-}
+names!(Phase {
+    Starting => "starting",
+    Idle => "idle",
+    Working => "working",
+    Waiting => "waiting",
+    Ended => "ended",
+});
 
 /// What a waiting session waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,27 +42,12 @@ pub enum WaitingFor {
     Prompt,
 }
 
-impl WaitingFor {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Permission, Self::Question, Self::Auth, Self::Prompt];
-
-    /// The name used in files and output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Permission => "permission",
-            Self::Question => "question",
-            Self::Auth => "auth",
-            Self::Prompt => "prompt",
-        }
-    }
-
-    /// Finds a kind by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-}
+names!(WaitingFor {
+    Permission => "permission",
+    Question => "question",
+    Auth => "auth",
+    Prompt => "prompt",
+});
 
 /// Computes the phase after an event.
 ///

@@ -308,3 +308,40 @@ pub struct WireProblem {
     /// What is wrong.
     pub message: String,
 }
+
+/// What a question is answered with, for readers in other languages: one of the two.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireReply<T> {
+    /// The answer.
+    Answer(T),
+    /// Why there is none.
+    Error(WireError),
+}
+
+/// Why a question has no answer.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireError {
+    /// What kind of error it is, for programs. Codes are stable.
+    pub code: &'static str,
+    /// What failed and why, for people.
+    pub message: String,
+    /// The sessions that an ambiguous id may mean; at most 20 of them.
+    pub candidates: Vec<WireCandidate>,
+}
+
+/// A session that an ambiguous id may mean. `AGENT:SESSION_ID` and the home together mean
+/// it alone.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireCandidate {
+    /// The agent.
+    pub agent: String,
+    /// The agent's own id of it.
+    pub session_id: String,
+    /// The agent's home, also where that is the default one.
+    pub home: String,
+    /// `live`, `exited` or `unknown`.
+    pub liveness: &'static str,
+    /// The directory that it works in.
+    pub work_dir: Option<String>,
+}

@@ -20,9 +20,9 @@ use whosup_core::process::{
     Absent, BootId, HostName, PidNamespace, PidScope, ProbeError, ProcessTable, Recorded,
     RecordedProcess, View,
 };
+use whosup_core::reader::{ListQuery, Reader, Wish};
 use whosup_core::sources::common_place::root;
 use whosup_core::sources::config::Config;
-use whosup_core::views::reader::{ListQuery, Reader, Wish};
 
 /// The world of a vector. Its file goes when it is dropped.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use whosup_core::adapter::Depth;
 use whosup_core::machine::Machine;
 use whosup_core::machine::command::{CommandError, CommandOutput, Commands};
 use whosup_core::machine::mounts::Mounts;
+use whosup_core::reader::Reader;
 use whosup_core::sessions::scan::{Scanned, Scope, scan, scan_at_once};
 use whosup_core::sources::config::Config;
 use whosup_core::sources::recognize::Users;
-use whosup_core::views::reader::Reader;
 use whosup_core::views::wire;
 use whosup_process::RecordedProcess;
 

@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use whosup_core::machine::Machine;
+use whosup_core::reader::{Chosen, Form};
 use whosup_core::sessions::session::{Session, Snapshot};
-use whosup_core::views::reader::{Chosen, Form};
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
 
 use crate::json::{Line, escaped, write_document};

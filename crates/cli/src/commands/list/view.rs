@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use whosup_core::adapter::{Depth, Home};
 
 use whosup_core::machine::problem::Problem;
+use whosup_core::reader::{Chosen, Form, Order, Reach};
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents::AGENTS;
-use whosup_core::views::reader::{Chosen, Form, Order, Reach};
 
 use super::ListArgs;
 use crate::app::{App, World, say};

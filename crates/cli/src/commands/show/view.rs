@@ -21,7 +21,7 @@ use crate::directory::{gone_to_resume_in, is_gone};
 use crate::json::role_name;
 use crate::shell::{line, readable};
 use crate::text;
-use whosup_core::views::reader::Single;
+use whosup_core::reader::Single;
 
 /// How wide the names of facts are.
 const NAME_WIDTH: usize = 12;

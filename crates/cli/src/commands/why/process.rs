@@ -16,7 +16,7 @@ use crate::app::{App, World};
 use crate::exit::ExitStatus;
 use crate::json::{Answer, WhyMore, write_document};
 use crate::text;
-use whosup_core::views::reader::Reach;
+use whosup_core::reader::Reach;
 
 /// How many sessions of one process are explained in full; of the others the
 /// ids are told.

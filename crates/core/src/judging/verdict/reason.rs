@@ -2,6 +2,8 @@
 
 use whosup_process::Pid;
 
+use crate::adapter::names::names;
+
 /// What became of a claim's process. About the owner only, never about the
 /// conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,28 +27,11 @@ pub enum Liveness {
     Exited,
 }
 
-impl Liveness {
-    /// Every answer.
-    pub const ALL: [Self; 3] = [Self::Live, Self::Unknown, Self::Exited];
-
-    /// The name used in output and options.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Unknown => "unknown",
-            Self::Exited => "exited",
-        }
-    }
-
-    /// Finds an answer by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|liveness| liveness.name() == name)
-    }
-}
+names!(Liveness {
+    Live => "live",
+    Unknown => "unknown",
+    Exited => "exited",
+});
 
 /// How a Live is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,17 +44,11 @@ pub enum Confidence {
     Proven,
 }
 
-impl Confidence {
-    /// The name used in output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Proven => "proven",
-            Self::Consistent => "consistent",
-            Self::Inferred => "inferred",
-        }
-    }
-}
+names!(Confidence {
+    Proven => "proven",
+    Consistent => "consistent",
+    Inferred => "inferred",
+});
 
 /// Why Live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -200,68 +179,50 @@ impl Verdict {
     }
 }
 
-impl LiveBecause {
-    /// The name used in output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::StartStamp => "start-stamp",
-            Self::StartedBeforeClaim => "started-before-claim",
-            Self::LockHeld => "lock-held",
-            Self::Arguments => "arguments",
-            Self::Launch => "launch",
-            Self::Run => "run",
-            Self::Terminal => "terminal",
-            Self::Parent => "parent-live",
-        }
-    }
-}
+names!(LiveBecause {
+    StartStamp => "start-stamp",
+    StartedBeforeClaim => "started-before-claim",
+    LockHeld => "lock-held",
+    Arguments => "arguments",
+    Launch => "launch",
+    Run => "run",
+    Terminal => "terminal",
+    Parent => "parent-live",
+});
 
-impl ExitedBecause {
-    /// The name used in output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::RecordedGone => "process-gone",
-            Self::Rebooted => "rebooted",
-            Self::NamespaceGone => "namespace-gone",
-            Self::NoSuchProcess => "no-such-process",
-            Self::Zombie => "zombie",
-            Self::PidIsAThread => "pid-is-a-thread",
-            Self::PidReused => "pid-reused",
-            Self::LockNotHeld => "lock-not-held",
-            Self::Superseded => "superseded",
-            Self::NoProcess => "no-process",
-            Self::Parent => "parent-exited",
-        }
-    }
-}
+names!(ExitedBecause {
+    Released => "released",
+    RecordedGone => "process-gone",
+    Rebooted => "rebooted",
+    NamespaceGone => "namespace-gone",
+    NoSuchProcess => "no-such-process",
+    Zombie => "zombie",
+    PidIsAThread => "pid-is-a-thread",
+    PidReused => "pid-reused",
+    LockNotHeld => "lock-not-held",
+    Superseded => "superseded",
+    NoProcess => "no-process",
+    Parent => "parent-exited",
+});
 
-impl UnknownBecause {
-    /// The name used in output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ProcNotOurs => "proc-not-ours",
-            Self::UntrustedClaim => "untrusted-claim",
-            Self::OtherHost => "other-host",
-            Self::OtherPidNamespace => "other-pid-namespace",
-            Self::Ambiguous => "ambiguous",
-            Self::ProbeFailed => "probe-failed",
-            Self::Hidden => "hidden",
-            Self::IncompleteView => "incomplete-view",
-            Self::Unreadable => "unreadable",
-            Self::OtherTimeNamespace => "other-time-namespace",
-            Self::ProgramChanged => "program-changed",
-            Self::BootNotKnown => "boot-not-known",
-            Self::YoungerThanClaim => "younger-than-claim",
-            Self::UnrecognizedProgram => "unrecognized-program",
-            Self::BarePid => "bare-pid",
-            Self::MayBeServedBy(_) => "may-be-served-by",
-            Self::HeldByOther => "held-by-other",
-            Self::OwnerNotFound => "owner-not-found",
-            Self::Parent => "parent-unknown",
-        }
-    }
-}
+names!(UnknownBecause {
+    Self::ProcNotOurs => "proc-not-ours",
+    Self::UntrustedClaim => "untrusted-claim",
+    Self::OtherHost => "other-host",
+    Self::OtherPidNamespace => "other-pid-namespace",
+    Self::Ambiguous => "ambiguous",
+    Self::ProbeFailed => "probe-failed",
+    Self::Hidden => "hidden",
+    Self::IncompleteView => "incomplete-view",
+    Self::Unreadable => "unreadable",
+    Self::OtherTimeNamespace => "other-time-namespace",
+    Self::ProgramChanged => "program-changed",
+    Self::BootNotKnown => "boot-not-known",
+    Self::YoungerThanClaim => "younger-than-claim",
+    Self::UnrecognizedProgram => "unrecognized-program",
+    Self::BarePid => "bare-pid",
+    Self::MayBeServedBy(_) => "may-be-served-by",
+    Self::HeldByOther => "held-by-other",
+    Self::OwnerNotFound => "owner-not-found",
+    Self::Parent => "parent-unknown",
+});

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::file::{Links, OpenFile};
 use whosup_sidecar::{AgentId, AgentIdError, SessionId, SessionIdError};
 
+use super::code::Candidate;
 use super::condition::{Condition, Wording};
 use super::{Reach, Reader};
 use crate::adapter::Depth;
@@ -68,14 +69,14 @@ pub enum IdError {
         unseen: String,
     },
     /// Several sessions are meant.
-    #[error("cannot choose a session: `{text}` is the beginning of {count} ids\n{}", candidates.join("\n"))]
+    #[error("cannot choose a session: `{text}` is the beginning of {count} ids{}", lines(candidates, *count))]
     Ambiguous {
         /// What was typed.
         text: String,
         /// How many.
         count: usize,
-        /// What each of them is, the first of them.
-        candidates: Vec<String>,
+        /// The first of them.
+        candidates: Vec<Candidate>,
     },
 }
 
@@ -239,29 +240,46 @@ pub(super) fn find<'a>(
 
 fn ambiguous(environment: &Environment, wanted: &Wanted<'_>, sessions: &[&Session]) -> IdError {
     let home = environment.home();
-    let mut candidates: Vec<String> = sessions
-        .iter()
-        .take(CANDIDATES_MAX)
-        .map(|session| {
-            let place = session.work_dir().map(|dir| short_path(dir, home));
-            format!(
-                "  {}:{}  {}  {}  in {}",
-                session.key.agent,
-                session.key.session,
-                Condition::of(session).words(Wording::Full),
-                place.unwrap_or_else(|| "-".to_owned()),
-                short_path(&session.key.home, home),
-            )
-        })
-        .collect();
-    if sessions.len() > CANDIDATES_MAX {
-        candidates.push(format!("  and {} more", sessions.len() - CANDIDATES_MAX));
-    }
+    let candidate = |session: &&Session| {
+        let work_dir = session.work_dir();
+        let place = work_dir.map(|dir| short_path(dir, home));
+        let line = format!(
+            "{}:{}  {}  {}  in {}",
+            session.key.agent,
+            session.key.session,
+            Condition::of(session).words(Wording::Full),
+            place.unwrap_or_else(|| "-".to_owned()),
+            short_path(&session.key.home, home),
+        );
+        Candidate {
+            key: session.key.clone(),
+            liveness: session.liveness(),
+            work_dir: work_dir.map(Path::to_owned),
+            line,
+        }
+    };
     IdError::Ambiguous {
         text: wanted.text.to_owned(),
         count: sessions.len(),
-        candidates,
+        candidates: sessions
+            .iter()
+            .take(CANDIDATES_MAX)
+            .map(candidate)
+            .collect(),
     }
+}
+
+/// The candidates of an ambiguous id, each on a line of its own.
+fn lines(candidates: &[Candidate], count: usize) -> String {
+    let mut lines: String = candidates
+        .iter()
+        .map(|one| format!("\n  {}", one.line))
+        .collect();
+    match count.saturating_sub(candidates.len()) {
+        0 => {}
+        more => lines += &format!("\n  and {more} more"),
+    }
+    lines
 }
 
 /// A path with home as `~`, on one line.

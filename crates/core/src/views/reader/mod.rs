@@ -1,22 +1,23 @@
 //! What an editor or a session manager asks: which sessions there are, and
 //! whether one of them is live.
 //!
-//! [`list_sessions`], [`session`], [`is_live`] and [`why`] look at this computer
+//! [`list_sessions`], [`session`], [`liveness`] and [`why`] look at this computer
 //! once, by the user's configuration, and give what the command line prints as
 //! JSON (`whosup list --json`, `show --json`, `why --json`). A [`Reader`] does
 //! the same on a machine and a configuration that somebody else has.
 //!
 //! ```
-//! use whosup_core::views::reader::{ListQuery, is_live, list_sessions};
+//! use whosup_core::reader::{ListQuery, list_sessions, liveness};
 //!
 //! for session in list_sessions(&ListQuery::default())?.sessions {
 //!     println!("{} {} {}", session.agent, session.session_id, session.liveness);
 //! }
-//! assert_eq!(is_live(&"no-such-session".into())?, None);
-//! # Ok::<(), whosup_core::views::reader::ReadError>(())
+//! assert_eq!(liveness(&"no-such-session".into())?, None);
+//! # Ok::<(), whosup_core::reader::ReadError>(())
 //! ```
 
 mod candidates;
+mod code;
 mod condition;
 mod filter;
 mod find;
@@ -29,6 +30,7 @@ use std::error::Error;
 use whosup_sidecar::AgentId;
 
 use self::candidates::{Candidates, take_titles};
+pub use self::code::{Candidate, ErrorCode};
 pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
@@ -114,36 +116,35 @@ pub fn list_sessions(query: &ListQuery) -> Result<WireSnapshot, ReadError> {
     on_this_machine(|reader| Ok(reader.list_sessions(query)?))
 }
 
-/// Tells all that is known of one session, as `whosup show ID --json`; `None`
-/// if there is no such session.
+/// Describes one session, as `whosup show ID --json`.
 ///
 /// # Errors
 ///
-/// [`ReadError`] if the id is malformed or means several sessions, if the
-/// session was not found and not every place could be looked at, or if the
-/// configuration can't be understood.
-pub fn session(query: &IdQuery) -> Result<Option<WireSnapshot>, ReadError> {
+/// [`ReadError`] if the id is malformed or matches no session or several, if the session
+/// was not found and some places could not be searched, or if the configuration cannot be
+/// understood. [`ReadError::code`] says which.
+pub fn session(query: &IdQuery) -> Result<WireSnapshot, ReadError> {
     on_this_machine(|reader| Ok(reader.session(query)?))
 }
 
-/// Tells whether a session is live: `Some(false)` only if it has exited; `None`
-/// if that can't be told, or if no such session is known.
+/// Reports whether a session is live. `None` if there is no such session; where that
+/// cannot be decided, because some places could not be searched, it is
+/// [`Liveness::Unknown`].
 ///
 /// # Errors
 ///
-/// [`ReadError`] if the id is malformed or means several sessions, or if the
-/// configuration can't be understood.
-pub fn is_live(query: &IdQuery) -> Result<Option<bool>, ReadError> {
-    on_this_machine(|reader| Ok(reader.is_live(query)?))
+/// [`ReadError`] if the id is malformed or matches several sessions, or if the
+/// configuration cannot be understood.
+pub fn liveness(query: &IdQuery) -> Result<Option<Liveness>, ReadError> {
+    on_this_machine(|reader| Ok(reader.liveness(query)?))
 }
 
-/// Tells what the answer about one session rests on, as `whosup why ID --json`;
-/// `None` if there is no such session.
+/// Explains the answer about one session, as `whosup why ID --json`.
 ///
 /// # Errors
 ///
 /// As [`session`].
-pub fn why(query: &IdQuery) -> Result<Option<WireExplained>, ReadError> {
+pub fn why(query: &IdQuery) -> Result<WireExplained, ReadError> {
     on_this_machine(|reader| Ok(reader.why(query)?))
 }
 
@@ -299,45 +300,41 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Tells of one session; see [`session`].
+    /// Describes one session; see [`session`].
     ///
     /// # Errors
     ///
-    /// [`IdError`], unless there is no such session.
-    pub fn session(self, query: &IdQuery) -> Result<Option<WireSnapshot>, IdError> {
-        let single = unless_not_found(self.single(query))?;
-        Ok(single.map(|single| wire::snapshot(self.machine, &single.snapshot)))
+    /// [`IdError`] if none or several are meant, or the id can't be one.
+    pub fn session(self, query: &IdQuery) -> Result<WireSnapshot, IdError> {
+        let single = self.single(query)?;
+        Ok(wire::snapshot(self.machine, &single.snapshot))
     }
 
-    /// Tells whether a session is live; see [`is_live`].
+    /// Reports whether a session is live; see [`liveness`].
     ///
     /// # Errors
     ///
     /// [`IdError`] if the id means several sessions or can't be one.
-    pub fn is_live(self, query: &IdQuery) -> Result<Option<bool>, IdError> {
-        let found = match self.find(query) {
-            Err(IdError::NotSeen { .. }) => return Ok(None),
-            found => unless_not_found(found)?,
-        };
-        let liveness = found.as_ref().map(Session::liveness);
-        Ok(match liveness {
-            Some(Liveness::Live) => Some(true),
-            Some(Liveness::Exited) => Some(false),
-            Some(Liveness::Unknown) | None => None,
-        })
+    pub fn liveness(self, query: &IdQuery) -> Result<Option<Liveness>, IdError> {
+        match self.find(query) {
+            Ok(session) => Ok(Some(session.liveness())),
+            Err(IdError::NotSeen { .. }) => Ok(Some(Liveness::Unknown)),
+            Err(IdError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Explains; see [`why`].
     ///
     /// # Errors
     ///
-    /// [`IdError`], unless there is no such session.
-    pub fn why(self, query: &IdQuery) -> Result<Option<WireExplained>, IdError> {
-        let single = unless_not_found(self.single(query))?;
-        Ok(single.map(|single| WireExplained {
+    /// [`IdError`] if none or several are meant, or the id can't be one.
+    pub fn why(self, query: &IdQuery) -> Result<WireExplained, IdError> {
+        let single = self.single(query)?;
+        Ok(WireExplained {
             snapshot: wire::snapshot(self.machine, &single.snapshot),
             explanation: explain(&single.session, self.machine.environment().home()).into_lines(),
-        }))
+        })
     }
 }
 
@@ -350,14 +347,6 @@ impl Form for OnTheWire<'_> {
 
     fn row(&mut self, session: &Session) -> WireSession {
         wire::session(self.0, session)
-    }
-}
-
-fn unless_not_found<T>(result: Result<T, IdError>) -> Result<Option<T>, IdError> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        Err(IdError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
