@@ -96,6 +96,7 @@ fn only_formats_are_serialize() {
             "core/src/sources/record",
             "cli/src/json",
             "cli/src/commands/agents.rs",
+            "cli/src/commands/list/json.rs",
         ],
     );
 }
