@@ -27,7 +27,7 @@ export interface IdOptions {
  */
 export async function listSessions(options: ListOptions = {}): Promise<Snapshot> {
   const { all = false, agents = [], cwd } = options;
-  if (!Array.isArray(agents)) {
+  if (!Array.isArray(agents) || !agents.every((name) => typeof name === "string")) {
     throw refused(`cannot list sessions: \`agents\` must be an array of names such as ["codex"], not ${shown(agents)}`);
   }
   return ask<Snapshot>((native) => native.listSessions(all, agents, cwd));

@@ -242,7 +242,7 @@ test("what can't be asked is named", needsNative, async () => {
     [() => session("no-such:x"), "no_such_agent", "cannot look for sessions of `no-such`"],
     [() => listSessions({ agents: ["no-such"] }), "no_such_agent", "cannot look for sessions of `no-such`"],
     [() => listSessions({ agents: "codex" }), "bad_argument", 'an array of names such as ["codex"], not "codex"'],
-    [() => listSessions({ agents: [5] }), "bad_argument", "cannot read sessions: "],
+    [() => listSessions({ agents: [5] }), "bad_argument", 'such as ["codex"], not [5]'],
     [() => listSessions({ cwd: "/no/such" }), "bad_argument", "cannot look for sessions in `/no/such`"],
   ]) {
     await assert.rejects(asked(), (error) => {

@@ -257,7 +257,8 @@ def test_an_ambiguous_id_raises_with_its_candidates(agent: Agent) -> None:
         ("whosup.list_sessions(agents=['no-such'])", "no_such_agent", "sessions of `no-such`"),
         ("whosup.list_sessions(agents='codex')", "bad_argument", "a list of names such as ['codex'], not 'codex'"),
         ("whosup.list_sessions(agents=5)", "bad_argument", "a list of names such as ['codex'], not 5"),
-        ("whosup.list_sessions(agents=[5])", "bad_argument", "'agents'"),
+        ("whosup.list_sessions(agents=[5])", "bad_argument", "such as ['codex'], not [5]"),
+        ("whosup.list_sessions(all=5)", "bad_argument", "cannot read sessions: "),
         ("whosup.list_sessions(cwd='/no/such')", "bad_argument", "cannot look for sessions in `/no/such`"),
     ],
 )

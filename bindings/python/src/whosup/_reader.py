@@ -28,7 +28,8 @@ def list_sessions(*, all: bool = False, agents: _Names = (), cwd: _Path = None) 
     "codex"]``), all of them if it is empty. With ``cwd``, only sessions in that directory
     or below it. What could not be read is in ``problems``. Raises `ReadError`.
     """
-    if isinstance(agents, (str, bytes)) or not isinstance(agents, Collection):
+    is_list = isinstance(agents, Collection) and not isinstance(agents, (str, bytes))
+    if not is_list or any(not isinstance(name, str) for name in agents):
         raise ReadError(
             f"cannot list sessions: `agents` must be a list of names such as ['codex'], not {agents!r}",
             "bad_argument",
