@@ -200,8 +200,12 @@ fn what_is(process: &Process, details: &Details) -> What {
         details: looked_through.as_ref().unwrap_or(details),
     };
     let mut adapters = AGENTS.iter();
-    let recognized =
-        adapters.find_map(|adapter| Some((agents::id_of(*adapter), adapter.recognize(&program)?)));
+    let recognized = adapters.find_map(|adapter| {
+        Some((
+            agents::id_of(*adapter),
+            adapter.programs().recognize(&program)?,
+        ))
+    });
     if let Some((agent, role)) = recognized {
         return What::Agent(agent, role);
     }

@@ -8,6 +8,7 @@
 mod agent_process;
 pub mod claim;
 mod clue;
+mod command_line;
 mod description;
 pub mod hook_event;
 mod hooks;
@@ -25,20 +26,19 @@ use whosup_sidecar::{AgentId, SessionId};
 
 pub use self::agent_process::{AgentProcess, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
+pub use self::command_line::CommandLine;
+pub(crate) use self::command_line::{Form, Is, Named};
 pub use self::description::{Description, Message, MessageRole};
 pub use self::hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 pub(crate) use self::hooks::{no_session_by_path, session_by_file_stem, started};
 pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::program::Program;
 pub use self::runtime::is_runtime_name;
+pub(crate) use self::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 pub use self::sketch::{KnownClient, Sketch};
 use crate::adapter::phase::PhaseFact;
 use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
-
-/// The longest name that the kernel keeps of a process, in bytes
-/// (`TASK_COMM_LEN` less its NUL).
-const COMM_BYTES_MAX: usize = 15;
 
 /// Knows one agent: how its processes look, where its files are, what they claim.
 ///
@@ -93,32 +93,19 @@ pub trait Adapter: Send + Sync {
         None
     }
 
-    /// Tells whether one of its processes may have this name in the process
-    /// table, so that the process is worth a closer look: it is among
-    /// [`Profile::comms`], cut as the kernel cuts it.
-    fn may_be_called(&self, comm: &str) -> bool {
-        let mut names = self.profile().comms.iter();
-        names.any(|name| name.get(..COMM_BYTES_MAX).unwrap_or(name) == comm)
-    }
-
-    /// Says what a process is to this agent; `None` if it is none of its own.
-    ///
-    /// Goes by the executable and the arguments; by a title only where the
-    /// program overwrites its arguments; never by `comm` alone.
-    fn recognize(&self, program: &Program<'_>) -> Option<Role>;
+    /// How the agent's programs look, and what their arguments mean.
+    fn programs(&self) -> &'static CommandLine;
 
     /// The session that a process's arguments name: an id, or the beginning of
     /// one. Loses to anything newer: the arguments stay when the process moves on.
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        let _ = program;
-        None
+        self.programs().session(program)
     }
 
     /// The directory that a process's arguments say it works in, where that may
     /// be another than its own.
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
-        let _ = program;
-        None
+        self.programs().directory(program)
     }
 
     /// What the title that a process has given to its terminal says of the phase
@@ -195,9 +182,6 @@ pub struct Profile {
     pub detection: &'static str,
     /// The version this was checked against, and when.
     pub checked_against: &'static str,
-    /// Names its processes may have as `comm` (at most 15 bytes), so that only
-    /// these and the runtimes are looked at closer.
-    pub comms: &'static [&'static str],
     /// It has a session from launch on, before any prompt.
     pub has_session_at_launch: bool,
     /// How long after its launch a process has made or taken up the session that it
@@ -210,9 +194,6 @@ pub struct Profile {
     pub is_quiet_when_idle: bool,
     /// The variable in which the agent passes its own PID to what it runs, hooks included.
     pub pid_variable: Option<&'static str>,
-    /// Variables of which a launcher sets one for the program that it starts: a
-    /// process that has none of them set is a launcher, whatever it looks like.
-    pub variables_of_launched: &'static [&'static str],
     /// The title of its terminal names the session that is shown there at once, also where
     /// nothing else records yet that a person chose that session; and a new process does
     /// not keep the title of an earlier one.
@@ -234,13 +215,11 @@ impl Profile {
         home_variables: &[],
         detection: "",
         checked_against: "",
-        comms: &[],
         has_session_at_launch: false,
         launch_window_ms: None,
         announces_within_ms: None,
         is_quiet_when_idle: false,
         pid_variable: None,
-        variables_of_launched: &[],
         shows_title_at_once: false,
         resumes_from_anywhere: true,
         resumes_in_silence: false,

@@ -1,18 +1,22 @@
 //! How a process looks to an adapter that has to recognize it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use whosup_process::{Details, Process};
 
+use super::runtime::{Run, Runtime};
 use crate::sources::recognize::is_name_of_layer;
-
-/// How many arguments are looked at for a subcommand.
-const ARGUMENTS_MAX: usize = 256;
 
 /// The longest name that the kernel keeps of a process, in bytes
 /// (`TASK_COMM_LEN` less its NUL).
 const COMM_BYTES_MAX: usize = 15;
+
+/// A name as the kernel cuts it for a process.
+pub(super) fn cut(name: &str) -> &[u8] {
+    let bytes = name.as_bytes();
+    bytes.get(..COMM_BYTES_MAX).unwrap_or(bytes)
+}
 
 /// How a process looks, for recognition: of what it runs, as
 /// [`what_it_runs`](crate::sources::recognize::what_it_runs) shows it.
@@ -60,8 +64,7 @@ impl<'a> Program<'a> {
     /// nothing contradicts.
     #[must_use]
     pub fn was_executed_as(&self, name: &str) -> bool {
-        let bytes = name.as_bytes();
-        let cut = bytes.get(..COMM_BYTES_MAX).unwrap_or(bytes);
+        let cut = cut(name);
         !cut.is_empty() && (self.process.comm == cut || self.comm().is_some_and(is_name_of_layer))
     }
 
@@ -71,85 +74,60 @@ impl<'a> Program<'a> {
         self.exe_name().is_some_and(crate::adapter::is_runtime_name)
     }
 
-    /// The script that a runtime runs: its first argument that is no option.
+    /// The executable, or what the process was started as where that can't be read:
+    /// the process of another user shows only its arguments.
+    pub(super) fn exe_or_argument_0(&self) -> Option<&'a Path> {
+        self.exe()
+            .or_else(|| Some(Path::new(self.argv().first()?.as_os_str())))
+    }
+
+    /// The language runtime that the process is, and what it runs; `None` for other
+    /// programs, and where a title covers the arguments.
+    fn run(&self) -> Option<(Runtime, Run)> {
+        let name = self.exe_or_argument_0()?.file_name()?.to_str()?;
+        let runtime = Runtime::named(name).filter(|_| self.title().is_none())?;
+        Some((runtime, runtime.run_by(self.argv())?))
+    }
+
+    /// What the process runs, if it is this runtime.
+    pub(super) fn run_of(&self, wanted: Runtime) -> Option<Run> {
+        let (runtime, run) = self.run()?;
+        (runtime == wanted).then_some(run)
+    }
+
+    /// The place of a runtime's script among the arguments.
     #[must_use]
-    pub fn script(&self) -> Option<&'a Path> {
-        if !self.is_runtime() {
-            return None;
+    pub fn script_at(&self) -> Option<usize> {
+        match self.run()?.1 {
+            Run::Script(at) => Some(at),
+            Run::Module(_) => None,
         }
-        self.argv()
-            .iter()
-            .skip(1)
-            .map(Path::new)
-            .find(|arg| !arg.as_os_str().as_encoded_bytes().starts_with(b"-"))
     }
 
     /// The value of an option in the arguments: `--name value` or `--name=value`.
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&'a str> {
-        let mut args = self.argv().iter().skip(1);
-        while let Some(arg) = args.next() {
-            let Some(arg) = arg.to_str() else { continue };
-            if arg == name {
-                return args.next().and_then(|value| value.to_str());
-            }
-            if let Some(value) = arg
-                .strip_prefix(name)
-                .and_then(|rest| rest.strip_prefix('='))
-            {
-                return Some(value);
-            }
-        }
-        None
+        option(self.argv().get(1..).unwrap_or_default(), name)
     }
 
-    /// Tells whether it executes a file called `name`. Of a process that is not
-    /// ours to look at, what it was started as must say so, and the kernel's name
-    /// for it agree.
+    /// The absolute path that a relative one in the arguments means, without `.` and `..`;
+    /// `None` where the process's directory can't be read.
     #[must_use]
-    pub fn executes(&self, name: &str) -> bool {
-        let is_called = |found: &str| found.strip_suffix(".exe").unwrap_or(found) == name;
-        if self.exe().is_some() {
-            return self.exe_name().is_some_and(is_called);
-        }
-        let started_as = self.argv().first().map(Path::new);
-        let started_as = started_as.and_then(|path| path.file_name()?.to_str());
-        started_as == Some(name) && self.comm() == Some(name)
-    }
-
-    /// Tells whether it runs the script of an npm package: one in `package`, or
-    /// the link `command` to it in a directory of commands.
-    #[must_use]
-    pub fn runs_script_of(&self, package: &str, command: &str) -> bool {
-        let Some(script) = self.script() else {
-            return false;
+    pub fn resolve(&self, path: &str) -> Option<PathBuf> {
+        let path = match self.details.cwd.as_deref() {
+            Ok(cwd) => cwd.join(path),
+            Err(_) => PathBuf::from(path),
         };
-        let mut parents = script.ancestors();
-        let folder = script.parent().and_then(Path::file_name);
-        let is_in_bin = folder.is_some_and(|folder| folder == "bin" || folder == ".bin");
-        let is_command = script.file_name().is_some_and(|name| name == command);
-        parents.any(|parent| parent.ends_with(package)) || (is_in_bin && is_command)
-    }
-
-    /// The first argument that is neither an option nor the value of one, and
-    /// its place. `takes_next` says of an option whether the next argument,
-    /// which it is given too, is its value.
-    #[must_use]
-    pub fn subcommand(
-        &self,
-        takes_next: impl Fn(&str, Option<&str>) -> bool,
-    ) -> Option<(usize, &'a str)> {
-        let argv = self.argv();
-        let mut at = 1;
-        while at < ARGUMENTS_MAX {
-            let argument = argv.get(at)?.to_str()?;
-            if !argument.starts_with('-') {
-                return Some((at, argument));
+        let mut plain = PathBuf::new();
+        for component in path.is_absolute().then(|| path.components())? {
+            match component {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                other => plain.push(other),
             }
-            let next = argv.get(at + 1).and_then(|next| next.to_str());
-            at += if takes_next(argument, next) { 2 } else { 1 };
         }
-        None
+        Some(plain)
     }
 
     /// Tells whether an argument is exactly `word`.
@@ -157,4 +135,20 @@ impl<'a> Program<'a> {
     pub fn has_argument(&self, word: &str) -> bool {
         self.argv().iter().skip(1).any(|arg| arg == word)
     }
+}
+
+/// The value of an option among arguments: `--name value` or `--name=value`.
+pub(super) fn option<'a>(arguments: &'a [OsString], name: &str) -> Option<&'a str> {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let Some(argument) = argument.to_str() else {
+            continue;
+        };
+        match argument.strip_prefix(name) {
+            Some("") => return arguments.next()?.to_str(),
+            Some(rest) if rest.starts_with('=') => return rest.get(1..),
+            _ => {}
+        }
+    }
+    None
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use whosup_process::{Absent, Field, Pid, Process};
 
-use crate::adapter::{Adapter, AgentProcess, Home, Program};
+use crate::adapter::{Adapter, AgentProcess, Home, NODE_MAIN_THREAD, Program, is_runtime_name};
 
 use crate::machine::Machine;
 
@@ -33,10 +33,10 @@ pub(crate) fn who_may_use(
             continue;
         };
         // A runtime's arguments may tell more than its name.
-        let is_runtime = comm == "MainThread" || crate::adapter::is_runtime_name(comm);
+        let is_runtime = comm == NODE_MAIN_THREAD || is_runtime_name(comm);
         let of_that_name = asked
             .iter()
-            .filter(|(adapter, _)| is_runtime || adapter.may_be_called(comm));
+            .filter(|(adapter, _)| is_runtime || adapter.programs().may_be_called(comm));
         for (adapter, home) in of_that_name {
             if !found.contains_key(&*home.root)
                 && may_be_its(machine, *adapter, home, process)
@@ -61,7 +61,7 @@ fn may_be_its(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: &P
         process,
         details: &details,
     };
-    !is_by_another && (is_refused(&details.argv) || mentions(&program, adapter))
+    !is_by_another && (is_refused(&details.argv) || adapter.programs().are_mentioned_by(&program))
 }
 
 /// It was not told, and not because there is nothing to tell.
@@ -70,20 +70,4 @@ pub(crate) const fn is_refused<T>(field: &Field<T>) -> bool {
         field,
         Ok(_) | Err(Absent::Vanished | Absent::Exited | Absent::KernelThread)
     )
-}
-
-/// Its name or arguments have a name of the agent: what a runtime runs is in
-/// its arguments, so that its own name says nothing.
-fn mentions(program: &Program<'_>, adapter: &dyn Adapter) -> bool {
-    let names = adapter.profile().comms.iter();
-    let mut names =
-        names.filter(|name| !crate::adapter::is_runtime_name(name) && **name != "MainThread");
-    names.any(|name| {
-        let has = |bytes: &[u8]| {
-            let mut windows = bytes.windows(name.len());
-            windows.any(|window| window.eq_ignore_ascii_case(name.as_bytes()))
-        };
-        let mut words = program.argv().iter();
-        has(&program.process.comm) || words.any(|word| has(word.as_encoded_bytes()))
-    })
 }

@@ -11,7 +11,7 @@ use whosup_process::{Absent, Details, Pid, Process};
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, facts};
 
-use crate::adapter::{Adapter, AgentProcess, Home, Program, Role};
+use crate::adapter::{Adapter, AgentProcess, Home, Program, Role, is_runtime_name};
 
 use crate::adapter::claim::Placement;
 use crate::machine::Machine;
@@ -131,7 +131,7 @@ pub(crate) fn recognize(
 ) -> Option<(&'static dyn Adapter, Role)> {
     adapters
         .iter()
-        .find_map(|adapter| Some((*adapter, adapter.recognize(program)?)))
+        .find_map(|adapter| Some((*adapter, adapter.programs().recognize(program)?)))
 }
 
 fn as_possible(
@@ -229,16 +229,13 @@ fn is_candidate(machine: &Machine, process: &Process) -> bool {
 }
 
 fn is_name_of_candidate(name: &str) -> bool {
-    // Node names its main thread; runtimes otherwise keep the name they were
-    // started by.
-    name == "MainThread"
-        || crate::adapter::is_runtime_name(name)
+    let is_of_agent = |name: &str| {
+        let mut adapters = AGENTS.iter();
+        is_runtime_name(name) || adapters.any(|adapter| adapter.programs().may_be_called(name))
+    };
+    is_of_agent(name)
         || is_name_of_layer(name)
-        || AGENTS.iter().any(|adapter| adapter.may_be_called(name))
-        || look_through::unwrapped_name(name).is_some_and(|inner| {
-            crate::adapter::is_runtime_name(inner)
-                || AGENTS.iter().any(|adapter| adapter.may_be_called(inner))
-        })
+        || look_through::unwrapped_name(name).is_some_and(is_of_agent)
 }
 
 /// It was there when the processes were listed, and has exited before its homes could be
@@ -301,7 +298,7 @@ fn is_launched_if_session(
 /// itself, where its agent's launchers can be told by that. What can't be read
 /// tells nothing.
 fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Option<bool> {
-    let names = adapter.profile().variables_of_launched;
+    let names = adapter.programs().variables_of_launched;
     if names.is_empty() {
         return None;
     }
@@ -318,14 +315,7 @@ fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) 
 fn mark_launchers(processes: &mut [AgentProcess], launched: &HashSet<Pid>) {
     let shape = |process: &AgentProcess| {
         let program = process.program();
-        let script = program.script()?.to_owned();
-        let after = program
-            .argv()
-            .iter()
-            .skip_while(|arg| Path::new(arg) != script)
-            .skip(1)
-            .cloned()
-            .collect::<Vec<_>>();
+        let after = program.argv().get(program.script_at()? + 1..)?.to_vec();
         Some((process.agent.clone(), process.process.tty, after))
     };
     let sessions = processes

@@ -38,7 +38,7 @@ pub(super) fn recognition(
     };
     let raw = machine.table().details(process);
     let adapter = agents::adapter(&claim.key.agent);
-    if adapter.is_some_and(|adapter| adapter.recognize(&program).is_some()) {
+    if adapter.is_some_and(|adapter| adapter.programs().recognize(&program).is_some()) {
         return Recognition::ClaimingAgent;
     }
     let executables = [raw.exe.as_deref().ok(), program.exe()];
@@ -77,8 +77,9 @@ fn of_known_agent(
         .and_then(|first| Path::new(first).file_name()?.to_str());
     let goes_by_its_name = || {
         let names = [program.exe_name(), program.comm(), started_as];
-        let is_its = |name: &str| !is_runtime_name(name) && adapter.may_be_called(name);
-        names.into_iter().flatten().any(is_its)
+        let programs = adapter.programs();
+        let mut names = names.into_iter().flatten();
+        names.any(|name| programs.may_be_called(name))
     };
     let may_be_its = if program.is_runtime() {
         possible.includes(&claim.key.agent)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Details;
 
-use crate::adapter::is_runtime_name;
+use crate::adapter::{Run, Runtime};
 
 /// How many loaders and emulators may stand before one program: an emulator that runs a
 /// loader that runs a program are two.
@@ -224,16 +224,12 @@ fn without_wrapper(details: &Details) -> Option<Details> {
 
 /// Where the script of a runtime stands among its arguments.
 pub(super) fn script_at(details: &Details) -> Option<usize> {
-    let exe = details.exe.as_deref().ok()?;
-    if !is_runtime_name(exe.file_name()?.to_str()?) || !matches!(details.title, Ok(None)) {
-        return None;
+    let name = details.exe.as_deref().ok()?.file_name()?.to_str()?;
+    let runtime = Runtime::named(name).filter(|_| matches!(details.title, Ok(None)))?;
+    match runtime.run_by(details.argv.as_deref().ok()?)? {
+        Run::Script(at) => Some(at),
+        Run::Module(_) => None,
     }
-    let argv = details.argv.as_deref().ok()?;
-    let is_option = |argument: &OsString| argument.as_encoded_bytes().starts_with(b"-");
-    let mut arguments = argv.iter().enumerate().skip(1).take(ARGUMENTS_MAX);
-    arguments
-        .find(|(_, argument)| !is_option(argument))
-        .map(|(at, _)| at)
 }
 
 /// The same with another path of the script that a runtime runs.

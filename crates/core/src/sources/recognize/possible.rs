@@ -22,8 +22,6 @@ const USUAL_SCRIPTS: &[&str] = &["__main__", "app", "cli", "entry", "index", "ma
 const WORDS_MAX: usize = 2;
 /// Options that a runtime takes code or a module with instead of a script.
 const CODE_OPTIONS: &[&str] = &["--eval", "--print", "-c", "-e", "-m", "-p"];
-/// What Node calls its main thread since version 24.
-const NODE_MAIN_THREAD: &str = "MainThread";
 
 /// A process that may be an agent although no adapter recognizes it.
 #[derive(Debug, Clone)]
@@ -100,7 +98,7 @@ pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible 
     if !(was_wrapped || is_by_other_name || is_numbered) {
         return Possible::Nobody;
     }
-    one_of(|adapter| adapter.may_be_called(exe))
+    one_of(|adapter| adapter.programs().may_be_called(exe))
 }
 
 /// What a language runtime runs: a script, a module, a piece of code, or what a title
@@ -147,16 +145,10 @@ fn by_path(script: &Path, text: &str) -> Possible {
 /// The agents of which a text has a name in it, as a word.
 fn by_text(text: &str) -> Possible {
     let mentions = |name: &str| {
-        let is_name_of_program = !is_runtime_name(name) && name != NODE_MAIN_THREAD;
         let first = words_of(name).next();
-        is_name_of_program
-            && first
-                .is_some_and(|first| words_of(text).any(|word| word.eq_ignore_ascii_case(first)))
+        first.is_some_and(|first| words_of(text).any(|word| word.eq_ignore_ascii_case(first)))
     };
-    one_of(|adapter| {
-        let profile = adapter.profile();
-        mentions(profile.id) || profile.comms.iter().any(|name| mentions(name))
-    })
+    one_of(|adapter| mentions(adapter.profile().id) || adapter.programs().names().any(mentions))
 }
 
 fn words_of(text: &str) -> impl Iterator<Item = &str> {

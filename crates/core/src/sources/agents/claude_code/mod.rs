@@ -54,8 +54,8 @@ use whosup_sidecar::{AgentId, SessionId};
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
-    Adapter, AgentScan, Description, Forked, Home, Hooks, Invocation, Look, Message, Profile,
-    Program, Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Forked, Home, Hooks, Invocation, Look, Message,
+    Profile, Program, Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -82,7 +82,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "registry file per process, with the process's start stamp",
     checked_against: "2.1.332, 2026-11",
-    comms: &["claude", "claude.exe"],
     // A process that has one before its first prompt has a record of it; one
     // without a record has none that a folder could show.
     // Since 2.1 (seen in 2.1.332).
@@ -111,22 +110,14 @@ impl Adapter for ClaudeCode {
         let is_fork = program.has_argument("--fork-session");
         let process = is_fork.then_some(program.process)?;
         let session = registry::session_of(home, process.pid, &process.stamp)?;
-        let parent = processes::resumed_by(program).and_then(|id| SessionId::parse(id).ok());
+        let parent = processes::PROGRAMS
+            .forked_session(program)
+            .and_then(|id| SessionId::parse(id).ok());
         Some(Forked { session, parent })
     }
 
-    fn may_be_called(&self, comm: &str) -> bool {
-        // What the native installer keeps under its version's number, started
-        // by that path, as background workers are.
-        PROFILE.comms.contains(&comm) || processes::is_version(comm)
-    }
-
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        processes::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        processes::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &processes::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {

@@ -8,7 +8,7 @@ use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::SessionId;
 
 use super::AGENT;
-use super::processes::{continues_unnamed, session_named_by};
+use super::processes::{PROGRAMS, continues_unnamed};
 use super::projects::{ProjectFolder, Projects, list, modified_ms};
 use super::record::Kind;
 use super::registry::{self, Entry};
@@ -196,7 +196,8 @@ impl<'a> Sessions<'a> {
             .processes_of(self.home)
             .filter(|process| process.role == Role::Client);
         clients.any(|client| {
-            session_named_by(&client.program())
+            PROGRAMS
+                .session(&client.program())
                 .is_none_or(|named| session.as_str().starts_with(named))
         })
     }
@@ -254,7 +255,7 @@ impl<'a> Sessions<'a> {
     }
 
     fn add_named_by(&mut self, process: &AgentProcess) {
-        let named = session_named_by(&process.program());
+        let named = PROGRAMS.session(&process.program());
         let Some(session) = named.and_then(|named| SessionId::parse(named).ok()) else {
             return;
         };

@@ -44,8 +44,8 @@ use std::path::PathBuf;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
+    Program, Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -69,7 +69,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[DATA_VARIABLE, DIRECTORY_VARIABLE],
     detection: "its log, which names PID and session; the database's PID where it is a terminal's",
     checked_against: "3.0.65, 2026-11",
-    comms: process::COMMS,
     ..Profile::USUAL
 };
 
@@ -91,16 +90,8 @@ impl Adapter for Cline {
             .map_or_else(|| self.homes(environment), |home| vec![home])
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
-    }
-
-    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
-        process::work_dir(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -323,14 +323,14 @@ impl<'a> Scanning<'a> {
             return false;
         }
         let program = terminal.program();
-        let is_named = process::session_named_by(&program) == Some(row.id.as_str());
+        let is_named = process::PROGRAMS.session(&program) == Some(row.id.as_str());
         is_named || self.was_used_beside(terminal, row)
     }
 
     /// It was used in the directory of a terminal since that began.
     pub(super) fn was_used_beside(&self, terminal: &AgentProcess, row: &Row) -> bool {
         let program = terminal.program();
-        let work_dir = process::work_dir(&program);
+        let work_dir = process::PROGRAMS.directory(&program);
         let work_dir = work_dir.as_deref().or(terminal.work_dir());
         let directories = row.work_dir.as_deref().zip(work_dir);
         let mounts = self.look.machine.mounts();
@@ -399,7 +399,9 @@ impl<'a> Scanning<'a> {
         let terminal = self.claims.iter().find(|claim| claim.key.session == *id);
         let terminal = terminal.and_then(|claim| self.process(claim.subject.pid()?));
         let work_dir = terminal.and_then(|its| {
-            process::work_dir(&its.program()).or_else(|| its.work_dir().map(Path::to_owned))
+            process::PROGRAMS
+                .directory(&its.program())
+                .or_else(|| its.work_dir().map(Path::to_owned))
         });
         let born_at_ms = born_at_ms(id).or(said.map(|said| said.at_ms));
         Sketch {

@@ -9,7 +9,7 @@ use whosup_sidecar::file::{FileFacts, Links, facts};
 
 use super::header::{Header, Origin};
 use super::locks::{ThreadLock, process_of};
-use super::process::{endpoint, forked, is_headless, named_work_dir};
+use super::process::{PROGRAMS, endpoint};
 use super::scan::Scanning;
 use super::tail::Tail;
 use super::thread::Segment;
@@ -234,7 +234,11 @@ impl Scanning<'_> {
         let is_headless = if holders.is_empty() {
             (origin == Some(&Origin::Headless)).then_some(true)
         } else {
-            Some(holders.iter().all(|holder| is_headless(&holder.program())))
+            Some(
+                holders
+                    .iter()
+                    .all(|holder| PROGRAMS.is_headless(&holder.program())),
+            )
         };
         let born_at_ms =
             thread_id::born_at_ms(id).or_else(|| header.and_then(|header| header.born_at_ms));
@@ -317,7 +321,9 @@ impl Scanning<'_> {
         let from = header.forked_from.as_deref()?;
         let forking = self.look.processes_of(self.home).filter(|its| {
             its.role == Role::Session
-                && forked(&its.program()).is_some_and(|named| named.eq_ignore_ascii_case(from))
+                && PROGRAMS
+                    .forked_session(&its.program())
+                    .is_some_and(|named| named.eq_ignore_ascii_case(from))
         });
         let fits = |thread: &SessionId, process: &AgentProcess| {
             let born = thread_id::born_at_ms(thread.as_str());
@@ -364,5 +370,7 @@ fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
     if process.role != Role::Session {
         return None;
     }
-    named_work_dir(&process.program()).or_else(|| process.work_dir().map(Path::to_owned))
+    PROGRAMS
+        .directory(&process.program())
+        .or_else(|| process.work_dir().map(Path::to_owned))
 }

@@ -13,7 +13,7 @@ use whosup_process::{Absent, Among, Details, FileId, Holders, Pid, Process};
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 use whosup_sidecar::{AgentId, SessionId};
 
-use super::process::recognize;
+use super::process::PROGRAMS;
 use super::thread_id::is_uuid;
 use crate::adapter::{AgentProcess, Look, Program};
 use crate::machine::problem::Problem;
@@ -171,7 +171,7 @@ fn may_be_codex(process: &Process, details: &Details) -> bool {
         return false;
     }
     let program = Program { process, details };
-    if recognize(&program).is_some() {
+    if PROGRAMS.recognize(&program).is_some() {
         return true;
     }
     if program.exe().is_some() {

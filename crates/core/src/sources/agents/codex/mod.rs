@@ -50,20 +50,15 @@ mod thread;
 mod thread_id;
 mod tree;
 
-use std::path::PathBuf;
-
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::PhaseFact;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
-
-/// Names that its processes have; those of release binaries are cut.
-const COMMS: &[&str] = &["codex", "codex-x86_64-un", "codex-aarch64-u"];
 
 const ID: &str = "codex";
 
@@ -74,7 +69,6 @@ const PROFILE: Profile = Profile {
     home_variables: &["CODEX_HOME"],
     detection: "held thread locks, open rollouts; terminals of the daemon by arguments, titles and Codex's log",
     checked_against: "0.171.0, 2026-11",
-    comms: COMMS,
     has_session_at_launch: true,
     launch_window_ms: Some(60_000),
     announces_within_ms: Some(60_000),
@@ -94,16 +88,8 @@ impl Adapter for Codex {
         Some(&hooks::HOOKS)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::resumed(program)
-    }
-
-    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
-        process::named_work_dir(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {

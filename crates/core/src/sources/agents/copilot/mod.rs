@@ -40,8 +40,8 @@ use self::events::{First, Last};
 use self::workspace::Workspace;
 use crate::adapter::phase::Phase;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -68,7 +68,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "held session locks; the log of each process; arguments",
     checked_against: "1.0.102, 2026-11",
-    comms: &["copilot", "MainThread"],
     has_session_at_launch: true,
     ..Profile::USUAL
 };
@@ -82,12 +81,8 @@ impl Adapter for Copilot {
         Some(&hooks::HOOKS)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

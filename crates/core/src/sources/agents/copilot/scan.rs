@@ -158,7 +158,7 @@ impl<'a> Scanning<'a> {
         let mut ids: BTreeSet<SessionId> = self.open.keys().chain(opened).cloned().collect();
         let mut prefixes = Vec::new();
         for server in self.servers() {
-            match process::session_named_by(&server.program()) {
+            match process::PROGRAMS.session(&server.program()) {
                 Some(named) if named.len() == process::ID_CHARS => {
                     ids.extend(SessionId::parse(named));
                 }

@@ -35,7 +35,7 @@ impl Scanning<'_> {
             .filter(|server| self.serves(server, session, shown))
             .collect();
         let workspace = &session.workspace;
-        let is_headless = |server: &&AgentProcess| process::is_headless(&server.program());
+        let is_headless = |server: &&AgentProcess| process::PROGRAMS.is_headless(&server.program());
         let is_phantom = shown
             .values()
             .any(|shown| shown.unused.contains(&session.id));

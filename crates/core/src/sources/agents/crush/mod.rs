@@ -30,8 +30,8 @@ use whosup_sidecar::AgentId;
 
 use self::database::ProjectDb;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
+    Program, Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -58,7 +58,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE, DATA_HOME_VARIABLE],
     detection: "lock per project and arguments; the session that was written last since",
     checked_against: "sources of 2026-08; not seen running",
-    comms: process::COMMS,
     ..Profile::USUAL
 };
 
@@ -77,13 +76,15 @@ impl Adapter for Crush {
         home.into_iter().collect()
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
         // A short form is no beginning of an id: the scan finds whose it is.
-        process::named(program).filter(|named| named.contains('-'))
+        process::PROGRAMS
+            .session(program)
+            .filter(|named| named.contains('-'))
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -9,7 +9,7 @@ use whosup_sidecar::file::FileFacts;
 
 use super::AGENT;
 use super::database::ProjectDb;
-use super::process::{is_headless, named};
+use super::process::PROGRAMS;
 use super::project::{Lock, Project, projects};
 use super::record::{SessionRow, phase};
 use super::short_id::is_meant;
@@ -162,7 +162,10 @@ impl<'a> Scanning<'a> {
                 sketch
                     .clues
                     .extend(at_ms.map(|at_ms| used_since(process, at_ms)));
-                if named(&process.program()).is_some_and(|named| is_meant(named, &row.id)) {
+                if PROGRAMS
+                    .session(&process.program())
+                    .is_some_and(|named| is_meant(named, &row.id))
+                {
                     let pid = process.process.pid;
                     sketch.clues.push(Clue {
                         pid,
@@ -170,7 +173,7 @@ impl<'a> Scanning<'a> {
                         says: format!("the arguments of process {pid} name it"),
                     });
                 }
-                sketch.is_headless = Some(is_headless(&process.program()));
+                sketch.is_headless = Some(PROGRAMS.is_headless(&process.program()));
                 let own = process.work_dir().map(PathBuf::from);
                 sketch.work_dir = own.or(sketch.work_dir);
                 None
@@ -348,7 +351,9 @@ fn may_be_open(row: &SessionRow, opener: &Opener<'_>) -> bool {
         newest.is_some_and(|at| at.saturating_add(SECOND_MS) > began)
     };
     let is_named = |process: &AgentProcess| {
-        named(&process.program()).is_some_and(|named| is_meant(named, &row.id))
+        PROGRAMS
+            .session(&process.program())
+            .is_some_and(|named| is_meant(named, &row.id))
     };
     let may_have = |process: &AgentProcess| is_named(process) || is_since(process);
     match opener {

@@ -24,8 +24,8 @@ use whosup_sidecar::file::ReadFileError;
 
 use crate::adapter::phase::Phase;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -51,7 +51,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
-    comms: process::COMMS,
     ..Profile::USUAL
 };
 
@@ -78,16 +77,8 @@ impl Adapter for Droid {
             .collect()
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::named(program)
-    }
-
-    fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
-        process::named_work_dir(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

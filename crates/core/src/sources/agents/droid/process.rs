@@ -3,225 +3,100 @@
 //! One native executable, which keeps its arguments. Its command line was seen
 //! in Droid 0.225.2, 2026-11; the rest is read in that executable.
 
-use std::path::{Path, PathBuf};
+use crate::adapter::{CommandLine, Form, Is, Named, Role};
 
-use crate::adapter::{Program, Role};
-
-/// The name of its executable, and of the link to the script of its package,
-/// which starts the executable of the platform.
-const NAME: &str = "droid";
-/// The names that its processes may have as `comm`.
-pub(super) const COMMS: &[&str] = &[NAME];
-
-/// Options before the subcommand that take the next argument as their value.
-const OPTIONS_WITH_VALUE: &[&str] = &[
-    "--append-system-prompt",
-    "--append-system-prompt-file",
-    "--auto",
-    "--cwd",
-    "--fork",
-    "--settings",
-    "--worktree-dir",
-];
-/// Options whose value may be left out.
-const OPTIONS_WITH_OPTIONAL_VALUE: &[&str] = &["--resume", "--worktree", "-r", "-w"];
-/// Options with which it does nothing else.
-const OTHER_OPTIONS: &[&str] = &["--help", "--version", "-h", "-v"];
-/// Subcommands that serve no session.
-const OTHER_COMMANDS: &[&str] = &[
-    "computer", "doctor", "find", "help", "mcp", "plugin", "search", "update",
-];
-/// The option that makes a process the worker of another session.
-const WORKER_OPTION: &str = "--calling-session-id";
-/// Forms of input and output in which another program talks to a session, on
-/// behalf of a person: an editor, the desktop application.
-const INTERFACE_FORMS: &[&str] = &["acp", "stream-jsonrpc"];
-
-/// Says what a process is to Droid.
-pub(super) fn recognize(program: &Program<'_>) -> Option<Role> {
-    if program.runs_script_of("@factory/cli", NAME) {
-        return Some(Role::Launcher);
-    }
-    if !program.executes(NAME) {
-        return None;
-    }
-    if program.details.argv.is_err() {
-        // One of several things; a host says least about others.
-        return Some(Role::Host);
-    }
-    if has_option(program, OTHER_OPTIONS) || has_option(program, &[WORKER_OPTION]) {
-        return Some(Role::Auxiliary);
-    }
-    Some(match command(program) {
-        Some((_, "daemon")) => Role::Host,
-        Some((_, word)) if OTHER_COMMANDS.contains(&word) => Role::Auxiliary,
-        _ => Role::Session,
-    })
-}
-
-/// Tells whether it runs one prompt, with nobody to answer.
-pub(super) fn is_headless(program: &Program<'_>) -> bool {
-    let is_interface = ["--input-format", "--output-format", "-o"]
-        .iter()
-        .filter_map(|option| program.option(option))
-        .any(|form| INTERFACE_FORMS.contains(&form));
-    is_exec(program) && !is_interface
-}
-
-/// The session that the arguments name. (`--fork` names the one that it is not.)
-pub(super) fn named<'a>(program: &Program<'a>) -> Option<&'a str> {
-    if !program.executes(NAME) {
-        return None;
-    }
-    let value = match command(program) {
-        Some((_, "exec")) => program
-            .option("--session-id")
-            .or_else(|| program.option("-s")),
-        Some((at, "resume")) => program.argv().get(at + 1)?.to_str(),
-        _ => program.option("--resume").or_else(|| program.option("-r")),
-    };
-    value.filter(|value| !value.is_empty() && !value.starts_with('-'))
-}
-
-/// The directory that the arguments say it works in.
-pub(super) fn named_work_dir(program: &Program<'_>) -> Option<PathBuf> {
-    if !program.executes(NAME) {
-        return None;
-    }
-    let named = Path::new(program.option("--cwd")?);
-    named.is_absolute().then(|| named.components().collect())
-}
-
-fn is_exec(program: &Program<'_>) -> bool {
-    command(program).is_some_and(|(_, word)| word == "exec")
-}
-
-/// The subcommand, or what stands in its place, and where it stands.
-fn command<'a>(program: &Program<'a>) -> Option<(usize, &'a str)> {
-    program.subcommand(|option, next| {
-        let is_value = next.is_some_and(|next| !next.starts_with('-'));
-        OPTIONS_WITH_VALUE.contains(&option)
-            || (OPTIONS_WITH_OPTIONAL_VALUE.contains(&option) && is_value)
-    })
-}
-
-/// An option in the arguments, with its value behind `=` or without.
-fn has_option(program: &Program<'_>, names: &[&str]) -> bool {
-    program.argv().iter().skip(1).any(|argument| {
-        let Some(argument) = argument.to_str() else {
-            return false;
-        };
-        let name = argument.split_once('=').map_or(argument, |(name, _)| name);
-        names.contains(&name)
-    })
-}
+/// Droid's programs.
+pub(super) static PROGRAMS: CommandLine = CommandLine {
+    programs: &[
+        // The script of the npm package starts the executable of the platform.
+        (
+            Is::Launcher,
+            &[Form::Script("@factory/cli/**"), Form::Script("bin/droid")],
+        ),
+        (Is::ByArguments, &[Form::Executable("droid")]),
+    ],
+    options_with_value: Some(&[
+        "--append-system-prompt",
+        "--append-system-prompt-file",
+        "--auto",
+        "--cwd",
+        "--fork",
+        "--settings",
+        "--worktree-dir",
+    ]),
+    options_with_optional_value: &["--resume", "--worktree", "-r", "-w"],
+    commands: &[
+        (Role::Host, &["daemon"]),
+        (
+            Role::Auxiliary,
+            &[
+                "computer", "doctor", "find", "help", "mcp", "plugin", "search", "update",
+            ],
+        ),
+    ],
+    options: &[
+        (Role::Auxiliary, &["--help", "--version", "-h", "-v"]),
+        // The worker of another session.
+        (Role::Auxiliary, &["--calling-session-id"]),
+    ],
+    // `-r` of `exec` is another option, and `--fork` names the session that it is not.
+    session: &[
+        Named::OptionOf("exec", &["--session-id", "-s"]),
+        Named::WordAfter("resume"),
+        Named::Option(&["--resume", "-r"]),
+    ],
+    headless: &["exec"],
+    // Another program talks to the session on behalf of a person: an editor, the
+    // desktop application.
+    attended: &[
+        "--input-format=acp",
+        "--input-format=stream-jsonrpc",
+        "--output-format=acp",
+        "--output-format=stream-jsonrpc",
+        "-o=acp",
+        "-o=stream-jsonrpc",
+    ],
+    directory: &["--cwd"],
+    may_change_directory: true,
+    ..CommandLine::NONE
+};
 
 #[cfg(test)]
 mod tests {
-    use whosup_process::{Absent, RecordedProcess};
-
     use super::*;
-    use crate::sources::agents::kit::program_tests::{check_recognized, program_of};
-
-    fn droid(arguments: &[&str]) -> RecordedProcess {
-        let argv: Vec<&str> = ["droid"]
-            .into_iter()
-            .chain(arguments.iter().copied())
-            .collect();
-        RecordedProcess::new(7, 1, 0)
-            .comm("droid")
-            .exe("/home/dev/.local/bin/droid")
-            .argv(&argv)
-            .cwd("/w/app")
-    }
-
-    #[track_caller]
-    fn check_role(process: &RecordedProcess, right: Option<Role>) {
-        check_recognized(recognize, process, right);
-    }
+    use crate::sources::agents::kit::program_tests::check_commands;
 
     #[test]
-    fn the_arguments_say_what_a_process_is() {
-        check_role(&droid(&[]), Some(Role::Session));
-        check_role(&droid(&["review app.tsx"]), Some(Role::Session));
-        check_role(
-            &droid(&["--cwd", "daemon", "--auto", "low"]),
-            Some(Role::Session),
+    fn commands() {
+        check_commands(
+            &PROGRAMS,
+            "
+            droid                                             => session
+            droid review_app.tsx                              => session
+            droid --cwd daemon --auto low                     => session
+            droid --cwd /w/lib/                               => session in /w/lib
+            droid -r 0a02                                     => session names 0a02
+            droid --resume=0a02 go_on                         => session names 0a02
+            droid --resume --last                             => session
+            droid resume                                      => session
+            droid resume 0a02                                 => session names 0a02
+            droid resume --last                               => session
+            droid --fork 0a02                                 => session
+            droid exec -m x fix_it                            => session headless
+            droid exec -s 0a02 go_on                          => session headless names 0a02
+            droid exec -r high go_on                          => session headless
+            droid exec -o json fix_it                         => session headless
+            droid exec --output-format acp                    => session
+            droid exec --input-format=stream-jsonrpc          => session
+            droid daemon --port 1                             => host
+            droid --settings s.json update                    => auxiliary
+            droid --version                                   => auxiliary
+            droid exec -o acp --calling-session-id x          => auxiliary
+            node /home/dev/.npm-global/bin/droid              => launcher
+            node /usr/lib/node_modules/@factory/cli/bin/droid => launcher
+            node /home/dev/droid.js                           => none
+            /usr/bin/android                                  => none
+            ",
         );
-        check_role(&droid(&["resume"]), Some(Role::Session));
-        check_role(&droid(&["exec", "-m", "x", "fix it"]), Some(Role::Session));
-        check_role(&droid(&["daemon", "--port", "1"]), Some(Role::Host));
-        check_role(
-            &droid(&["--settings", "s.json", "update"]),
-            Some(Role::Auxiliary),
-        );
-        check_role(&droid(&["--version"]), Some(Role::Auxiliary));
-        let worker = [
-            "exec",
-            "--input-format",
-            "stream-jsonrpc",
-            "--calling-session-id",
-            "x",
-        ];
-        check_role(&droid(&worker), Some(Role::Auxiliary));
-    }
-
-    #[test]
-    fn only_the_executable_and_the_packages_script_are_its_own() {
-        let mut foreign = droid(&[]);
-        foreign.details.exe = Err(Absent::PermissionDenied);
-        check_role(&foreign, Some(Role::Session));
-        check_role(&foreign.clone().comm("bash"), None);
-        check_role(&droid(&[]).exe("/usr/bin/android"), None);
-        let node = |script: &str| {
-            RecordedProcess::new(8, 1, 0)
-                .comm("node")
-                .exe("/usr/bin/node")
-                .argv(&["node", script])
-        };
-        check_role(
-            &node("/home/dev/.npm-global/bin/droid"),
-            Some(Role::Launcher),
-        );
-        check_role(
-            &node("/usr/lib/node_modules/@factory/cli/bin/droid"),
-            Some(Role::Launcher),
-        );
-        check_role(&node("/home/dev/droid.js"), None);
-    }
-
-    #[test]
-    fn the_arguments_name_a_session() {
-        let check = |arguments: &[&str], right: Option<&str>| {
-            let process = droid(arguments);
-            assert_eq!(named(&program_of(&process)), right, "{arguments:?}");
-        };
-        check(&["-r", "0a02"], Some("0a02"));
-        check(&["--resume=0a02", "go on"], Some("0a02"));
-        check(&["--resume", "--last"], None);
-        check(&["resume", "0a02"], Some("0a02"));
-        check(&["resume", "--last"], None);
-        check(&["resume"], None);
-        check(&["exec", "-s", "0a02", "go on"], Some("0a02"));
-        check(&["exec", "-r", "high", "go on"], None);
-        check(&["--fork", "0a02"], None);
-        check(&["fix it"], None);
-    }
-
-    #[test]
-    fn the_arguments_tell_a_run_without_a_person_and_the_directory() {
-        let headless = |arguments: &[&str]| is_headless(&program_of(&droid(arguments)));
-        assert!(headless(&["exec", "fix it"]));
-        assert!(headless(&["exec", "-o", "json", "fix it"]));
-        assert!(!headless(&["exec", "--output-format", "acp"]));
-        assert!(!headless(&["exec", "--input-format=stream-jsonrpc"]));
-        assert!(!headless(&["exec it now"]));
-        let work_dir = |arguments: &[&str]| named_work_dir(&program_of(&droid(arguments)));
-        assert_eq!(
-            work_dir(&["--cwd", "/w/lib/"]),
-            Some(PathBuf::from("/w/lib"))
-        );
-        assert_eq!(work_dir(&["--cwd", "lib"]), None);
-        assert_eq!(work_dir(&[]), None);
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
-use super::process::{is_headless, named, named_work_dir};
+use super::process::PROGRAMS;
 use super::transcript::{Tail, read_head, read_tail};
 use super::{AGENT, sessions_in};
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
@@ -48,7 +48,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             .collect(),
         named: processes
             .iter()
-            .filter_map(|its| named(&its.program()))
+            .filter_map(|its| PROGRAMS.session(&its.program()))
             .collect(),
         since_ms: processes
             .iter()
@@ -106,7 +106,7 @@ fn said(path: &Path) -> Said {
 pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
     let is_named = || {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str());
-        stem.is_some() && named(&process.program()) == stem
+        stem.is_some() && PROGRAMS.session(&process.program()) == stem
     };
     let is_in_folder = || {
         let folder = transcript.parent().and_then(Path::file_name);
@@ -118,7 +118,7 @@ pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mount
 
 /// The directory that a process works in.
 fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
-    let named = named_work_dir(&process.program());
+    let named = PROGRAMS.directory(&process.program());
     named.or_else(|| process.work_dir().map(Path::to_owned))
 }
 
@@ -288,7 +288,7 @@ impl Scanning<'_> {
             sketch.unclaimed = Unclaimed::Owner;
             let may_be_its = |its: &&&AgentProcess| may_have(its, path, self.mounts);
             let mut its = self.processes.iter().filter(may_be_its);
-            sketch.is_headless = Some(its.clone().all(|its| is_headless(&its.program())));
+            sketch.is_headless = Some(its.clone().all(|its| PROGRAMS.is_headless(&its.program())));
             open_to.extend(its.clone().map(|its| its.process.pid));
             if head.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.

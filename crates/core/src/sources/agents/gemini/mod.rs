@@ -41,8 +41,8 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -67,11 +67,9 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "arguments; chats made at launch; what was typed in which process",
     checked_against: "0.61.0, 2026-11",
-    comms: &["gemini", "node", "MainThread"],
     has_session_at_launch: true,
     launch_window_ms: Some(15_000),
     is_quiet_when_idle: true,
-    variables_of_launched: process::VARIABLES_OF_LAUNCHED,
     resumes_from_anywhere: false,
     ..Profile::USUAL
 };
@@ -93,12 +91,8 @@ impl Adapter for Gemini {
             .collect()
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {

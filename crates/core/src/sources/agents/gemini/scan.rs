@@ -167,14 +167,14 @@ impl<'a> Scanning<'a> {
         let programs: Vec<Program<'_>> = seekers.iter().map(|its| its.program()).collect();
         let named: Vec<&str> = programs
             .iter()
-            .filter_map(process::session_named_by)
+            .filter_map(|program| process::PROGRAMS.session(program))
             .collect();
         let chats = self.chats(project, since, &named, prompts.as_ref());
         // Without what was typed, a session that `/clear` made can't be told from one that
         // another process was launched with.
         let is_typed_known = seekers.iter().all(|its| {
             let all = prompts.as_ref();
-            process::is_one_shot(&its.program())
+            process::PROGRAMS.is_headless(&its.program())
                 || began(its).is_some_and(|at| all.is_some_and(|all| all.reaches_back_to(at)))
         });
         let prompts = prompts.unwrap_or_default();
@@ -226,7 +226,7 @@ impl<'a> Scanning<'a> {
     }
 
     fn sketch(&self, project: &Project, chat: &Chat, possible: &[&AgentProcess]) -> Sketch {
-        let is_one_shot = |its: &&AgentProcess| process::is_one_shot(&its.program());
+        let is_one_shot = |its: &&AgentProcess| process::PROGRAMS.is_headless(&its.program());
         let is_headless = !possible.is_empty() && possible.iter().all(is_one_shot);
         Sketch {
             work_dir: project.root.clone(),

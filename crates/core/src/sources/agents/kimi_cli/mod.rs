@@ -37,8 +37,8 @@ use whosup_sidecar::{AgentId, StrictObject};
 
 use self::session::Reading;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -67,7 +67,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "its log, which dates the sessions that a process made or resumed; a sidecar where there is one",
     checked_against: "1.50.0, 2026-11",
-    comms: process::COMMS,
     has_session_at_launch: true,
     launch_window_ms: Some(history::START_MS_MAX),
     resumes_from_anywhere: false,
@@ -87,12 +86,8 @@ impl Adapter for KimiCli {
         logs::home_of(path)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -323,7 +323,7 @@ impl<'a> Reading<'a> {
 /// The session may be this process's: its arguments name it, or it was born or
 /// went on after the process began.
 fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
-    let named = process::session_named_by(&seeker.program());
+    let named = process::PROGRAMS.session(&seeker.program());
     let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);

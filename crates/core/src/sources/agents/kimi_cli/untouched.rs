@@ -50,7 +50,7 @@ impl<'a> Untouched<'a> {
             since_ms: began - BEGAN_SLACK_MS,
             in_log: events.iter().map(|event| event.session.clone()).collect(),
             named: named
-                .filter_map(|its| process::session_named_by(&its.program()))
+                .filter_map(|its| process::PROGRAMS.session(&its.program()))
                 .collect(),
         })
     }

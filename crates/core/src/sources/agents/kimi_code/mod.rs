@@ -39,8 +39,8 @@ use whosup_sidecar::AgentId;
 
 use self::session::Reading;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -66,7 +66,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "the terminal's title and use; birth just after the process began, of runs with a prompt",
     checked_against: "2.1.0, 2026-11",
-    comms: process::COMMS,
     launch_window_ms: Some(15_000),
     is_quiet_when_idle: true,
     resumes_from_anywhere: false,
@@ -82,12 +81,8 @@ impl Adapter for KimiCode {
         Some(&hooks::HOOKS)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

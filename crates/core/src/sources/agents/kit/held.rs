@@ -119,22 +119,20 @@ fn may_be_its(adapter: &dyn Adapter, process: &Process, details: &Details) -> bo
         return false;
     }
     let program = Program { process, details };
-    if adapter.recognize(&program).is_some() {
+    if adapter.programs().recognize(&program).is_some() {
         return true;
     }
     if program.exe().is_some() {
         return false;
     }
-    let words = adapter.profile().comms;
-    let names = |bytes: &[u8]| {
-        words.iter().any(|word| {
-            bytes
-                .windows(word.len())
-                .any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
-        })
+    let programs = adapter.programs();
+    let is_called_so = || {
+        program
+            .comm()
+            .is_some_and(|comm| programs.may_be_called(comm))
     };
     match &details.argv {
-        Ok(argv) => names(&process.comm) || argv.iter().any(|arg| names(arg.as_encoded_bytes())),
+        Ok(_) => programs.are_mentioned_by(&program) || is_called_so(),
         Err(Absent::Vanished | Absent::Exited) => false,
         Err(_) => true,
     }

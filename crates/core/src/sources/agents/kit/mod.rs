@@ -8,7 +8,6 @@ pub(crate) mod held;
 pub(crate) mod kimi_wire;
 pub(crate) mod last_messages;
 pub(crate) mod one_per_session;
-pub(crate) mod package_path;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub(crate) mod prompt;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use whosup_process::RecordedProcess;
 
-use crate::adapter::{Program, Role};
+use crate::adapter::{CommandLine, Program};
 
 /// A recorded process as adapters are shown it.
 pub(crate) const fn program_of(process: &RecordedProcess) -> Program<'_> {
@@ -15,15 +15,68 @@ pub(crate) const fn program_of(process: &RecordedProcess) -> Program<'_> {
     }
 }
 
-/// Fails unless an adapter takes a process for what it is.
+/// The id that `{id}` stands for in what is checked.
+pub(crate) const ID: &str = "01a21ec8-c5bb-78f0-959a-e72776985ddc";
+
+/// A process in `/w/app` that was started by a command, with blanks between the words.
+/// A first word without a folder is a program in `/usr/bin`; `node [pi]` has put `pi` over
+/// the arguments.
+pub(crate) fn started_by(command: &str) -> RecordedProcess {
+    let command = command.replace("{id}", ID);
+    let titled = command.strip_suffix(']').and_then(|it| it.split_once(" ["));
+    let (command, title) = titled.map_or((&*command, None), |(exe, title)| (exe, Some(title)));
+    let argv: Vec<&str> = command.split(' ').collect();
+    let exe = Path::new("/usr/bin").join(argv[0]);
+    let name = exe.file_name().unwrap().to_str().unwrap().to_owned();
+    let process = RecordedProcess::new(7, 1, 0).comm(name).exe(exe);
+    let process = process.argv(&argv).cwd("/w/app");
+    match title {
+        Some(title) => process.title(title),
+        None => process,
+    }
+}
+
+/// What a process is to an agent, and what its arguments mean, in words such as
+/// `session headless continues names ID in /w/lib`; `none` for other programs.
+pub(crate) fn described(programs: &CommandLine, process: &RecordedProcess) -> String {
+    let program = program_of(process);
+    let Some(role) = programs.recognize(&program) else {
+        return "none".to_owned();
+    };
+    let mut words = format!("{role:?}").to_lowercase();
+    for (is_so, word) in [
+        (programs.is_headless(&program), " headless"),
+        (programs.continues(&program), " continues"),
+    ] {
+        words += if is_so { word } else { "" };
+    }
+    let directory = programs.directory(&program);
+    for (word, value) in [
+        (" names ", programs.session(&program)),
+        (" forks ", programs.forked_session(&program)),
+        (" in ", directory.as_deref().and_then(Path::to_str)),
+    ] {
+        words += &value.map_or_else(String::new, |value| format!("{word}{value}"));
+    }
+    words
+}
+
+/// Checks what commands mean to an agent. Each line of a table has a command and what
+/// it is by [`described`], with `=>` between; `#` begins a remark.
 #[track_caller]
-pub(crate) fn check_recognized(
-    recognize: fn(&Program<'_>) -> Option<Role>,
-    process: &RecordedProcess,
-    right: Option<Role>,
-) {
-    let argv = &process.details.argv;
-    assert_eq!(recognize(&program_of(process)), right, "{argv:?}");
+pub(crate) fn check_commands(programs: &CommandLine, table: &str) {
+    let lines = table.lines().map(str::trim);
+    let rows = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut wrong = Vec::new();
+    for row in rows {
+        let (command, right) = row.split_once("=>").expect(row);
+        let right = right.trim().replace("{id}", ID);
+        let found = described(programs, &started_by(command.trim()));
+        if found != right {
+            wrong.push(format!("{}: {found}, not {right}", command.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Copies a program by a process of its own.

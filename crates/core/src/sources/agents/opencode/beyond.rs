@@ -32,7 +32,7 @@ impl<'a> Scanning<'a> {
             let known = self.of_role(Role::Session).filter(|its| self.is_known(its));
             let known: Vec<&AgentProcess> = known.collect();
             for terminal in known {
-                let may_have_gone_on = !process::is_headless(&terminal.program())
+                let may_have_gone_on = !process::PROGRAMS.is_headless(&terminal.program())
                     && is_since(terminal, row)
                     && self.real_paths.are_beside(terminal, row);
                 if may_have_gone_on {

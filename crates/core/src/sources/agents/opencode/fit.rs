@@ -39,7 +39,7 @@ pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
 
 /// The process's arguments name the session.
 pub(super) fn is_named(process: &AgentProcess, row: &Row) -> bool {
-    let named = process::session_named_by(&process.program());
+    let named = process::PROGRAMS.session(&process.program());
     named.is_some_and(|named| row.id.as_str() == named)
 }
 

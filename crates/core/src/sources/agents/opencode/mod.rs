@@ -56,8 +56,8 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Program, Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -86,7 +86,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[DATA_VARIABLE, DATABASE_VARIABLE],
     detection: "its log's runs, matched with processes; arguments; the terminal's title and use",
     checked_against: "1.18.33, 2026-11",
-    comms: process::COMMS,
     is_quiet_when_idle: true,
     shows_title_at_once: true,
     ..Profile::USUAL
@@ -110,12 +109,8 @@ impl Adapter for OpenCode {
         vec![database_named_by(environment, &data).unwrap_or(data)]
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {

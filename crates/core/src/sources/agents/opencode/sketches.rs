@@ -227,7 +227,7 @@ impl<'a> Scanning<'a> {
             claimants
         }
         .to_vec();
-        let is_headless = |its: &&AgentProcess| process::is_headless(&its.program());
+        let is_headless = |its: &&AgentProcess| process::PROGRAMS.is_headless(&its.program());
         if !serving.is_empty() && serving.iter().all(is_headless) {
             sketch.is_headless = Some(true);
         }

@@ -42,8 +42,8 @@ use whosup_sidecar::file::ReadFileError;
 
 use self::session::Reading;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Invocation, Look, Message, Profile, Program, Role,
-    Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
+    WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -69,7 +69,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE, session_dir::VARIABLE],
     detection: "birth just after the process began; the terminal's title and use",
     checked_against: "0.73.1, 2026-11",
-    comms: process::COMMS,
     // 0.5 s on an idle machine, 3.5 s on a loaded one.
     launch_window_ms: Some(5_000),
     is_quiet_when_idle: true,
@@ -83,12 +82,8 @@ impl Adapter for Pi {
         &PROFILE
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -263,7 +263,7 @@ fn terminal_title(name: &str, told: &Told) -> Option<String> {
 /// The session may be this process's: its arguments name it, or it was born or
 /// went on in its directory after the process began.
 fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
-    let named = process::session_named_by(&seeker.program());
+    let named = process::PROGRAMS.session(&seeker.program());
     let is_named = named.is_some_and(|named| id.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);

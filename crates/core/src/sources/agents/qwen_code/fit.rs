@@ -43,7 +43,7 @@ impl Fit {
     /// The runs that were asked something else, or before.
     pub(super) fn others(seekers: &[&AgentProcess], fits: &[Self]) -> Vec<Clue> {
         let is_other = |its: &&&AgentProcess| {
-            process::is_one_shot(&its.program())
+            process::PROGRAMS.is_headless(&its.program())
                 && fits.iter().all(|fit| fit.pid != its.process.pid)
         };
         let others = seekers.iter().filter(is_other);
@@ -60,7 +60,7 @@ impl Fit {
     /// not asked what the process was asked.
     fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
         let program = seeker.program();
-        let named = process::session_named_by(&program);
+        let named = process::PROGRAMS.session(&program);
         let is_named = named.is_some_and(|named| session.as_str().starts_with(named));
         let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
             let since = began.saturating_sub(CLOCK_SLACK_MS);
@@ -68,7 +68,7 @@ impl Fit {
             let dates = [dates.birth.born_at_ms, latest];
             dates.into_iter().flatten().any(|at| at >= since)
         });
-        let may_have_taken_up = is_named || process::continues_last(&program);
+        let may_have_taken_up = is_named || process::PROGRAMS.continues(&program);
         let asked = process::plain_prompt(&program);
         let was_asked = |asked: &str| {
             let mut prompts = dates.prompts.iter();
@@ -83,7 +83,7 @@ impl Fit {
             pid: seeker.process.pid,
             is_named,
             may_have_taken_up,
-            is_headless: process::is_one_shot(&program) || seeker.process.tty.is_none(),
+            is_headless: process::PROGRAMS.is_headless(&program) || seeker.process.tty.is_none(),
         })
     }
 }

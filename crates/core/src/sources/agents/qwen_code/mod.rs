@@ -39,8 +39,8 @@ use self::project::Projects;
 use self::reading::Reading;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -70,7 +70,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE, RUNTIME_VARIABLE],
     detection: "registry file per process, sidecars, session-writer locks",
     checked_against: "0.24.4, 2026-11",
-    comms: &["node", "MainThread", "qwen", "bun"],
     // Whoever has one before the first prompt publishes it.
     // 9 to 13 s on a loaded machine.
     launch_window_ms: Some(30_000),
@@ -93,12 +92,8 @@ impl Adapter for QwenCode {
         home::homes(environment)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::session_named_by(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     /// A title without a sign is that of an idle terminal, or of one whose person

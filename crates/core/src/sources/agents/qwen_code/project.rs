@@ -176,7 +176,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         let (look, reading) = (self.reading.look(), &*self.reading);
         let writes_no_sidecar = |process: &AgentProcess| {
             let of_it = |record: &&registry::Record| record.pid == process.process.pid;
-            process::is_one_shot(&process.program())
+            process::PROGRAMS.is_headless(&process.program())
                 || (reading.is_named_by(EvidenceKind::Registry, &process.process)
                     && !records
                         .iter()

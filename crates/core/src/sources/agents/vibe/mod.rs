@@ -29,8 +29,8 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::Phase;
 use crate::adapter::{
-    Adapter, AgentScan, Description, Home, Hooks, Invocation, Look, Message, Profile, Program,
-    Role, Sketch, WatchPath,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
+    Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -54,7 +54,6 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "lock per session, held by its server; the terminal's process is that one's parent",
     checked_against: "3.0.2, 2026-11",
-    comms: process::COMMS,
     has_session_at_launch: true,
     ..Profile::USUAL
 };
@@ -68,12 +67,8 @@ impl Adapter for Vibe {
         Some(&hooks::HOOKS)
     }
 
-    fn recognize(&self, program: &Program<'_>) -> Option<Role> {
-        process::recognize(program)
-    }
-
-    fn session_named_by<'a>(&self, program: &Program<'a>) -> Option<&'a str> {
-        process::resumed(program)
+    fn programs(&self) -> &'static CommandLine {
+        &process::PROGRAMS
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

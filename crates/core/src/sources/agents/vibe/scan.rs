@@ -8,15 +8,15 @@ use whosup_sidecar::SessionId;
 
 use super::early;
 use super::lease::{Lease, Leases, is_session, lock_of, read as read_leases};
-use super::process::{is_headless, resumed, takes_up};
+use super::process::PROGRAMS;
 use super::storage::roots;
 use super::store::{Meta, of_newest, read_meta, sessions_in};
-use super::{AGENT, Vibe, state};
+use super::{AGENT, state};
 use crate::adapter::claim::{
     CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, SessionKey, Subject,
 };
 use crate::adapter::{
-    Adapter, AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
+    AgentProcess, AgentScan, Depth, Home, KnownClient, Look, Program, Role, Sketch,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::names_in;
@@ -114,7 +114,7 @@ impl<'a> Scanning<'a> {
         sketch.born_at_ms = sketch.born_at_ms.or(told_at_ms);
         sketch.is_orphan_when_stale = true;
         let interface = chain.and_then(|chain| chain.interface);
-        sketch.is_headless = interface.map(|interface| is_headless(&interface.program()));
+        sketch.is_headless = interface.map(|interface| PROGRAMS.is_headless(&interface.program()));
         if sketch.parent.is_none()
             && let (Some(chain), Some(interface)) = (chain, interface)
             && interface.role == Role::Client
@@ -381,7 +381,7 @@ impl<'a> Scanning<'a> {
             process: server,
             details: &what_it_runs(self.look.machine, server),
         };
-        if Vibe.recognize(&program) != Some(Role::Host) {
+        if PROGRAMS.recognize(&program) != Some(Role::Host) {
             return None;
         }
         let interface = self.look.processes.iter().find(|its| {
@@ -398,14 +398,16 @@ impl<'a> Scanning<'a> {
             return false;
         };
         let program = interface.program();
-        let is_named = resumed(&program).is_some_and(|named| lease.id.as_str().starts_with(named));
+        let is_named = PROGRAMS
+            .session(&program)
+            .is_some_and(|named| lease.id.as_str().starts_with(named));
         let within = |from: Option<i64>, to: Option<i64>, max: i64| {
             from.zip(to)
                 .is_some_and(|(from, to)| to.saturating_sub(from) < max)
         };
         let acquired = lease.acquired_at_ms();
         let began = chain.server.began_at_ms.as_ref().ok().copied();
-        takes_up(&program)
+        PROGRAMS.continues(&program)
             && !is_named
             && within(began, acquired, START_MS_MAX)
             && within(acquired, Some(self.look.machine.now_ms()), PASSING_MS_MAX)

@@ -67,7 +67,12 @@ impl World {
         let commands = Arc::new(SystemCommands);
         let machine = Machine::new(environment, NOW_MS, table, mounts, commands);
         let mut problems = Vec::new();
-        let found = find_agent_processes(&machine, &[&Vibe], Users::Own, &mut problems);
+        let found = find_agent_processes(
+            &machine,
+            &[&crate::sources::agents::vibe::Vibe],
+            Users::Own,
+            &mut problems,
+        );
         let processes = found.recognized;
         let look = Look {
             machine: &machine,
