@@ -2,6 +2,7 @@
 //! to it.
 
 pub(crate) mod bad_lines;
+pub(crate) mod dialect;
 pub(crate) mod event_names;
 pub(crate) mod folder;
 pub(crate) mod held;
