@@ -7,7 +7,6 @@ pub(crate) mod event_names;
 pub(crate) mod folder;
 pub(crate) mod held;
 pub(crate) mod kimi_wire;
-pub(crate) mod last_messages;
 pub(crate) mod one_per_session;
 pub(crate) mod package_path;
 #[cfg(test)]
