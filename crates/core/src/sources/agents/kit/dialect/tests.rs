@@ -218,7 +218,7 @@ fn torn_fused_and_bad_lines_leave_the_good_ones() {
     let problems: Vec<&str> = found
         .problems
         .iter()
-        .map(|its| its.message.as_str())
+        .map(|problem| problem.message.as_str())
         .collect();
     assert_eq!(problems.len(), 1);
     assert!(problems[0].contains("can't be read"), "{problems:?}");
