@@ -1,13 +1,19 @@
-//! One record of a transcript, as Claude Code writes it.
+//! How the records of a transcript read, as Claude Code writes them.
 
 use serde_json::Value;
 
 use super::hooks::QUESTION_TOOLS;
-use crate::adapter::phase::Phase;
+use super::record::is_headless_entrypoint;
+use crate::adapter::phase::{Phase, WaitingFor};
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, Step, TokenCount, count_at, date_at, text_at, texts_in,
+};
 use crate::sources::agents::kit::prompt::Wrapping;
+use crate::sources::transcript::{HeadBounds, STEP_BYTES};
 
-/// How long a title is at most, in characters.
-pub(super) const TITLE_CHARS_MAX: usize = 200;
+/// How many lines are read to see what a transcript is. A fork begins with one
+/// line for each of its parent's snapshots.
+pub(super) const OPENING_LINES_MAX: usize = 256;
 
 /// What only Claude Code puts where a prompt stands.
 pub(super) const WRAPPING: Wrapping = Wrapping {
@@ -26,147 +32,126 @@ const INTERRUPTED: &str = "[Request interrupted";
 /// The model's name on what Claude Code itself wrote in its place.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// One record.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Record<'a>(pub(super) &'a Value);
+/// How the records read, by what each of them reports of a person at a terminal.
+pub(super) const DIALECT: Dialect = dialect(|record| record_of(record, None));
 
-impl<'a> Record<'a> {
-    /// A text at the top of the record; an empty one is none.
-    pub(super) fn text(self, key: &str) -> Option<&'a str> {
-        self.0.get(key)?.as_str().filter(|text| !text.is_empty())
+/// How they read where it is known whether a person is at a terminal.
+pub(super) const fn dialect_of(is_headless: Option<bool>) -> Dialect {
+    match is_headless {
+        None => DIALECT,
+        Some(true) => dialect(|record| record_of(record, Some(true))),
+        Some(false) => dialect(|record| record_of(record, Some(false))),
     }
+}
 
-    fn is(self, key: &str) -> bool {
-        self.0.get(key).and_then(Value::as_bool) == Some(true)
+/// Titles are written again at the end now and then, so one step shows them.
+const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
+    Dialect {
+        wrapping: WRAPPING,
+        head_bounds: HeadBounds {
+            bytes_max: 1024 * 1024,
+            lines_max: OPENING_LINES_MAX,
+        },
+        rare_bytes: STEP_BYTES as u64,
+        ..Dialect::of(record)
     }
+}
 
-    /// Its kind.
-    pub(super) fn kind(self) -> &'a str {
-        self.text("type").unwrap_or_default()
-    }
-
-    /// It belongs to a sub-agent's conversation; `None` if it does not say.
-    pub(super) fn is_sidechain(self) -> Option<bool> {
-        self.0.get("isSidechain")?.as_bool()
-    }
-
-    /// When it was made, in milliseconds since 1970.
-    pub(super) fn at_ms(self) -> Option<i64> {
-        let at: jiff::Timestamp = self.text("timestamp")?.parse().ok()?;
-        Some(at.as_millisecond())
-    }
-
-    /// The model that wrote it.
-    pub(super) fn model(self) -> Option<&'a str> {
-        let model = self.0.get("message")?.get("model")?.as_str()?;
-        (self.kind() == "assistant" && model != SYNTHETIC_MODEL).then_some(model)
-    }
-
-    /// The parts of its message; a plain text is one part of type `text`.
-    pub(super) fn parts(self) -> impl Iterator<Item = Part<'a>> {
-        let content = self
-            .0
-            .get("message")
-            .and_then(|message| message.get("content"));
-        let plain = content.and_then(Value::as_str).map(Part::Text);
-        let parts = content.and_then(Value::as_array).into_iter().flatten();
-        plain.into_iter().chain(parts.filter_map(Part::of))
-    }
-
-    /// The prompt that a person typed.
-    pub(super) fn prompt(self) -> Option<&'a str> {
-        self.texts_of_person().find_map(|text| WRAPPING.typed(text))
-    }
-
-    /// The texts that stand where prompts do.
-    pub(super) fn texts_of_person(self) -> impl Iterator<Item = &'a str> {
-        let is_of_person =
-            self.kind() == "user" && !self.is("isMeta") && !self.is("isCompactSummary");
-        let parts = self.parts().filter(move |_| is_of_person);
-        parts.filter_map(|part| match part {
-            Part::Text(text) => Some(text),
-            _ => None,
-        })
-    }
-
-    /// What the conversation is doing once this record is the last one; the
-    /// outer `None` if the record says nothing about that, the inner one if it
-    /// can't be told.
-    ///
-    /// A tool call without an answer is one that runs, or one that a person is
-    /// asked about: only where nobody is there to be asked it is the former.
-    pub(super) fn phase(self, is_headless: bool) -> Option<Option<Phase>> {
-        match self.kind() {
-            "system" => matches!(
-                self.text("subtype"),
-                Some("turn_duration" | "stop_hook_summary")
-            )
-            .then_some(Some(Phase::Idle)),
-            "assistant" if !is_headless && self.asks_question() => Some(Some(Phase::Waiting)),
-            "assistant" if self.parts().any(|part| matches!(part, Part::ToolCall(_))) => {
-                Some(is_headless.then_some(Phase::Working))
+fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
+    let text = |pointer: &str| text_at(record, pointer);
+    let is = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
+    let at_ms = date_at(record, "/timestamp");
+    let texts = || texts_in(record.pointer("/message/content"));
+    let mut found = Record {
+        at_ms,
+        born_at_ms: at_ms,
+        version: text("/version"),
+        work_dir: text("/cwd"),
+        git_branch: text("/gitBranch"),
+        is_headless: is_headless.or_else(|| text("/entrypoint").and_then(is_headless_entrypoint)),
+        ..Record::default()
+    };
+    match text("/type") {
+        Some("system") => {
+            let subtype = text("/subtype");
+            if matches!(subtype, Some("turn_duration" | "stop_hook_summary")) {
+                found.step = Step::Shows(Some(Phase::Idle));
             }
-            "assistant" => {
-                let stop = self
-                    .0
-                    .get("message")
-                    .and_then(|message| message.get("stop_reason"));
-                let is_end = matches!(
-                    stop.and_then(Value::as_str),
-                    Some("end_turn" | "stop_sequence")
-                );
-                Some(is_end.then_some(Phase::Idle))
-            }
-            "user" if self.parts().any(|part| matches!(part, Part::ToolResult)) => {
-                Some(Some(Phase::Working))
-            }
-            "user" if self.is_interruption() => Some(Some(Phase::Idle)),
-            "user" => self.prompt().map(|_| Some(Phase::Working)),
-            _ => None,
         }
-    }
-
-    /// It puts a question to the person.
-    fn asks_question(self) -> bool {
-        self.parts()
-            .any(|part| matches!(part, Part::ToolCall(tool) if QUESTION_TOOLS.contains(&tool)))
-    }
-
-    fn is_interruption(self) -> bool {
-        self.parts()
-            .any(|part| matches!(part, Part::Text(text) if text.starts_with(INTERRUPTED)))
-    }
-}
-
-/// A part of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part<'a> {
-    /// What somebody said.
-    Text(&'a str),
-    /// A call of the tool with this name.
-    ToolCall(&'a str),
-    /// What a tool answered.
-    ToolResult,
-}
-
-impl<'a> Part<'a> {
-    fn of(part: &'a Value) -> Option<Self> {
-        let text = |key: &str| part.get(key).and_then(Value::as_str);
-        match text("type")? {
-            "text" => text("text").map(Self::Text),
-            "tool_use" | "server_tool_use" => {
-                Some(Self::ToolCall(text("name").unwrap_or_default()))
-            }
-            "tool_result" => Some(Self::ToolResult),
-            _ => None,
+        Some("assistant") => {
+            let calls = parts(record).filter(|(kind, _)| kind.ends_with("tool_use"));
+            found.calls = calls
+                .map(|(_, call)| text_at(call, "/name").unwrap_or_default())
+                .collect();
+            found.reply = texts().collect();
+            found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
+            found.step = step_of_reply(record, &found);
+            let usage = record.pointer("/message/usage");
+            found.tokens = usage.filter(|_| !is("isSidechain")).map(tokens_in);
         }
+        Some("user") => {
+            if !is("isMeta") && !is("isCompactSummary") {
+                found.typed = texts().collect();
+            }
+            let mut typed = found.typed.iter();
+            found.step = if parts(record).any(|(kind, _)| kind == "tool_result") {
+                Step::Shows(Some(Phase::Working))
+            } else if texts().any(|text| text.starts_with(INTERRUPTED)) {
+                Step::Shows(Some(Phase::Idle))
+            } else if typed.any(|text| WRAPPING.typed(text).is_some()) {
+                Step::Shows(Some(Phase::Working))
+            } else {
+                Step::Aside
+            };
+        }
+        _ => {}
+    }
+    found
+}
+
+/// A tool call without an answer is one that runs, or one that a person is
+/// asked about: only where nobody is there to be asked it is the former.
+fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
+    let is_headless = reply.is_headless == Some(true);
+    let mut calls = reply.calls.iter();
+    if !is_headless && calls.any(|tool| QUESTION_TOOLS.contains(tool)) {
+        return Step::Asked {
+            names: [None; 2],
+            waiting_for: Some(WaitingFor::Question),
+        };
+    }
+    if !reply.calls.is_empty() {
+        return Step::Shows(is_headless.then_some(Phase::Working));
+    }
+    let stop = text_at(record, "/message/stop_reason");
+    let is_end = matches!(stop, Some("end_turn" | "stop_sequence"));
+    Step::Shows(is_end.then_some(Phase::Idle))
+}
+
+fn tokens_in(usage: &Value) -> TokenCount {
+    let count = |name: &str| count_at(usage, name);
+    let input = count("/input_tokens");
+    let cached_input = count("/cache_read_input_tokens");
+    let cache_writes = count("/cache_creation_input_tokens");
+    let all = [input, cached_input, cache_writes].into_iter().flatten();
+    TokenCount {
+        context: input.map(|_| all.fold(0, u64::saturating_add)),
+        input,
+        cached_input,
+        cache_writes,
+        output: count("/output_tokens"),
+        ..TokenCount::default()
     }
 }
 
-/// Makes a title of a text: on one line, not too long; `None` if there is
-/// nothing to see in it.
-pub(super) fn title_of(text: &str) -> Option<String> {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let title: String = words.join(" ").chars().take(TITLE_CHARS_MAX).collect();
-    (!title.is_empty()).then_some(title)
+/// The parts of a message that are objects, with their types.
+fn parts(record: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let parts = record.pointer("/message/content").and_then(Value::as_array);
+    let typed = |part| Some((text_at(part, "/type")?, part));
+    parts.into_iter().flatten().filter_map(typed)
+}
+
+/// The record belongs to a sub-agent's conversation; `None` if it does not say.
+pub(super) fn is_sidechain(record: &Value) -> Option<bool> {
+    record.get("isSidechain")?.as_bool()
 }

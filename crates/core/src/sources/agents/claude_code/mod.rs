@@ -38,7 +38,6 @@
 
 mod hooks;
 mod line;
-mod messages;
 mod processes;
 mod projects;
 mod record;
@@ -60,6 +59,7 @@ use crate::adapter::{
 use crate::machine::Machine;
 use crate::machine::problem::Found;
 
+use self::line::DIALECT;
 use self::projects::Projects;
 use self::sessions::Sessions;
 
@@ -163,10 +163,7 @@ impl Adapter for ClaudeCode {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        match &sketch.transcript {
-            Some(transcript) => messages::messages(transcript, messages_max),
-            None => Found::default(),
-        }
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

@@ -6,11 +6,11 @@ use whosup_sidecar::file::{Links, read_regular};
 use whosup_sidecar::{SessionId, StrictObject};
 
 use super::AGENT;
-use super::line::title_of;
 use super::projects::TRANSCRIPT_SUFFIX;
 use super::transcript::read_opening;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::names_in;
+use crate::sources::agents::kit::title::one_line;
 
 /// What the names of their files begin with.
 pub(super) const PREFIX: &str = "agent-";
@@ -104,6 +104,6 @@ pub(super) fn title(transcript: &Path) -> Option<String> {
     let meta = transcript.with_extension("meta.json");
     let file = read_regular(&meta, META_BYTES_MAX, Links::Refuse).ok()?;
     let object = StrictObject::parse(&file.bytes).ok()?;
-    let text = |key| object.opt_string(key).ok().flatten().and_then(title_of);
+    let text = |key| object.opt_string(key).ok().flatten().and_then(one_line);
     text("description").or_else(|| text("agentType"))
 }

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_sidecar::SessionId;
 
-use super::line::{Record, WRAPPING, title_of};
+use super::line::{DIALECT, OPENING_LINES_MAX, WRAPPING, dialect_of, is_sidechain};
 use super::projects::is_folder_of;
-use super::record::is_headless_entrypoint;
 use super::{AGENT, subagents};
-use crate::adapter::phase::{Phase, WaitingFor};
+use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Sketch};
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::prompt::{FirstWords, command_in, is_command};
+use crate::sources::agents::kit::bad_lines::LineReader;
+use crate::sources::agents::kit::dialect::{Step, joined, text_at};
+use crate::sources::agents::kit::prompt::{command_in, is_command};
+use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{
-    HeadBounds, Line, LineProblem, Lines, STEP_BYTES, Stopped, TailBounds, TranscriptError,
-    TranscriptFile,
+    HeadBounds, Line, LineProblem, Lines, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
 /// How much of a transcript is read first to see what it is, in bytes: enough
@@ -24,15 +25,6 @@ use crate::sources::transcript::{
 const OPENING_BYTES: u64 = 8 * 1024;
 /// How much is read when that was not enough.
 const OPENING_BYTES_MAX: u64 = 256 * 1024;
-/// How many lines are read to see what a transcript is. A fork begins with one
-/// line for each of its parent's snapshots.
-const OPENING_LINES_MAX: usize = 256;
-
-/// How much of the beginning is read for the first prompt.
-const HEAD: HeadBounds = HeadBounds {
-    bytes_max: 1024 * 1024,
-    lines_max: OPENING_LINES_MAX,
-};
 
 /// What the beginning of a transcript tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,19 +92,17 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
         let json = line.json();
         has_bad_lines |= json.bad_count > 0;
         for value in &json.values {
-            let record = Record(value);
+            let record = (DIALECT.record)(value);
+            let kind = text_at(value, "/type");
             has_lines = true;
-            has_words |= matches!(record.kind(), "user" | "assistant");
-            opening.is_sidechain |= record.is_sidechain() == Some(true);
-            let at = record.at_ms();
-            opening.born_at_ms = opening.born_at_ms.into_iter().chain(at).min();
+            has_words |= matches!(kind, Some("user" | "assistant"));
+            opening.is_sidechain |= is_sidechain(value) == Some(true);
+            opening.born_at_ms = opening.born_at_ms.into_iter().chain(record.at_ms).min();
             if opening.session.is_none() {
-                let named = record
-                    .text("sessionId")
-                    .and_then(|id| SessionId::parse(id).ok());
-                opening.session = named;
+                let named = text_at(value, "/sessionId");
+                opening.session = named.and_then(|id| SessionId::parse(id).ok());
             }
-            if let Some(cwd) = record.text("cwd").map(Path::new) {
+            if let Some(cwd) = record.work_dir.map(Path::new) {
                 choose_directory(&mut opening.work_dir, cwd, folder);
             }
         }
@@ -154,8 +144,8 @@ pub(super) struct Last {
 /// [`TranscriptError`] if its transcript can't be read.
 pub(super) fn read_last(path: &Path) -> Result<Last, TranscriptError> {
     let file = TranscriptFile::open(path)?;
-    let record_at_ms = last_record_at_ms(&file)?;
-    let missing = file.missing_end(record_at_ms, |record| Record(record).at_ms())?;
+    let record_at_ms = DIALECT.last_at_ms(&file)?;
+    let missing = DIALECT.missing_end(&file, record_at_ms)?;
     Ok(Last {
         record_at_ms,
         perhaps_until_ms: missing.map(|end| end.until_ms),
@@ -176,25 +166,10 @@ pub(super) fn read_end(path: &Path) -> Result<Option<i64>, TranscriptError> {
         if line.is_torn || line.is_too_long() || json.bad_count > 0 {
             return Ok(None);
         }
-        let mut newest_first = json.values.iter().rev().map(Record);
-        let last = newest_first.find_map(|record| Some((record, record.phase(false)?)));
-        if let Some((record, phase)) = last {
-            return Ok(record.at_ms().filter(|_| phase == Some(Phase::Idle)));
-        }
-    }
-    Ok(None)
-}
-
-fn last_record_at_ms(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
-    for line in file.backwards(TailBounds::default())? {
-        let json = line?.json();
-        let newest = json
-            .values
-            .iter()
-            .filter_map(|value| Record(value).at_ms())
-            .max();
-        if newest.is_some() {
-            return Ok(newest);
+        let mut newest_first = json.values.iter().rev().map(DIALECT.record);
+        if let Some(last) = newest_first.find(|record| record.step != Step::Aside) {
+            let has_ended = last.step == Step::Shows(Some(Phase::Idle));
+            return Ok(last.at_ms.filter(|_| has_ended));
         }
     }
     Ok(None)
@@ -221,16 +196,23 @@ fn is_gone(error: &whosup_sidecar::file::ReadFileError) -> bool {
 
 fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, TranscriptError> {
     let file = TranscriptFile::open(path)?;
-    let mut telling = Telling {
+    let mut reader = Conversation {
         is_sub_agent: sketch.parent.is_some(),
-        is_headless: sketch.is_headless,
-        ..Telling::default()
+        ..Conversation::default()
     };
-    telling.read_tail(&file)?;
-    telling.read_head(&file)?;
-    let problems = telling.bad_lines.problem(path).into_iter().collect();
-    let has_moved = telling.has_moved_since(sketch.started_at_ms);
-    let mut found = telling.into_description();
+    let dialect = dialect_of(sketch.is_headless);
+    let tail = dialect.tail(&file, &mut reader)?;
+    let head = dialect.head(&file, &mut reader)?;
+    // A `cd` in its shell, which its record in the registry does not follow (seen in
+    // Claude Code 2.1.197, 2026-11), by what a process has written that began then.
+    let began_at_ms = sketch.started_at_ms;
+    let has_moved = began_at_ms.is_none_or(|began| tail.last_activity_at_ms >= Some(began))
+        && tail.work_dir.is_some()
+        && tail.work_dir != head.work_dir;
+    let problems = reader.bad_lines.problem(path).into_iter().collect();
+    let mut found = joined(tail, head);
+    found.is_headless = sketch.is_headless.or(found.is_headless);
+    reader.titles.add_to(&mut found);
     if !has_moved {
         found.work_dir = sketch.work_dir.clone().or(found.work_dir);
     }
@@ -246,27 +228,35 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     Ok(Found { found, problems })
 }
 
-/// What has been told so far: by the end of the file first, so that what is
-/// known already is newer.
+/// The records of one conversation: that of a sub-agent, or that of a person.
 #[derive(Debug, Default)]
-struct Telling {
+struct Conversation {
     is_sub_agent: bool,
-    is_headless: Option<bool>,
     titles: Titles,
-    model: Option<String>,
-    /// The last model in the beginning of the file, for an end that is all progress.
-    first_model: Option<String>,
-    version: Option<String>,
-    branch: Option<String>,
-    /// The directory of its first record that has one.
-    first_dir: Option<PathBuf>,
-    /// The directory of its last record that has one.
-    work_dir: Option<PathBuf>,
-    first_at_ms: Option<i64>,
-    last_at_ms: Option<i64>,
-    phase: Option<Option<Phase>>,
-    phase_at_ms: Option<i64>,
     bad_lines: BadLines,
+}
+
+impl LineReader for Conversation {
+    fn values(&mut self, line: &Line) -> Vec<Value> {
+        let json = line.json();
+        match json.problem {
+            // Being written, or too long to be held: both are usual.
+            None | Some(LineProblem::Torn | LineProblem::TooLong { .. }) => {}
+            Some(problem) => {
+                self.bad_lines.0.entry(line.offset).or_insert(problem);
+            }
+        }
+        let is_of_it =
+            |record: &Value| is_sidechain(record).unwrap_or(self.is_sub_agent) == self.is_sub_agent;
+        let mut records = json.values;
+        records.retain(is_of_it);
+        records.iter().for_each(|record| self.titles.add(record));
+        records
+    }
+
+    fn wants_more(&self) -> bool {
+        self.titles.is_summary_open()
+    }
 }
 
 /// Lines that can't be read, by where they begin: both ends of a short file
@@ -296,7 +286,6 @@ struct Titles {
     made: Option<String>,
     /// Summaries, with the record that each ends with.
     summaries: Vec<(String, Option<String>)>,
-    first_words: FirstWords,
     last_prompt: Option<String>,
     /// The last command with arguments.
     last_command: Option<String>,
@@ -320,182 +309,48 @@ impl Titles {
     fn is_summary_open(&self) -> bool {
         !self.summaries.is_empty() && self.summary().is_none()
     }
-}
 
-impl Telling {
-    /// Reads back from the end until nothing more is to be learned there. Titles
-    /// are written again at the end now and then, so one step tells them.
-    fn read_tail(&mut self, file: &TranscriptFile) -> Result<(), TranscriptError> {
-        let len = file.facts().len;
-        for line in file.backwards(TailBounds::default())? {
-            let line = line?;
-            let read_bytes = len.saturating_sub(line.offset);
-            let values = self.values_of(&line);
-            for record in values.iter().rev().map(Record) {
-                if record.is_of(self.is_sub_agent) {
-                    record.add_to_tail(self);
-                }
+    /// Adds a record: those of the end first, the newest before the older ones.
+    fn add(&mut self, record: &Value) {
+        let text = |pointer: &str| text_at(record, pointer);
+        self.records.extend(text("/uuid").map(str::to_owned));
+        let line = |pointer: &str| text(pointer).and_then(one_line);
+        match text("/type") {
+            Some("custom-title") => keep(&mut self.custom, line("/customTitle")),
+            Some("agent-name") => keep(&mut self.agent_name, line("/agentName")),
+            Some("ai-title") => keep(&mut self.made, line("/aiTitle")),
+            Some("summary") => {
+                let leaf = text("/leafUuid").map(str::to_owned);
+                let summary = line("/summary");
+                self.summaries.extend(summary.map(|text| (text, leaf)));
             }
-            let is_enough = self.model.is_some()
-                && self.work_dir.is_some()
-                && self.phase.is_some()
-                && !self.titles.is_summary_open();
-            if is_enough && read_bytes >= STEP_BYTES as u64 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn read_head(&mut self, file: &TranscriptFile) -> Result<(), TranscriptError> {
-        for line in &file.head(HEAD)?.lines {
-            let values = self.values_of(line);
-            for record in values.iter().map(Record) {
-                if record.is_of(self.is_sub_agent) {
-                    record.add_to_head(self);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn values_of(&mut self, line: &Line) -> Vec<Value> {
-        let json = line.json();
-        match json.problem {
-            // Being written, or too long to be held: both are usual.
-            None | Some(LineProblem::Torn | LineProblem::TooLong { .. }) => {}
-            Some(problem) => {
-                self.bad_lines.0.entry(line.offset).or_insert(problem);
-            }
-        }
-        json.values
-    }
-
-    /// Tells whether the session has gone to another directory than the one that
-    /// it began in, by what a process has written that began then: a `cd` in its
-    /// shell, which its record in the registry does not follow (seen in Claude
-    /// Code 2.1.197, 2026-11).
-    fn has_moved_since(&self, began_at_ms: Option<i64>) -> bool {
-        let is_written_since = began_at_ms.is_none_or(|began| self.last_at_ms >= Some(began));
-        is_written_since && self.work_dir.is_some() && self.work_dir != self.first_dir
-    }
-
-    fn into_description(self) -> Description {
-        let titles = self.titles;
-        let summary = titles.summary().cloned();
-        let given = titles
-            .custom
-            .or(titles.agent_name)
-            .or(titles.made)
-            .or(summary);
-        let is_title_a_prompt = given.is_none();
-        let phase = self.phase.flatten();
-        let has_prompt = titles.first_words.has_prompt();
-        let last_prompt = titles.last_prompt.filter(|_| !has_prompt);
-        Description {
-            title: given
-                .or(last_prompt)
-                .or(titles.first_words.title())
-                .or(titles.last_command),
-            is_title_a_prompt,
-            model: self.model.or(self.first_model),
-            agent_version: self.version,
-            git_branch: self.branch,
-            work_dir: self.work_dir.or(self.first_dir),
-            started_at_ms: self.first_at_ms,
-            last_activity_at_ms: self.last_at_ms,
-            phase,
-            // Only a question is recorded as such.
-            waiting_for: (phase == Some(Phase::Waiting)).then_some(WaitingFor::Question),
-            phase_at_ms: self.phase_at_ms,
-            phase_since_ms: None,
-            is_headless: self.is_headless,
-            transcript: None,
-        }
-    }
-}
-
-impl Record<'_> {
-    /// It belongs to the conversation of a sub-agent, or to one of a person, as asked.
-    fn is_of(self, sub_agent: bool) -> bool {
-        self.is_sidechain().unwrap_or(sub_agent) == sub_agent
-    }
-
-    fn directory(self) -> Option<PathBuf> {
-        let told = self.text("cwd").filter(|told| !told.is_empty());
-        told.map(PathBuf::from)
-    }
-
-    /// Adds what a record at the end tells; later ones have been added before.
-    fn add_to_tail(self, telling: &mut Telling) {
-        self.add_titles(&mut telling.titles);
-        self.note_record(&mut telling.titles);
-        telling.last_at_ms = telling.last_at_ms.max(self.at_ms());
-        keep(&mut telling.model, self.model());
-        keep(&mut telling.version, self.text("version"));
-        keep(&mut telling.branch, self.text("gitBranch"));
-        if telling.work_dir.is_none() {
-            telling.work_dir = self.directory();
-        }
-        if telling.is_headless.is_none() {
-            let entrypoint = self.text("entrypoint");
-            telling.is_headless = entrypoint.and_then(is_headless_entrypoint);
-        }
-        if telling.phase.is_none() {
-            let is_headless = telling.is_headless == Some(true);
-            telling.phase = self.phase(is_headless);
-            telling.phase_at_ms = telling.phase.and_then(|_| self.at_ms());
-        }
-    }
-
-    fn add_titles(self, titles: &mut Titles) {
-        let (title, key) = match self.kind() {
-            "custom-title" => (&mut titles.custom, "customTitle"),
-            "agent-name" => (&mut titles.agent_name, "agentName"),
-            "ai-title" => (&mut titles.made, "aiTitle"),
-            "summary" => {
-                let leaf = self.text("leafUuid").map(str::to_owned);
-                let summary = self.text("summary").and_then(title_of);
-                titles.summaries.extend(summary.map(|text| (text, leaf)));
-                return;
-            }
-            "last-prompt" => {
-                let text = self.text("lastPrompt").unwrap_or_default();
-                keep(&mut titles.last_command, command_in(text).as_deref());
+            Some("last-prompt") => {
+                let text = text("/lastPrompt").unwrap_or_default();
+                keep(&mut self.last_command, command_in(text));
                 let typed = WRAPPING.typed(text).filter(|text| !is_command(text));
-                keep(&mut titles.last_prompt, typed.and_then(title_of).as_deref());
-                return;
+                keep(&mut self.last_prompt, typed.and_then(one_line));
             }
-            _ => return,
+            _ => {}
+        }
+    }
+
+    /// Chooses the title among these and the first prompt or command, which is known.
+    fn add_to(self, found: &mut Description) {
+        let summary = self.summary().cloned();
+        let given = self.custom.or(self.agent_name).or(self.made).or(summary);
+        found.is_title_a_prompt = given.is_none();
+        let (prompt, command) = match found.title.take() {
+            Some(title) if is_command(&title) => (None, Some(title)),
+            prompt => (prompt, None),
         };
-        if title.is_none() {
-            *title = self.text(key).and_then(title_of);
-        }
-    }
-
-    fn note_record(self, titles: &mut Titles) {
-        titles.records.extend(self.text("uuid").map(str::to_owned));
-    }
-
-    /// Adds what a record at the beginning tells; earlier ones have been added before.
-    fn add_to_head(self, telling: &mut Telling) {
-        self.add_titles(&mut telling.titles);
-        self.note_record(&mut telling.titles);
-        telling.first_at_ms = telling.first_at_ms.into_iter().chain(self.at_ms()).min();
-        if let Some(model) = self.model() {
-            telling.first_model = Some(model.to_owned());
-        }
-        let words = &mut telling.titles.first_words;
-        words.add(self.texts_of_person(), &WRAPPING);
-        if telling.first_dir.is_none() {
-            telling.first_dir = self.directory();
-        }
+        let words = prompt.or(self.last_prompt).or(command);
+        found.title = given.or(words).or(self.last_command);
     }
 }
 
-fn keep(kept: &mut Option<String>, told: Option<&str>) {
+fn keep(kept: &mut Option<String>, found: Option<String>) {
     if kept.is_none() {
-        *kept = told.map(str::to_owned);
+        *kept = found;
     }
 }
 

@@ -4,9 +4,9 @@ use serde_json::json;
 use whosup_sidecar::AgentId;
 
 use super::*;
-use crate::adapter::MessageRole;
 use crate::adapter::claim::SessionKey;
-use crate::sources::agents::claude_code::messages::messages;
+use crate::sources::agents::kit::dialect::TokenCount;
+use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
 const ID: &str = "0a022b20-e8f2-410e-9552-8385582a8e8b";
 
@@ -186,19 +186,6 @@ fn a_command_with_arguments_is_the_title_where_no_prompt_is() {
 }
 
 #[test]
-fn the_model_is_in_the_beginning_where_the_end_is_all_progress() {
-    let made = Made::new();
-    let progress = json!({"type": "progress", "isSidechain": false, "sessionId": ID,
-        "timestamp": "2026-11-27T20:10:00.000Z", "data": "x".repeat(4000)});
-    let mut records = vec![prompt(1, "go"), reply(2, "m", "tool_use", &said("x"))];
-    records.extend(std::iter::repeat_n(progress, 600));
-    made.write(lines(&records));
-    let told = made.describe().found;
-    assert_eq!(told.model.as_deref(), Some("m"));
-    assert_eq!(told.title.as_deref(), Some("go"));
-}
-
-#[test]
 fn what_no_person_typed_is_no_title() {
     let mut meta = prompt(1, "do not answer this");
     meta["isMeta"] = json!(true);
@@ -239,17 +226,6 @@ fn what_no_person_typed_is_no_title() {
         {"type": "text", "text": "look at this"}]});
     with_real.push(record("user", 2, &parts));
     check_title(&with_real, Some("look at this"), true);
-}
-
-#[test]
-fn a_long_prompt_is_cut_to_a_title_between_characters() {
-    let made = Made::new();
-    made.write(lines(&[prompt(1, &"\u{e9}\u{1F600} ".repeat(500))]));
-    let title = made.describe().found.title.unwrap();
-    assert_eq!(
-        title.chars().count(),
-        crate::sources::agents::claude_code::line::TITLE_CHARS_MAX
-    );
 }
 
 #[track_caller]
@@ -465,38 +441,46 @@ fn a_transcript_in_which_nothing_was_said_is_told_from_a_broken_one() {
 
 #[test]
 fn the_last_messages_are_those_that_a_person_would_read() {
-    let made = Made::new();
     let mut meta = prompt(2, "hidden");
     meta["isMeta"] = json!(true);
     let both =
         json!([{"type": "text", "text": "I will look"}, {"type": "tool_use", "name": "Bash"}]);
-    made.write(lines(&[
+    let result = json!({"content": [{"type": "tool_result", "content": "42"}]});
+    let records = [
         prompt(1, "first"),
         meta,
         reply(3, "m", "tool_use", &both),
-        record(
-            "user",
-            4,
-            &json!({"content": [{"type": "tool_result", "content": "42"}]}),
-        ),
+        record("user", 4, &result),
         reply(5, "m", "end_turn", &said("done")),
-    ]));
-    let told = messages(&made.path(), 10).found;
-    let told: Vec<_> = told
-        .iter()
-        .map(|one| (one.role, one.text.as_str()))
-        .collect();
-    let all = [
-        (MessageRole::User, "first"),
-        (MessageRole::Assistant, "I will look"),
-        (MessageRole::Tool, "Bash"),
-        (MessageRole::Assistant, "done"),
     ];
-    assert_eq!(told, all);
-    let last: Vec<_> = messages(&made.path(), 2).found;
-    assert_eq!(last.len(), 2);
-    assert_eq!(last[1].text, "done");
-    assert_eq!(last[1].at_ms, time(5));
+    let records = records.map(|record| record.to_string());
+    let told = messages_in(&DIALECT, &records);
+    assert_eq!(told, ["first", "I will look", "Bash", "done"]);
+}
+
+#[test]
+fn the_last_reply_of_the_conversation_counts_its_tokens() {
+    let counted = |seconds: u32, output: u64| {
+        let mut record = reply(seconds, "m", "end_turn", &said("done"));
+        record["message"]["usage"] = json!({
+            "input_tokens": 234, "cache_creation_input_tokens": 100,
+            "cache_read_input_tokens": 1000, "output_tokens": output,
+        });
+        record
+    };
+    let mut of_sub_agent = counted(6, 7);
+    of_sub_agent["isSidechain"] = json!(true);
+    let records = [prompt(1, "first"), counted(5, 56), of_sub_agent];
+    let (_directory, file) = file_of(&records.map(|record| record.to_string()));
+    let right = TokenCount {
+        context: Some(1334),
+        input: Some(234),
+        cached_input: Some(1000),
+        cache_writes: Some(100),
+        output: Some(56),
+        ..TokenCount::default()
+    };
+    assert_eq!(DIALECT.last_tokens(&file).unwrap(), right);
 }
 
 proptest::proptest! {
@@ -506,6 +490,7 @@ proptest::proptest! {
         made.write(&content);
         made.describe();
         made.opening();
-        messages(&made.path(), 3);
+        let agent = AgentId::from_static("claude-code");
+        DIALECT.messages(&agent, Some(&made.path()), 3);
     }
 }

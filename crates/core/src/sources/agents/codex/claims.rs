@@ -356,7 +356,7 @@ impl Scanning<'_> {
         }
         let path = &segment.rollout.path;
         match Tail::read(path, &mut BadLines::default()) {
-            Ok(tail) => (tail.last_record_at_ms, tail.perhaps_until_ms),
+            Ok(tail) => (tail.found.last_activity_at_ms, tail.perhaps_until_ms),
             Err(error) => {
                 problems.push(Problem::at(self.agent, path, error.reason()));
                 (None, None)

@@ -21,7 +21,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 
-use super::record::{Kind, Record, time_ms};
+use super::record::DIALECT;
+use crate::sources::agents::kit::dialect::{date_at, find_first};
 use crate::sources::transcript::{HeadBounds, TranscriptFile};
 
 /// How long a header may be, in bytes.
@@ -186,7 +187,7 @@ impl Header {
             "forked_from_id" => self.forked_from = text().map(|id| id.to_ascii_lowercase()),
             "parent_thread_id" => self.parent_thread = text().map(|id| id.to_ascii_lowercase()),
             "history_base" => self.has_history_base = value.is_object(),
-            "timestamp" => self.born_at_ms = value.as_str().and_then(time_ms),
+            "timestamp" => self.born_at_ms = date_at(value, ""),
             "cwd" => self.work_dir = text().filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
             "cli_version" => self.version = text().filter(|version| !version.is_empty()),
             "source" => self.origin = Some(Origin::of(value)),
@@ -236,16 +237,9 @@ impl Origin {
 /// The directory that the first messages name. A file that can't be read any
 /// more is a problem of whoever reads the rest of it.
 fn first_work_dir(path: &Path) -> Option<PathBuf> {
-    let head = TranscriptFile::open(path)
-        .ok()?
-        .head(WORK_DIR_BOUNDS)
-        .ok()?;
-    let values = head.lines.iter().flat_map(|line| line.json().values);
-    let mut records = values.filter_map(|value| Record::of(&value));
-    records.find_map(|record| match record.kind {
-        Kind::TurnContext { work_dir, .. } => work_dir,
-        _ => None,
-    })
+    let work_dir = |record: &Value| (DIALECT.record)(record).work_dir.map(PathBuf::from);
+    let file = TranscriptFile::open(path).ok()?;
+    find_first(&file, WORK_DIR_BOUNDS, work_dir).ok()?
 }
 
 /// Fills a header from a line, and keeps what was read when the line ends early.

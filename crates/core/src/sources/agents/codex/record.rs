@@ -1,4 +1,4 @@
-//! One record of a rollout, as far as it matters here.
+//! How the records of a rollout read.
 //!
 //! Seen in Codex 0.171.0, 2026-11: every line is `{"timestamp", "ordinal",
 //! "type", "payload"}`; a turn goes from `event_msg`/`task_started` to
@@ -10,13 +10,16 @@
 //! Between them stand `{"record_type": "state"}`, which tell nothing. Taken from
 //! public descriptions and examples of such rollouts, 2026-11.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::adapter::MessageRole;
 use crate::adapter::phase::WaitingFor;
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, TokenCount, count_at, date_at, text_at, texts_in,
+};
 use crate::sources::agents::kit::prompt::Wrapping;
+use crate::sources::transcript::HeadBounds;
 
 /// What Codex itself writes in the person's name, in releases that do not mark
 /// such messages.
@@ -39,111 +42,147 @@ pub(super) const WRAPPING: Wrapping = Wrapping {
     notices: &["# AGENTS.md instructions"],
 };
 
-/// One record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    /// When it was written, in milliseconds since 1970.
-    pub(super) at_ms: Option<i64>,
-    /// What it is.
-    pub(super) kind: Kind,
-}
+/// How the records of Codex read. Its turns have parts, which [`TurnEvent`]s show.
+pub(super) const DIALECT: Dialect = Dialect {
+    wrapping: WRAPPING,
+    // Instructions of hundreds of kilobytes come before the first prompt.
+    head_bounds: HeadBounds {
+        bytes_max: 1 << 20,
+        lines_max: 128,
+    },
+    has_turns: false,
+    ..Dialect::of(record_of)
+};
 
-/// The kinds of records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Written when a thread is opened or closed, also long after its last turn.
-    Bookkeeping,
-    /// A turn began.
-    TurnStarted {
-        /// Its id.
-        turn: Option<String>,
-        /// The turn that it is a part of, mostly itself.
-        root: Option<String>,
+/// What a record shows about a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnEvent<'a> {
+    /// A turn began: its ID, and that of the turn that it is a part of, mostly itself.
+    Started {
+        turn: Option<&'a str>,
+        root: Option<&'a str>,
     },
-    /// A turn ended, one way or another.
-    TurnEnded {
-        /// Its id; early releases may not tell.
-        turn: Option<String>,
-    },
-    /// What a turn works with.
-    TurnContext {
-        /// The model.
-        model: Option<String>,
-        /// The directory.
-        work_dir: Option<PathBuf>,
-    },
-    /// A call that needs an answer.
-    Call {
-        /// Its id.
-        id: Option<String>,
-        /// The tool.
-        name: String,
+    /// A turn ended, one way or another. Early releases may not name it.
+    Ended { turn: Option<&'a str> },
+    /// A call that needs an answer, by ID.
+    Called {
+        id: Option<&'a str>,
         /// It asks the person, and nobody else answers it.
         asks_for: Option<WaitingFor>,
     },
-    /// The answer to a call.
-    Answer {
-        /// The call's id.
-        id: Option<String>,
-    },
-    /// A message in the conversation.
-    Message {
-        /// Who speaks.
-        role: MessageRole,
-        /// What is said.
-        text: String,
-    },
-    /// The same of a person, as an event: told beside the message.
-    Prompt {
-        /// What is said.
-        text: String,
-    },
-    /// Anything else that happens in a turn.
-    Other,
+    /// The answer to the call with this ID.
+    Answered { id: Option<&'a str> },
 }
 
-impl Record {
-    /// Reads a line's value. `None`: it is no record.
-    pub(super) fn of(value: &Value) -> Option<Self> {
-        let kind = value.get("type")?.as_str()?;
-        let Some(payload) = value.get("payload") else {
-            return Self::of_bare(value);
-        };
-        let kind = match kind {
-            "session_meta" => Kind::Bookkeeping,
-            "turn_context" => Kind::TurnContext {
-                model: text(payload, "model"),
-                work_dir: text(payload, "cwd").map(PathBuf::from),
-            },
-            "event_msg" => event(payload),
-            "response_item" => response_item(payload),
-            _ => Kind::Other,
-        };
-        Some(Self {
-            at_ms: value
-                .get("timestamp")
-                .and_then(Value::as_str)
-                .and_then(time_ms),
-            kind,
-        })
-    }
+/// The kind of a record, and what it is about: an item without a payload around it, as
+/// of 2025, is a `response_item`.
+fn opened(record: &Value) -> Option<(&str, &Value)> {
+    let kind = text_at(record, "/type")?;
+    Some(match record.get("payload") {
+        Some(payload) => (kind, payload),
+        None => ("response_item", record),
+    })
+}
 
-    /// Reads an item without a payload around it, as of 2025.
-    fn of_bare(item: &Value) -> Option<Self> {
-        let kind = match environment_in(item) {
-            Some(work_dir) => Kind::TurnContext {
-                model: None,
-                work_dir: Some(work_dir),
-            },
-            None => response_item(item),
-        };
-        let at_ms = None;
-        (kind != Kind::Other).then_some(Self { at_ms, kind })
+/// Reads a record. What is no record is an aside, as is what is written when a thread
+/// is opened or closed, also long after its last turn.
+fn record_of(record: &Value) -> Record<'_> {
+    let Some((kind, payload)) = opened(record) else {
+        return aside();
+    };
+    let text = |pointer: &str| text_at(payload, pointer);
+    let dated = Record {
+        at_ms: date_at(record, "/timestamp").filter(|_| record.get("payload").is_some()),
+        ..Record::default()
+    };
+    match (kind, text("/type").unwrap_or_default()) {
+        ("session_meta", _) | ("event_msg", "thread_settings_applied" | "shutdown_complete") => {
+            Record {
+                at_ms: dated.at_ms,
+                ..aside()
+            }
+        }
+        ("turn_context", _) => Record {
+            model: text("/model"),
+            work_dir: text("/cwd"),
+            ..dated
+        },
+        ("event_msg", "user_message") => Record {
+            repeated: text("/message").into_iter().collect(),
+            ..dated
+        },
+        ("event_msg", "item_completed") if text("/item/type") == Some("UserMessage") => Record {
+            repeated: texts_in(payload.pointer("/item/content")).collect(),
+            ..dated
+        },
+        ("event_msg", "token_count") => Record {
+            tokens: payload.get("info").map(tokens_in),
+            ..dated
+        },
+        ("response_item", kind) => match item_of(kind, payload) {
+            Some(item) => {
+                let work_dir = environment_in(record);
+                let is_of_codex = work_dir.is_none() && is_nothing_typed(&item.typed);
+                Record {
+                    at_ms: dated.at_ms,
+                    is_aside: is_of_codex && record.get("payload").is_none(),
+                    work_dir,
+                    ..item
+                }
+            }
+            None if record.get("payload").is_some() => dated,
+            None => aside(),
+        },
+        _ => dated,
     }
+}
+
+fn aside<'a>() -> Record<'a> {
+    Record {
+        is_aside: true,
+        ..Record::default()
+    }
+}
+
+/// Reads an item of the conversation; `None` for one of another kind.
+fn item_of<'a>(kind: &str, item: &'a Value) -> Option<Record<'a>> {
+    let content = item.get("content");
+    let mut found = Record::default();
+    match (kind, text_at(item, "/role")) {
+        ("message", Some("assistant")) => found.reply = texts_in(content).collect(),
+        ("message", Some("user")) => found.typed = typed_in(item).collect(),
+        ("function_call" | "custom_tool_call" | "local_shell_call", _) => {
+            found.calls.push(text_at(item, "/name").unwrap_or("shell"));
+        }
+        ("function_call_output" | "custom_tool_call_output", _) => {}
+        _ => return None,
+    }
+    Some(found)
+}
+
+/// A message in the person's name, in which a person typed nothing.
+fn is_nothing_typed(texts: &[&str]) -> bool {
+    !texts.is_empty() && WRAPPING.typed_in(texts.iter().copied()).is_none()
+}
+
+/// The texts of a message in the person's name: those that are marked as the person's,
+/// where they are marked.
+fn typed_in(item: &Value) -> impl Iterator<Item = &str> {
+    let kinds = "/internal_chat_message_metadata_passthrough/content_item_kinds";
+    let kinds = item.pointer(kinds).and_then(Value::as_array);
+    let parts = item.get("content").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().enumerate();
+    parts.filter_map(move |(at, part)| {
+        let is_by_person = kinds.is_none_or(|kinds| {
+            let kind = kinds.get(at).and_then(Value::as_str);
+            kind.is_some_and(|kind| kind.starts_with("user."))
+        });
+        text_at(part, "/text").filter(|_| is_by_person)
+    })
 }
 
 /// The directory that a message of Codex itself names, in both forms of 2025.
-fn environment_in(item: &Value) -> Option<PathBuf> {
+fn environment_in(item: &Value) -> Option<&str> {
     let text = item.pointer("/content/0/text")?.as_str()?;
     let text = text.trim_start().strip_prefix("<environment_context>")?;
     let path = match text.split_once("<cwd>") {
@@ -153,121 +192,67 @@ fn environment_in(item: &Value) -> Option<PathBuf> {
             rest.lines().next()?
         }
     };
-    let path = PathBuf::from(path);
-    path.is_absolute().then_some(path)
+    Path::new(path).is_absolute().then_some(path)
 }
 
-/// Reads a time as it is written in rollouts.
-pub(super) fn time_ms(text: &str) -> Option<i64> {
-    let time: jiff::Timestamp = text.parse().ok()?;
-    Some(time.as_millisecond())
+fn tokens_in(info: &Value) -> TokenCount {
+    let count = |name: &str| count_at(info, &format!("/last_token_usage/{name}"));
+    let cached_input = count("cached_input_tokens");
+    let cache_writes = count("cache_write_input_tokens");
+    let cached = cached_input
+        .unwrap_or(0)
+        .saturating_add(cache_writes.unwrap_or(0));
+    let all = count("input_tokens");
+    TokenCount {
+        context: count("total_tokens"),
+        window: count_at(info, "/model_context_window"),
+        input: all.and_then(|all| all.checked_sub(cached)),
+        cached_input,
+        cache_writes,
+        output: count("output_tokens"),
+        reasoning: count("reasoning_output_tokens"),
+    }
 }
 
-fn event(payload: &Value) -> Kind {
-    let asks = |asks_for| Kind::Call {
-        id: text(payload, "call_id"),
-        name: text(payload, "type").unwrap_or_default(),
-        asks_for: Some(asks_for),
+/// What a record shows about a turn.
+pub(super) fn turn_event(record: &Value) -> Option<TurnEvent<'_>> {
+    let (kind, payload) = opened(record)?;
+    let text = |pointer: &str| text_at(payload, pointer);
+    let called = |asks_for| TurnEvent::Called {
+        id: text("/call_id"),
+        asks_for,
     };
-    match payload.get("type").and_then(Value::as_str) {
-        Some("task_started" | "turn_started") => Kind::TurnStarted {
-            turn: text(payload, "turn_id"),
-            root: text(payload, "root_turn_id"),
+    Some(match (kind, text("/type")?) {
+        ("event_msg", "task_started" | "turn_started") => TurnEvent::Started {
+            turn: text("/turn_id"),
+            root: text("/root_turn_id"),
         },
-        Some("task_complete" | "turn_complete" | "turn_aborted") => Kind::TurnEnded {
-            turn: text(payload, "turn_id"),
+        ("event_msg", "task_complete" | "turn_complete" | "turn_aborted") => TurnEvent::Ended {
+            turn: text("/turn_id"),
         },
-        Some("thread_settings_applied" | "shutdown_complete") => Kind::Bookkeeping,
-        Some("exec_approval_request" | "apply_patch_approval_request" | "request_permissions") => {
-            asks(WaitingFor::Permission)
+        (
+            "event_msg",
+            "exec_approval_request" | "apply_patch_approval_request" | "request_permissions",
+        ) => called(Some(WaitingFor::Permission)),
+        ("event_msg", "request_user_input" | "elicitation_request") => {
+            called(Some(WaitingFor::Question))
         }
-        Some("request_user_input" | "elicitation_request") => asks(WaitingFor::Question),
-        Some("user_message") => prompt(payload.get("message").and_then(Value::as_str)),
-        Some("item_completed") => completed_item(payload.get("item")),
-        _ => Kind::Other,
-    }
-}
-
-fn completed_item(item: Option<&Value>) -> Kind {
-    let Some(item) = item else {
-        return Kind::Other;
-    };
-    if item.get("type").and_then(Value::as_str) != Some("UserMessage") {
-        return Kind::Other;
-    }
-    let parts = item.get("content").and_then(Value::as_array);
-    let texts = parts.into_iter().flatten();
-    prompt(texts.filter_map(|part| part.get("text")?.as_str()))
-}
-
-fn prompt<'t>(texts: impl IntoIterator<Item = &'t str>) -> Kind {
-    let text = WRAPPING.typed_in(texts);
-    text.map_or(Kind::Other, |text| Kind::Prompt { text })
-}
-
-fn response_item(payload: &Value) -> Kind {
-    match payload.get("type").and_then(Value::as_str) {
-        Some("message") => message(payload),
-        Some("function_call" | "custom_tool_call" | "local_shell_call") => {
-            let name = text(payload, "name").unwrap_or_else(|| "shell".to_owned());
-            Kind::Call {
-                id: text(payload, "call_id"),
-                // The tool by which the model puts a question to the person.
-                asks_for: (name == "request_user_input").then_some(WaitingFor::Question),
-                name,
+        // The tool by which the model puts a question to the person.
+        ("response_item", "function_call" | "custom_tool_call")
+            if text("/name") == Some("request_user_input") =>
+        {
+            called(Some(WaitingFor::Question))
+        }
+        ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {
+            called(None)
+        }
+        ("response_item", "function_call_output" | "custom_tool_call_output") => {
+            TurnEvent::Answered {
+                id: text("/call_id"),
             }
         }
-        Some("function_call_output" | "custom_tool_call_output") => Kind::Answer {
-            id: text(payload, "call_id"),
-        },
-        _ => Kind::Other,
-    }
-}
-
-fn message(payload: &Value) -> Kind {
-    let parts = payload.get("content").and_then(Value::as_array);
-    let texts = || {
-        let parts = parts.into_iter().flatten();
-        parts.map(|part| part.get("text").and_then(Value::as_str))
-    };
-    let role = payload.get("role").and_then(Value::as_str);
-    let (role, text) = match role {
-        Some("assistant") => (MessageRole::Assistant, joined(texts().flatten())),
-        Some("user") => {
-            let kinds = payload
-                .get("internal_chat_message_metadata_passthrough")
-                .and_then(|metadata| metadata.get("content_item_kinds"))
-                .and_then(Value::as_array);
-            let text = match kinds {
-                Some(kinds) => WRAPPING.typed_in(
-                    texts()
-                        .zip(kinds)
-                        .filter(|(_, kind)| is_by_person(kind))
-                        .filter_map(|(text, _)| text),
-                ),
-                None => WRAPPING.typed_in(texts().flatten()),
-            };
-            (MessageRole::User, text)
-        }
-        _ => return Kind::Other,
-    };
-    text.map_or(Kind::Other, |text| Kind::Message { role, text })
-}
-
-fn is_by_person(kind: &Value) -> bool {
-    kind.as_str().is_some_and(|kind| kind.starts_with("user."))
-}
-
-/// `None` if there is nothing to read in them.
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> Option<String> {
-    let text = texts.collect::<Vec<_>>().join("\n");
-    (!text.trim().is_empty()).then_some(text)
-}
-
-/// A text that is not empty.
-fn text(value: &Value, key: &str) -> Option<String> {
-    let text = value.get(key)?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -276,186 +261,164 @@ mod tests {
 
     use super::*;
 
-    #[track_caller]
-    fn check(kind: &str, payload: Value, right: &Kind) {
-        let value =
-            json!({"timestamp": "2026-11-27T20:54:09.579Z", "type": kind, "payload": payload});
-        let record = Record::of(&value).unwrap();
-        assert_eq!(record.kind, *right, "{value}");
-        assert_eq!(record.at_ms, Some(1_795_812_849_579));
+    fn record(kind: &str, payload: Value) -> Value {
+        json!({"timestamp": "2026-11-27T20:54:09.579Z", "type": kind, "payload": payload})
     }
 
-    fn message(role: MessageRole, text: &str) -> Kind {
-        let text = text.to_owned();
-        Kind::Message { role, text }
+    #[track_caller]
+    fn check_turn(kind: &str, payload: Value, right: TurnEvent<'_>) {
+        let record = record(kind, payload);
+        assert_eq!(turn_event(&record), Some(right), "{record}");
+        assert_eq!(record_of(&record).at_ms, Some(1_795_812_849_579));
+    }
+
+    /// Checks what a person said in a record: in the conversation, or beside it.
+    #[track_caller]
+    fn check_said(record: &Value, right: Option<&str>) {
+        let found = record_of(record);
+        let said = found.typed.into_iter().chain(found.repeated);
+        assert_eq!(WRAPPING.typed_in(said).as_deref(), right, "{record}");
     }
 
     #[test]
     fn turns_begin_and_end() {
-        let turn = Some("t".to_owned());
-        let started = Kind::TurnStarted {
-            turn: turn.clone(),
-            root: Some("r".to_owned()),
+        let turn = Some("t");
+        let started = TurnEvent::Started {
+            turn,
+            root: Some("r"),
         };
         let ids = json!({"type": "task_started", "turn_id": "t", "root_turn_id": "r"});
-        check("event_msg", ids, &started);
-        let ended = Kind::TurnEnded { turn };
+        check_turn("event_msg", ids, started);
         for kind in ["task_complete", "turn_aborted"] {
-            check("event_msg", json!({"type": kind, "turn_id": "t"}), &ended);
+            let payload = json!({"type": kind, "turn_id": "t"});
+            check_turn("event_msg", payload, TurnEvent::Ended { turn });
         }
-        let unnamed = Kind::TurnEnded { turn: None };
-        check(
-            "event_msg",
-            json!({"type": "turn_aborted", "turn_id": null}),
-            &unnamed,
-        );
+        let unnamed = json!({"type": "turn_aborted", "turn_id": null});
+        check_turn("event_msg", unnamed, TurnEvent::Ended { turn: None });
     }
 
     #[test]
     fn what_a_person_said_is_told_from_what_codex_said_in_their_name() {
         let part = |text: &str| json!({"type": "input_text", "text": text});
-        let marked = |kinds: &[&str]| json!({"content_item_kinds": kinds});
-        let said = json!({"type": "message", "role": "user", "content": [part("a"), part("hello")],
-            "internal_chat_message_metadata_passthrough": marked(&["environments.environment_context", "user.text"])});
-        check("response_item", said, &message(MessageRole::User, "hello"));
-        let own = json!({"type": "message", "role": "user", "content": [part("hello")],
-            "internal_chat_message_metadata_passthrough": marked(&["host_skills.instructions"])});
-        check("response_item", own, &Kind::Other);
-        let early = json!({"type": "message", "role": "user",
-            "content": [part("<environment_context>\n<cwd>/w</cwd>"), part("hello")]});
-        check("response_item", early, &message(MessageRole::User, "hello"));
+        let said = |content: Value, kinds: Option<&[&str]>| {
+            let marked = kinds.map(|kinds| json!({"content_item_kinds": kinds}));
+            let message = json!({"type": "message", "role": "user", "content": content,
+                "internal_chat_message_metadata_passthrough": marked});
+            record("response_item", message)
+        };
+        let both = json!([part("a"), part("hello")]);
+        let kinds = ["environments.environment_context", "user.text"];
+        check_said(&said(both, Some(&kinds)), Some("hello"));
+        let own = json!([part("hello")]);
+        check_said(&said(own, Some(&["host_skills.instructions"])), None);
+        let early = json!([part("<environment_context>\n<cwd>/w</cwd>"), part("hello")]);
+        check_said(&said(early, None), Some("hello"));
         let developer = json!({"type": "message", "role": "developer", "content": [part("x")]});
-        check("response_item", developer, &Kind::Other);
+        check_said(&record("response_item", developer), None);
     }
 
     #[test]
     fn the_request_stands_behind_what_an_editor_tells() {
         let context = "# Context from my IDE setup:\n\n## Open tabs:\n- a.rs\n";
         let asked = format!("{context}\n## My request for Codex:\nfix it\n");
-        let fix_it = Kind::Prompt {
-            text: "fix it".to_owned(),
-        };
-        check(
-            "event_msg",
-            json!({"type": "user_message", "message": asked}),
-            &fix_it,
-        );
-        let said = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
-        check(
-            "response_item",
-            said(&asked),
-            &message(MessageRole::User, "fix it"),
-        );
-        for own in [
-            context,
-            "<recommended_plugins>\n- a\n</recommended_plugins>",
-            "<subagent_notification>{}</subagent_notification>",
+        for (text, right) in [
+            (asked.as_str(), Some("fix it")),
+            (context, None),
+            ("<recommended_plugins>\n- a\n</recommended_plugins>", None),
+            ("<subagent_notification>{}</subagent_notification>", None),
         ] {
-            check("response_item", said(own), &Kind::Other);
-            check(
-                "event_msg",
-                json!({"type": "user_message", "message": own}),
-                &Kind::Other,
-            );
+            let content = json!([{"type": "input_text", "text": text}]);
+            let message = json!({"type": "message", "role": "user", "content": content});
+            check_said(&record("response_item", message), right);
+            let event = json!({"type": "user_message", "message": text});
+            check_said(&record("event_msg", event), right);
         }
     }
 
     #[test]
     fn calls_and_their_answers_have_ids() {
-        let call = |name: &str, asks_for| Kind::Call {
-            id: Some("c".to_owned()),
-            name: name.to_owned(),
-            asks_for,
-        };
-        check(
-            "response_item",
-            json!({"type": "function_call", "name": "exec_command", "call_id": "c"}),
-            &call("exec_command", None),
-        );
-        check(
-            "response_item",
-            json!({"type": "function_call", "name": "request_user_input", "call_id": "c"}),
-            &call("request_user_input", Some(WaitingFor::Question)),
-        );
-        check(
-            "event_msg",
-            json!({"type": "exec_approval_request", "call_id": "c"}),
-            &call("exec_approval_request", Some(WaitingFor::Permission)),
-        );
-        let answer = Kind::Answer {
-            id: Some("c".to_owned()),
-        };
-        check(
-            "response_item",
-            json!({"type": "function_call_output", "call_id": "c"}),
-            &answer,
-        );
+        let id = Some("c");
+        let call = |name: &str| json!({"type": "function_call", "name": name, "call_id": "c"});
+        let called = |asks_for| TurnEvent::Called { id, asks_for };
+        check_turn("response_item", call("exec_command"), called(None));
+        let asked = called(Some(WaitingFor::Question));
+        check_turn("response_item", call("request_user_input"), asked);
+        let approval = json!({"type": "exec_approval_request", "call_id": "c"});
+        let asked = called(Some(WaitingFor::Permission));
+        check_turn("event_msg", approval, asked);
+        let output = json!({"type": "function_call_output", "call_id": "c"});
+        check_turn("response_item", output, TurnEvent::Answered { id });
     }
 
     #[test]
     fn prompts_are_read_in_both_forms_of_event() {
-        let prompt = Kind::Prompt {
-            text: "hello".to_owned(),
-        };
-        check(
-            "event_msg",
-            json!({"type": "user_message", "message": "hello"}),
-            &prompt,
-        );
+        let event = json!({"type": "user_message", "message": "hello"});
+        check_said(&record("event_msg", event), Some("hello"));
         let item = json!({"type": "UserMessage", "content": [{"type": "text", "text": "hello"}]});
-        check(
-            "event_msg",
-            json!({"type": "item_completed", "item": item}),
-            &prompt,
-        );
+        let event = json!({"type": "item_completed", "item": item});
+        check_said(&record("event_msg", event), Some("hello"));
     }
 
     #[test]
     fn items_of_2025_have_no_payload_and_no_date() {
-        let check = |value: Value, right: Option<Kind>| {
-            let record = Record::of(&value);
-            let right = right.map(|kind| Record { at_ms: None, kind });
-            assert_eq!(record, right, "{value}");
-        };
         let said = |role: &str, text: &str| json!({"type": "message", "id": null, "role": role, "content": [{"type": "input_text", "text": text}]});
-        check(
-            said("user", "hello"),
-            Some(message(MessageRole::User, "hello")),
-        );
-        check(
-            said("assistant", "hi"),
-            Some(message(MessageRole::Assistant, "hi")),
-        );
-        check(
-            said("user", "<user_instructions>x</user_instructions>"),
+        check_said(&said("user", "hello"), Some("hello"));
+        check_said(
+            &said("user", "<user_instructions>x</user_instructions>"),
             None,
         );
-        let call =
-            json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c"});
-        let shell = Kind::Call {
-            id: Some("c".to_owned()),
-            name: "shell".to_owned(),
-            asks_for: None,
-        };
-        check(call, Some(shell));
-        check(json!({"record_type": "state"}), None);
-        check(json!({"type": "reasoning", "summary": []}), None);
+        assert_eq!(record_of(&said("assistant", "hi")).reply, ["hi"]);
+        let environment = said("user", "<environment_context>\n<cwd>/w</cwd>");
+        assert_eq!(record_of(&environment).work_dir, Some("/w"));
+        let call = json!({"type": "function_call", "arguments": "{}", "call_id": "c"});
+        assert_eq!(record_of(&call).calls, ["shell"]);
+        for record in [
+            said("user", "<user_instructions>x</user_instructions>"),
+            json!({"record_type": "state"}),
+            json!({"type": "reasoning", "summary": []}),
+        ] {
+            assert!(record_of(&record).is_aside, "{record}");
+        }
     }
 
     #[test]
-    fn what_is_no_record_is_none_and_what_is_unknown_is_other() {
+    fn what_is_no_record_is_an_aside_and_what_is_unknown_is_activity() {
         for value in [
             json!(7),
             json!({}),
             json!({"type": 7, "payload": {}}),
             json!({"type": "x"}),
         ] {
-            assert_eq!(Record::of(&value), None, "{value}");
+            assert!(record_of(&value).is_aside, "{value}");
+            assert_eq!(turn_event(&value), None, "{value}");
         }
-        check("event_msg", json!({"type": "of_the_future"}), &Kind::Other);
-        check("of_the_future", json!({}), &Kind::Other);
-        check("event_msg", json!(7), &Kind::Other);
+        for value in [
+            record("event_msg", json!({"type": "of_the_future"})),
+            record("of_the_future", json!({})),
+            record("event_msg", json!(7)),
+        ] {
+            assert!(!record_of(&value).is_aside, "{value}");
+        }
         let bad_time = json!({"timestamp": "yesterday", "type": "x", "payload": {}});
-        assert_eq!(Record::of(&bad_time).unwrap().at_ms, None);
+        assert_eq!(record_of(&bad_time).at_ms, None);
+    }
+
+    #[test]
+    fn the_last_request_counts_tokens() {
+        let usage = json!({"input_tokens": 1234, "cached_input_tokens": 1000,
+            "cache_write_input_tokens": 0, "output_tokens": 56, "reasoning_output_tokens": 8,
+            "total_tokens": 1290});
+        let info = json!({"last_token_usage": usage, "model_context_window": 258_400});
+        let counted = record("event_msg", json!({"type": "token_count", "info": info}));
+        let right = TokenCount {
+            context: Some(1290),
+            window: Some(258_400),
+            input: Some(234),
+            cached_input: Some(1000),
+            cache_writes: Some(0),
+            output: Some(56),
+            reasoning: Some(8),
+        };
+        assert_eq!(record_of(&counted).tokens, Some(right));
     }
 }

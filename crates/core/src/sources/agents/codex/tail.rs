@@ -1,41 +1,26 @@
 //! What the last records of a rollout say that the thread was doing.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::record::{Kind, Record};
+use super::record::{DIALECT, TurnEvent, turn_event};
+use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
-use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
-
-/// How far back a rollout is read, in bytes. A turn that wrote more than this
-/// leaves its phase open.
-const TAIL_BYTES_MAX: u64 = 1 << 20;
+use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
+use crate::sources::agents::kit::dialect::date_at;
+use crate::sources::transcript::{Line, TranscriptError, TranscriptFile};
 
 /// What the last records of a rollout say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// The time of the last record that is no bookkeeping, in milliseconds
-    /// since 1970.
-    pub(super) last_record_at_ms: Option<i64>,
+    /// What they show of the session.
+    pub(super) found: Description,
     /// There is a record that is no bookkeeping, with a date or without one.
     pub(super) has_records: bool,
     /// Until when something may have been recorded that is missing at its end.
     pub(super) perhaps_until_ms: Option<i64>,
-    /// The model of the last turn.
-    pub(super) model: Option<String>,
-    /// The directory of the last turn.
-    pub(super) work_dir: Option<PathBuf>,
-    /// Whether the last turn has ended.
-    pub(super) phase: Option<Phase>,
-    /// What it waits for, where that was recorded.
-    pub(super) waiting_for: Option<WaitingFor>,
-    /// The date of the record that shows this phase last.
-    pub(super) phase_at_ms: Option<i64>,
-    /// The date of the record that began it.
-    pub(super) phase_since_ms: Option<i64>,
 }
 
 impl Tail {
@@ -43,36 +28,58 @@ impl Tail {
     /// counted; a long one carries an image or the like and is passed over.
     pub(super) fn read(path: &Path, bad_lines: &mut BadLines) -> Result<Self, TranscriptError> {
         let file = TranscriptFile::open(path)?;
-        let mut fold = Fold::default();
-        let bounds = TailBounds {
-            bytes_max: TAIL_BYTES_MAX,
+        let mut reader = Reader {
+            bad_lines,
+            turns: Turns::default(),
+            has_records: false,
         };
-        for line in file.backwards(bounds)? {
-            let line = line?;
-            if line.is_too_long() {
-                continue;
-            }
-            let values = bad_lines.values(&line);
-            // Of several values on a line the last was written last.
-            for record in values.iter().rev().filter_map(Record::of) {
-                fold.add(record);
-            }
-            if fold.is_complete() {
-                break;
-            }
-        }
-        let mut tail = fold.finish();
-        let date_of = |record: &Value| Record::of(record)?.at_ms;
-        let missing = file.missing_end(tail.last_record_at_ms, date_of)?;
-        tail.perhaps_until_ms = missing.map(|end| end.until_ms);
-        Ok(tail)
+        let mut found = DIALECT.tail(&file, &mut reader)?;
+        let has_records = reader.has_records;
+        reader.turns.finish(&mut found);
+        let missing = DIALECT.missing_end(&file, found.last_activity_at_ms)?;
+        Ok(Self {
+            found,
+            has_records,
+            perhaps_until_ms: missing.map(|end| end.until_ms),
+        })
     }
 }
 
-/// Takes records from the last towards the first.
+struct Reader<'b> {
+    bad_lines: &'b mut BadLines,
+    turns: Turns,
+    has_records: bool,
+}
+
+impl LineReader for Reader<'_> {
+    fn values(&mut self, line: &Line) -> Vec<Value> {
+        if line.is_too_long() {
+            return Vec::new();
+        }
+        let records = self.bad_lines.values(line);
+        // Of several values on a line the last was written last.
+        for record in records.iter().rev() {
+            self.has_records |= !(DIALECT.record)(record).is_aside;
+            if let Some(event) = turn_event(record) {
+                self.turns.add(event, date_at(record, "/timestamp"));
+            }
+        }
+        records
+    }
+
+    fn wants_more(&self) -> bool {
+        !self.turns.is_known
+    }
+}
+
+/// Takes the turns of a rollout from the last towards the first.
 #[derive(Debug, Default)]
-struct Fold {
-    tail: Tail,
+struct Turns {
+    phase: Option<Phase>,
+    waiting_for: Option<WaitingFor>,
+    phase_at_ms: Option<i64>,
+    phase_since_ms: Option<i64>,
+    is_known: bool,
     /// Turns that were seen to end.
     ended: HashSet<String>,
     /// A turn ended that is not named.
@@ -81,7 +88,6 @@ struct Fold {
     answered: HashSet<String>,
     /// What the last call that only a person can answer asks for.
     asks_for: Option<WaitingFor>,
-    is_phase_known: bool,
     ended_at_ms: Option<i64>,
     answered_at_ms: Option<i64>,
     /// The newest call without an answer: a person may be asked about it, which is not
@@ -89,41 +95,26 @@ struct Fold {
     open_at_ms: Option<i64>,
 }
 
-impl Fold {
-    fn add(&mut self, record: Record) {
-        if record.kind != Kind::Bookkeeping {
-            self.tail.has_records = true;
-            self.tail.last_record_at_ms = self.tail.last_record_at_ms.or(record.at_ms);
-        }
-        match record.kind {
-            Kind::TurnContext { model, work_dir } => {
-                self.tail.model = self.tail.model.take().or(model);
-                self.tail.work_dir = self.tail.work_dir.take().or(work_dir);
+impl Turns {
+    fn add(&mut self, event: TurnEvent<'_>, at_ms: Option<i64>) {
+        match event {
+            TurnEvent::Ended { turn } => {
+                self.ended_at_ms = self.ended_at_ms.or(at_ms);
+                self.has_unnamed_end |= turn.is_none();
+                self.ended.extend(turn.map(str::to_owned));
             }
-            Kind::TurnEnded { turn } => {
-                self.ended_at_ms = self.ended_at_ms.or(record.at_ms);
-                match turn {
-                    Some(turn) => {
-                        self.ended.insert(turn);
-                    }
-                    None => self.has_unnamed_end = true,
-                }
+            TurnEvent::Answered { id } => {
+                self.answered_at_ms = self.answered_at_ms.or(at_ms.filter(|_| id.is_some()));
+                self.answered.extend(id.map(str::to_owned));
             }
-            Kind::Answer { id: Some(id) } => {
-                self.answered_at_ms = self.answered_at_ms.or(record.at_ms);
-                self.answered.insert(id);
-            }
-            Kind::Call { id, asks_for, .. } => {
-                let is_answered = id.is_some_and(|id| self.answered.contains(&id));
-                if !is_answered {
-                    self.open_at_ms = self.open_at_ms.or(record.at_ms);
+            TurnEvent::Called { id, asks_for } => {
+                if !id.is_some_and(|id| self.answered.contains(id)) {
+                    self.open_at_ms = self.open_at_ms.or(at_ms);
                     self.asks_for = self.asks_for.or(asks_for);
                 }
             }
-            Kind::TurnStarted { turn, root } if !self.is_phase_known => {
-                self.started(turn.as_deref(), root.as_deref(), record.at_ms);
-            }
-            _ => {}
+            TurnEvent::Started { turn, root } if !self.is_known => self.started(turn, root, at_ms),
+            TurnEvent::Started { .. } => {}
         }
     }
 
@@ -134,41 +125,40 @@ impl Fold {
                 None => !self.ended.is_empty(),
             };
         if !has_ended {
-            self.tail.waiting_for = self.asks_for;
-            self.tail.phase_at_ms = self.open_at_ms.or(self.answered_at_ms).or(at_ms);
-            self.tail.phase_since_ms = match self.asks_for {
+            self.waiting_for = self.asks_for;
+            self.phase_at_ms = self.open_at_ms.or(self.answered_at_ms).or(at_ms);
+            self.phase_since_ms = match self.asks_for {
                 Some(_) => self.open_at_ms,
                 None => at_ms,
             };
-            self.tail.phase = Some(match self.asks_for {
+            self.phase = Some(match self.asks_for {
                 Some(_) => Phase::Waiting,
                 None => Phase::Working,
             });
-            self.is_phase_known = true;
+            self.is_known = true;
         } else if root.is_none()
             || root == turn
             || root.is_some_and(|root| self.ended.contains(root))
         {
-            self.tail.phase = Some(Phase::Idle);
-            self.tail.phase_at_ms = self.ended_at_ms;
-            self.is_phase_known = true;
+            self.phase = Some(Phase::Idle);
+            self.phase_at_ms = self.ended_at_ms;
+            self.is_known = true;
         } else {
             // A part of a turn that began earlier; what it asked for has passed.
             self.asks_for = None;
         }
     }
 
-    fn is_complete(&self) -> bool {
-        self.is_phase_known && self.tail.model.is_some() && self.tail.last_record_at_ms.is_some()
-    }
-
-    fn finish(mut self) -> Tail {
+    fn finish(self, found: &mut Description) {
+        found.phase = self.phase;
+        found.waiting_for = self.waiting_for;
+        found.phase_at_ms = self.phase_at_ms;
+        found.phase_since_ms = self.phase_since_ms;
         // The last turn ended; where it began is out of reach.
-        if !self.is_phase_known && (self.has_unnamed_end || !self.ended.is_empty()) {
-            self.tail.phase = Some(Phase::Idle);
-            self.tail.phase_at_ms = self.ended_at_ms;
+        if !self.is_known && (self.has_unnamed_end || !self.ended.is_empty()) {
+            found.phase = Some(Phase::Idle);
+            found.phase_at_ms = self.ended_at_ms;
         }
-        self.tail
     }
 }
 
@@ -212,7 +202,8 @@ mod tests {
     #[track_caller]
     fn check(records: &[Value], phase: Option<Phase>, waiting_for: Option<WaitingFor>) {
         let tail = read(records);
-        assert_eq!((tail.phase, tail.waiting_for), (phase, waiting_for));
+        let found = tail.found;
+        assert_eq!((found.phase, found.waiting_for), (phase, waiting_for));
     }
 
     #[test]
@@ -278,7 +269,7 @@ mod tests {
         let mut settings = event(json!({"type": "thread_settings_applied"}));
         settings["timestamp"] = json!("2026-11-29T00:00:00Z");
         let tail = read(&[started("a", "a"), answer("c"), settings]);
-        assert_eq!(tail.last_record_at_ms, Some(1_795_812_842_000));
+        assert_eq!(tail.found.last_activity_at_ms, Some(1_795_812_842_000));
     }
 
     #[test]
@@ -292,8 +283,8 @@ mod tests {
             started("a", "a"),
             context("new", "/b"),
         ]);
-        assert_eq!(tail.model.as_deref(), Some("new"));
-        assert_eq!(tail.work_dir.as_deref(), Some(Path::new("/b")));
+        assert_eq!(tail.found.model.as_deref(), Some("new"));
+        assert_eq!(tail.found.work_dir.as_deref(), Some(Path::new("/b")));
     }
 
     #[test]
@@ -308,7 +299,7 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let mut bad_lines = BadLines::default();
         let tail = Tail::read(&path, &mut bad_lines).unwrap();
-        assert_eq!(tail.phase, Some(Phase::Working));
+        assert_eq!(tail.found.phase, Some(Phase::Working));
         let message = bad_lines.message().unwrap();
         assert!(message.starts_with("3 of its lines"), "{message}");
     }

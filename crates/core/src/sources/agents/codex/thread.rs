@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use whosup_sidecar::{AgentId, SessionId};
 
 use super::header::{Header, Part};
-use super::record::{Kind, Record};
+use super::record::DIALECT;
 use super::rollout::Rollout;
 use crate::machine::problem::Problem;
 use crate::sources::transcript::{HeadBounds, Stopped, TranscriptFile};
@@ -113,10 +113,9 @@ impl Segment {
         let file = TranscriptFile::open(&self.rollout.path);
         let read = file.and_then(|file| file.head(WORDS_BOUNDS));
         read.map_or(true, |head| {
-            let values = head.lines.iter().flat_map(|line| line.json().values);
-            let mut records = values.filter_map(|value| Record::of(&value));
+            let mut values = head.lines.iter().flat_map(|line| line.json().values);
             head.stopped != Stopped::NothingLeft
-                || records.any(|record| record.kind != Kind::Bookkeeping)
+                || values.any(|value| !(DIALECT.record)(&value).is_aside)
         })
     }
 

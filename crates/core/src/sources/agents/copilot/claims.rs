@@ -8,13 +8,13 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, facts};
 
 use super::AGENT;
-use super::events::Last;
+use super::events::DIALECT;
 use super::scan::Scanning;
 use super::session::{InUse, SessionDir};
 use crate::adapter::claim::{
     CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, Exclusivity, Serving, Subject, Trust,
 };
-use crate::adapter::{AgentProcess, AgentScan};
+use crate::adapter::{AgentProcess, AgentScan, Description};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::transcript::TranscriptFile;
@@ -69,7 +69,7 @@ impl Scanning<'_> {
 
     /// The last events of every session that something was claimed of. Problems
     /// with them are told when the session is described.
-    fn read_lasts(&mut self) -> BTreeMap<SessionId, Last> {
+    fn read_lasts(&mut self) -> BTreeMap<SessionId, Description> {
         let named: BTreeSet<&SessionId> = self
             .logs
             .values()
@@ -83,7 +83,7 @@ impl Scanning<'_> {
         };
         let read = |session: &SessionDir| {
             let file = TranscriptFile::open(session.events.as_deref()?).ok()?;
-            let last = Last::read(&file, &mut BadLines::default()).ok()?;
+            let last = DIALECT.tail(&file, &mut BadLines::default()).ok()?;
             Some((session.id.clone(), last))
         };
         self.sessions
@@ -95,7 +95,7 @@ impl Scanning<'_> {
 
     /// What its log says is in front; else the one session that it holds; else
     /// the one of them in which something happened last.
-    fn shown_by(&self, server: &AgentProcess, lasts: &BTreeMap<SessionId, Last>) -> Shown {
+    fn shown_by(&self, server: &AgentProcess, lasts: &BTreeMap<SessionId, Description>) -> Shown {
         let pid = server.process.pid;
         let loaded: Vec<&SessionDir> = self
             .sessions
@@ -109,7 +109,9 @@ impl Scanning<'_> {
         }
         let latest = || {
             let dated = loaded.iter().map(|session| {
-                let last = lasts.get(&session.id).and_then(|last| last.at_ms);
+                let last = lasts
+                    .get(&session.id)
+                    .and_then(|last| last.last_activity_at_ms);
                 (
                     session.has_events(),
                     last.max(session.workspace.created_at_ms),
@@ -141,7 +143,7 @@ impl Scanning<'_> {
     fn claims_of_locks(
         &self,
         session: &SessionDir,
-        lasts: &BTreeMap<SessionId, Last>,
+        lasts: &BTreeMap<SessionId, Description>,
         shown: &BTreeMap<Pid, Shown>,
     ) -> Vec<Claim> {
         let mut claims = Vec::new();
@@ -256,11 +258,13 @@ impl Scanning<'_> {
     fn used_at_ms(
         &self,
         session: &SessionDir,
-        lasts: &BTreeMap<SessionId, Last>,
+        lasts: &BTreeMap<SessionId, Description>,
         shown: Option<&Shown>,
     ) -> Option<i64> {
         let used = |session: &SessionDir| {
-            let last = lasts.get(&session.id).and_then(|last| last.at_ms);
+            let last = lasts
+                .get(&session.id)
+                .and_then(|last| last.last_activity_at_ms);
             last.max(session.workspace.created_at_ms)
         };
         let shown = shown.filter(|shown| shown.current.as_ref() == Some(&session.id));

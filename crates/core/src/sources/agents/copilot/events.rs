@@ -4,227 +4,135 @@
 //! those of a sub-agent have an `agentId` as well. The file comes with the
 //! first prompt and is not held open. Seen in Copilot CLI 1.0.102, 2026-11.
 
-use std::path::PathBuf;
+//!
+//! Each call of the model is a turn of its own, from `assistant.turn_start` to
+//! `assistant.turn_end`; the one that asks for no tool is the last. While a
+//! person is asked, a `permission.requested` has no `permission.completed`;
+//! other questions are tools, begun and not completed.
 
-use jiff::Timestamp;
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::turn::Turn;
-use crate::adapter::phase::{Phase, WaitingFor};
-use crate::adapter::{Message, MessageRole};
-use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
-use crate::sources::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
+use crate::adapter::phase::WaitingFor;
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, Step, TokenCount, count_at, date_at, text_at,
+};
+use crate::sources::agents::kit::prompt::Wrapping;
 
-/// How much of the beginning is read for the first prompt.
-const HEAD_BOUNDS: HeadBounds = HeadBounds {
-    bytes_max: 1024 * 1024,
-    lines_max: 64,
-};
-/// How far back from the end is read for what was last.
-const LAST_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 1024 * 1024,
-};
-/// How far back a change of directory is looked for: there may be none.
-const CONTEXT_BYTES: u64 = 128 * 1024;
-/// How far back messages are looked for.
-const MESSAGES_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 16 * 1024 * 1024,
+/// Tools that put a question to the person.
+const QUESTIONS: &[&str] = &["ask_user"];
+/// Tools that ask for leave to go on.
+const PLANS: &[&str] = &["exit_plan_mode"];
+
+/// How the events of Copilot read. A change of directory may be nowhere.
+pub(super) const DIALECT: Dialect = Dialect {
+    wrapping: Wrapping {
+        elements: &["current_datetime", "reminder", "skill-context"],
+        notices: &[],
+    },
+    rare_bytes: 128 * 1024,
+    ..Dialect::of(record_of)
 };
 
-/// What Copilot itself puts where a prompt stands.
-const WRAPPING: Wrapping = Wrapping {
-    elements: &["current_datetime", "reminder", "skill-context"],
-    notices: &[],
-};
-
-/// What the last events say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Last {
-    /// The date inside the last event.
-    pub(super) at_ms: Option<i64>,
-    pub(super) model: Option<String>,
-    pub(super) work_dir: Option<PathBuf>,
-    pub(super) branch: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) phase: Option<Phase>,
-    pub(super) waiting_for: Option<WaitingFor>,
-    /// The date of the newest event that shows this phase.
-    pub(super) phase_at_ms: Option<i64>,
-    /// The date of the event that began it.
-    pub(super) phase_since_ms: Option<i64>,
-}
-
-impl Last {
-    /// Reads back from the end until what it looks for is known.
-    pub(super) fn read(
-        file: &TranscriptFile,
-        bad_lines: &mut BadLines,
-    ) -> Result<Self, TranscriptError> {
-        let mut last = Self::default();
-        let mut turn = Turn::default();
-        let end = file.facts().len;
-        for line in file.backwards(LAST_BOUNDS)? {
-            let line = line?;
-            if line.is_too_long() {
-                turn.skip_one();
-            }
-            for event in bad_lines.values(&line).iter().rev() {
-                last.add(event);
-                if !is_of_subagent(event) {
-                    turn.add_backwards(event, at_ms(event));
-                }
-            }
-            let is_far = end.saturating_sub(line.offset) >= CONTEXT_BYTES;
-            if last.is_enough() && turn.is_decided() && (is_far || last.work_dir.is_some()) {
-                break;
-            }
-        }
-        (last.phase_at_ms, last.phase_since_ms) = turn.dates();
-        (last.phase, last.waiting_for) = turn.finish();
-        Ok(last)
-    }
-
-    fn add(&mut self, event: &Value) {
-        self.at_ms = self.at_ms.or_else(|| at_ms(event));
-        if is_of_subagent(event) {
-            return;
-        }
-        let context = match kind(event) {
-            Some("session.start" | "session.resume") => "/data/context",
-            Some("session.context_changed") => "/data",
-            _ => "",
-        };
-        if !context.is_empty() && self.work_dir.is_none() {
-            let text = |key: &str| text_at(event, &format!("{context}/{key}"));
-            self.work_dir = text("cwd")
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute());
-            self.branch = text("branch");
-        }
-        if self.version.is_none() {
-            self.version = text_at(event, "/data/copilotVersion");
-        }
-        if self.model.is_none() {
-            self.model = model_of(event);
-        }
-    }
-
-    const fn is_enough(&self) -> bool {
-        self.at_ms.is_some() && self.model.is_some()
-    }
-}
-
-/// What the first events say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct First {
-    /// When the session began.
-    pub(super) started_at_ms: Option<i64>,
-    /// The first prompt, on one line.
-    pub(super) prompt: Option<String>,
-    /// The last model near the beginning, for an end that names none.
-    pub(super) model: Option<String>,
-    pub(super) version: Option<String>,
-}
-
-impl First {
-    pub(super) fn read(
-        file: &TranscriptFile,
-        bad_lines: &mut BadLines,
-    ) -> Result<Self, TranscriptError> {
-        let mut first = Self::default();
-        let mut words = FirstWords::default();
-        let head = file.head(HEAD_BOUNDS)?;
-        for event in head.lines.iter().flat_map(|line| bad_lines.values(line)) {
-            first.started_at_ms = first.started_at_ms.or_else(|| {
-                let began = parse_ms(event.pointer("/data/startTime")?);
-                began.or_else(|| at_ms(&event))
-            });
-            if first.version.is_none() {
-                first.version = text_at(&event, "/data/copilotVersion");
-            }
-            if let Some(text) = prompt_of(&event) {
-                words.add([text.as_str()], &WRAPPING);
-            }
-            first.model = model_of(&event).or(first.model);
-        }
-        first.prompt = words.title();
-        Ok(first)
-    }
-}
-
-/// Reads the last messages, oldest first.
-pub(super) fn messages(
-    file: &TranscriptFile,
-    messages_max: usize,
-    bad_lines: &mut BadLines,
-) -> Result<Vec<Message>, TranscriptError> {
-    let mut newest_first = Vec::new();
-    for line in file.backwards(MESSAGES_BOUNDS)? {
-        if newest_first.len() >= messages_max {
-            break;
-        }
-        let events = bad_lines.values(&line?);
-        newest_first.extend(events.iter().rev().filter_map(message_of));
-    }
-    newest_first.truncate(messages_max);
-    newest_first.reverse();
-    Ok(newest_first)
-}
-
-fn message_of(event: &Value) -> Option<Message> {
-    if is_of_subagent(event) {
-        return None;
-    }
-    let (role, text) = match kind(event)? {
-        "user.message" => (MessageRole::User, prompt_of(event)?),
-        "assistant.message" => (MessageRole::Assistant, text_at(event, "/data/content")?),
-        "tool.execution_start" => (MessageRole::Tool, text_at(event, "/data/toolName")?),
-        _ => return None,
+fn record_of(event: &Value) -> Record<'_> {
+    let text = |pointer: &str| text_at(event, pointer);
+    let at_ms = date_at(event, "/timestamp");
+    let mut found = Record {
+        at_ms,
+        born_at_ms: began_at_ms(event, at_ms),
+        version: text("/data/copilotVersion"),
+        ..Record::default()
     };
-    let at_ms = at_ms(event);
-    (!text.trim().is_empty()).then_some(Message { role, at_ms, text })
-}
-
-fn prompt_of(event: &Value) -> Option<String> {
-    if kind(event) != Some("user.message") || is_of_subagent(event) {
-        return None;
+    if event.get("agentId").is_some_and(|id| !id.is_null()) {
+        // It is of a sub-agent.
+        return found;
     }
-    WRAPPING.typed_in(event.pointer("/data/content").and_then(Value::as_str))
-}
-
-fn model_of(event: &Value) -> Option<String> {
-    if is_of_subagent(event) {
-        return None;
+    let kind = text("/type").unwrap_or_default();
+    let directory = |path: &'static str| text(path).filter(|path| Path::new(path).is_absolute());
+    match kind {
+        "session.start" | "session.resume" => {
+            found.work_dir = directory("/data/context/cwd");
+            found.git_branch = text("/data/context/branch");
+            found.model = text("/data/selectedModel");
+        }
+        "session.context_changed" => {
+            found.work_dir = directory("/data/cwd");
+            found.git_branch = text("/data/branch");
+        }
+        "session.model_change" => found.model = text("/data/newModel"),
+        "session.usage_record" => found.tokens = event.pointer("/data/usage").map(tokens_in),
+        "user.message" => found.typed.extend(text("/data/content")),
+        "assistant.message" => {
+            found.reply.extend(text("/data/content"));
+            found.model = text("/data/model");
+        }
+        "tool.execution_start" => found.calls.extend(text("/data/toolName")),
+        _ => {}
     }
-    match kind(event) {
-        Some("assistant.message") => text_at(event, "/data/model"),
-        Some("session.model_change") => text_at(event, "/data/newModel"),
-        Some("session.start" | "session.resume") => text_at(event, "/data/selectedModel"),
-        _ => None,
+    found.step = step_of(kind, event);
+    found
+}
+
+/// When the session began, by an event that has a time for it.
+fn began_at_ms(event: &Value, at_ms: Option<i64>) -> Option<i64> {
+    event.pointer("/data/startTime")?;
+    date_at(event, "/data/startTime").or(at_ms)
+}
+
+fn step_of<'a>(kind: &str, event: &'a Value) -> Step<'a> {
+    let text = |pointer: &str| text_at(event, pointer);
+    let asks = |name, waiting_for| Step::Asked {
+        names: [name, None],
+        waiting_for: Some(waiting_for),
+    };
+    match kind {
+        "session.shutdown" => Step::SessionEnded,
+        "session.start" | "session.resume" | "session.context_cleared" | "abort" => Step::Ended,
+        "assistant.turn_start" | "user.message" => Step::Begun,
+        "assistant.turn_end" => Step::CallEnded,
+        "assistant.message" => {
+            let calls = event.pointer("/data/toolRequests");
+            let calls = calls.and_then(Value::as_array);
+            Step::Replied {
+                calls_tools: calls.is_some_and(|calls| !calls.is_empty()),
+            }
+        }
+        "permission.completed" | "tool.execution_complete" => {
+            Step::Answered([text("/data/requestId"), text("/data/toolCallId")])
+        }
+        "permission.requested" => asks(text("/data/requestId"), WaitingFor::Permission),
+        "tool.execution_start" => {
+            let tool = text("/data/toolName").unwrap_or_default();
+            if QUESTIONS.contains(&tool) {
+                asks(text("/data/toolCallId"), WaitingFor::Question)
+            } else if PLANS.contains(&tool) {
+                asks(text("/data/toolCallId"), WaitingFor::Permission)
+            } else {
+                Step::Within
+            }
+        }
+        _ => Step::Aside,
     }
 }
 
-pub(super) fn kind(event: &Value) -> Option<&str> {
-    event.get("type")?.as_str()
-}
-
-pub(super) fn text_at(event: &Value, pointer: &str) -> Option<String> {
-    let text = event.pointer(pointer)?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-fn at_ms(event: &Value) -> Option<i64> {
-    parse_ms(event.get("timestamp")?)
-}
-
-fn parse_ms(value: &Value) -> Option<i64> {
-    let at: Timestamp = value.as_str()?.parse().ok()?;
-    Some(at.as_millisecond())
-}
-
-fn is_of_subagent(event: &Value) -> bool {
-    event.get("agentId").is_some_and(|id| !id.is_null())
+fn tokens_in(usage: &Value) -> TokenCount {
+    let count = |name: &str| count_at(usage, name);
+    let all = count("/inputTokens");
+    let cached_input = count("/cacheReadTokens");
+    let cache_writes = count("/cacheWriteTokens");
+    let cached = cached_input
+        .unwrap_or(0)
+        .saturating_add(cache_writes.unwrap_or(0));
+    TokenCount {
+        context: all,
+        window: count("/maxPromptTokens"),
+        input: all.and_then(|all| all.checked_sub(cached)),
+        cached_input,
+        cache_writes,
+        output: count("/outputTokens"),
+        reasoning: None,
+    }
 }
 
 #[cfg(test)]

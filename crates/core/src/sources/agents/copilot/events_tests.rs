@@ -3,6 +3,10 @@
 use std::path::Path;
 
 use super::*;
+use crate::adapter::Description;
+use crate::adapter::phase::Phase;
+use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
 fn event(at: &str, kind: &str, data: &str) -> String {
     format!(
@@ -83,18 +87,10 @@ fn plain(kind: &str) -> String {
     event("00:09.000", kind, "{}")
 }
 
-fn file_of(lines: &[String]) -> (tempfile::TempDir, TranscriptFile) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("events.jsonl");
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).expect("a file");
-    let file = TranscriptFile::open(&path).expect("a transcript");
-    (directory, file)
-}
-
-fn last(lines: &[String]) -> Last {
+fn described(lines: &[String]) -> Description {
     let (_directory, file) = file_of(lines);
-    Last::read(&file, &mut BadLines::default()).expect("events")
+    let read = DIALECT.read(&file, &mut BadLines::default());
+    read.expect("events")
 }
 
 const IDLE: (Option<Phase>, Option<WaitingFor>) = (Some(Phase::Idle), None);
@@ -107,8 +103,8 @@ const QUESTION: (Option<Phase>, Option<WaitingFor>) =
 
 #[track_caller]
 fn check_phase(lines: &[String], right: (Option<Phase>, Option<WaitingFor>)) {
-    let last = last(lines);
-    assert_eq!((last.phase, last.waiting_for), right, "{lines:#?}");
+    let found = described(lines);
+    assert_eq!((found.phase, found.waiting_for), right, "{lines:#?}");
 }
 
 #[test]
@@ -119,16 +115,14 @@ fn head_and_tail_describe_a_session() {
         r#"{"cwd":"/w/other","branch":"topic"}"#,
     );
     let lines = [start(), prompt(), turn_start(), reply(), turn_end(), moved];
-    let (_directory, file) = file_of(&lines);
-    let first = First::read(&file, &mut BadLines::default()).expect("events");
-    assert_eq!(first.prompt.as_deref(), Some("hello one"));
-    assert_eq!(first.version.as_deref(), Some("1.0.102"));
-    assert_eq!(first.started_at_ms, Some(1_795_813_199_000));
-    let last = last(&lines);
-    assert_eq!(last.model.as_deref(), Some("gpt-5-mini"));
-    assert_eq!(last.work_dir.as_deref(), Some(Path::new("/w/other")));
-    assert_eq!(last.branch.as_deref(), Some("topic"));
-    assert_eq!(last.at_ms, Some(1_795_813_209_000));
+    let found = described(&lines);
+    assert_eq!(found.title.as_deref(), Some("hello one"));
+    assert_eq!(found.agent_version.as_deref(), Some("1.0.102"));
+    assert_eq!(found.started_at_ms, Some(1_795_813_199_000));
+    assert_eq!(found.model.as_deref(), Some("gpt-5-mini"));
+    assert_eq!(found.work_dir.as_deref(), Some(Path::new("/w/other")));
+    assert_eq!(found.git_branch.as_deref(), Some("topic"));
+    assert_eq!(found.last_activity_at_ms, Some(1_795_813_209_000));
 }
 
 #[test]
@@ -232,7 +226,7 @@ fn turns_of_sub_agents_are_not_the_sessions() {
         of_subagent(&turn_end()),
     ];
     check_phase(&below, WORKING);
-    assert_eq!(last(&below).model.as_deref(), Some("gpt-5"));
+    assert_eq!(described(&below).model.as_deref(), Some("gpt-5"));
 }
 
 #[test]
@@ -252,60 +246,38 @@ fn what_cannot_be_read_makes_the_phase_uncertain_only_at_the_end() {
 }
 
 #[test]
-fn bad_lines_are_counted_and_the_rest_is_told() {
-    let fused = format!("{}{}", start(), prompt());
-    let lines = [
-        fused,
-        "{\"c\":".to_owned(),
-        turn_start(),
-        reply(),
-        turn_end(),
-    ];
-    let (_directory, file) = file_of(&lines);
-    let mut bad_lines = BadLines::default();
-    let last = Last::read(&file, &mut bad_lines).expect("events");
-    assert_eq!(last.phase, Some(Phase::Idle));
-    assert!(bad_lines.message().is_some());
-}
-
-#[test]
-fn the_last_messages_come_oldest_first() {
+fn prompts_replies_and_calls_are_messages_and_those_of_sub_agents_are_not() {
     let [asked, started] = calls("bash");
+    let below = of_subagent(&reply());
     let lines = [
         start(),
         prompt(),
         turn_start(),
         asked,
         started,
-        of_subagent(&reply()),
+        below,
         completes(),
         reply(),
     ];
-    let (_directory, file) = file_of(&lines);
-    let messages = messages(&file, 2, &mut BadLines::default()).expect("messages");
-    let texts: Vec<&str> = messages
-        .iter()
-        .map(|message| message.text.as_str())
-        .collect();
-    assert_eq!(texts, ["bash", "hi"]);
+    assert_eq!(messages_in(&DIALECT, &lines), ["hello\n one", "bash", "hi"]);
 }
 
 #[test]
-fn the_first_prompt_and_model_are_looked_for_in_the_beginning() {
-    let own = prompt().replace("hello\\n one", "<system_reminder>x</system_reminder>");
-    let command = prompt().replace("hello\\n one", "/review it");
-    let progress = event(
-        "00:09.000",
-        "tool.execution_partial_result",
-        &format!(r#"{{"partialOutput":"{}"}}"#, "x".repeat(4000)),
+fn a_record_of_usage_counts_tokens() {
+    let usage = event(
+        "00:08.500",
+        "session.usage_record",
+        r#"{"usage":{"inputTokens":1234,"outputTokens":56,"cacheReadTokens":1000,"cacheWriteTokens":0,"maxPromptTokens":128000}}"#,
     );
-    let mut lines = vec![start(), own, command, prompt(), reply()];
-    lines.extend(std::iter::repeat_n(progress, 600));
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("events.jsonl");
-    std::fs::write(&path, lines.join("\n")).expect("a file");
-    let file = TranscriptFile::open(&path).expect("a transcript");
-    let first = First::read(&file, &mut BadLines::default()).expect("a beginning");
-    assert_eq!(first.prompt.as_deref(), Some("hello one"));
-    assert_eq!(first.model.as_deref(), Some("gpt-5-mini"));
+    let (_directory, file) = file_of(&[start(), prompt(), usage, turn_end()]);
+    let right = TokenCount {
+        context: Some(1234),
+        window: Some(128_000),
+        input: Some(234),
+        cached_input: Some(1000),
+        cache_writes: Some(0),
+        output: Some(56),
+        reasoning: None,
+    };
+    assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }

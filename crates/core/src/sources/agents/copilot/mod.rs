@@ -28,7 +28,6 @@ mod process_log;
 mod scan;
 mod session;
 mod sketch;
-mod turn;
 mod workspace;
 
 use std::path::Path;
@@ -36,7 +35,7 @@ use std::path::Path;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
-use self::events::{First, Last};
+use self::events::DIALECT;
 use self::workspace::Workspace;
 use crate::adapter::phase::Phase;
 use crate::adapter::{
@@ -46,6 +45,7 @@ use crate::adapter::{
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::dialect::joined;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
@@ -115,21 +115,7 @@ impl Adapter for Copilot {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        let mut bad_lines = BadLines::default();
-        let read = TranscriptFile::open(path)
-            .and_then(|file| events::messages(&file, messages_max, &mut bad_lines));
-        let (found, problem) = match read {
-            Ok(messages) => (messages, bad_lines.message()),
-            Err(error) => (Vec::new(), reason(&error)),
-        };
-        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
@@ -156,29 +142,24 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
     // Of most files both ends are the same lines.
     let (mut of_tail, mut of_head) = (BadLines::default(), BadLines::default());
     let read = TranscriptFile::open(path).and_then(|file| {
-        let last = Last::read(&file, &mut of_tail)?;
-        let first = First::read(&file, &mut of_head)?;
-        Ok((last, first))
+        let tail = DIALECT.tail(&file, &mut of_tail)?;
+        let work_dir = tail.work_dir.clone();
+        let head = DIALECT.head(&file, &mut of_head)?;
+        // Where the end shows no directory, the workspace does.
+        Ok(Description {
+            work_dir,
+            ..joined(tail, head)
+        })
     });
     match read {
-        Ok((last, first)) => {
-            found.transcript = Some(path.to_owned());
-            found.is_title_a_prompt = first.prompt.is_some();
-            found.title = first.prompt;
-            found.started_at_ms = first.started_at_ms;
-            found.agent_version = last.version.or(first.version);
-            found.model = last.model.or(first.model);
-            found.git_branch = last.branch;
-            found.work_dir = last.work_dir;
-            found.last_activity_at_ms = last.at_ms;
-            found.phase = last.phase;
-            found.waiting_for = last.waiting_for;
-            found.phase_at_ms = last.phase_at_ms;
-            found.phase_since_ms = last.phase_since_ms;
+        Ok(read) => {
+            *found = read;
             let bad_lines = of_tail.message().or_else(|| of_head.message());
             bad_lines.map_or(Ok(()), Err)
         }
-        Err(error) => reason(&error).map_or(Ok(()), Err),
+        // A transcript that is not there (any more) is nothing to complain about.
+        Err(TranscriptError::File(ReadFileError::NotFound { .. })) => Ok(()),
+        Err(error) => Err(error.reason()),
     }
 }
 
@@ -196,10 +177,4 @@ fn add_workspace(found: &mut Description, workspace: Workspace) {
     found.git_branch = found.git_branch.take().or(workspace.branch);
     found.started_at_ms = found.started_at_ms.or(workspace.created_at_ms);
     found.last_activity_at_ms = found.last_activity_at_ms.or(workspace.created_at_ms);
-}
-
-/// A transcript that is not there (any more) is nothing to complain about.
-fn reason(error: &TranscriptError) -> Option<String> {
-    let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
-    (!is_gone).then(|| error.reason())
 }

@@ -7,13 +7,12 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::claims::Shown;
-use super::events::Last;
 use super::scan::Scanning;
 use super::session::SessionDir;
 use super::{AGENT, process};
 use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
-use crate::adapter::{AgentProcess, Clue, Role, Sketch};
+use crate::adapter::{AgentProcess, Clue, Description, Role, Sketch};
 
 impl Scanning<'_> {
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {
@@ -27,7 +26,7 @@ impl Scanning<'_> {
     pub(super) fn sketch(
         &self,
         session: &SessionDir,
-        last: Option<&Last>,
+        last: Option<&Description>,
         shown: &BTreeMap<Pid, Shown>,
     ) -> Sketch {
         let servers: Vec<&AgentProcess> = self
@@ -48,7 +47,7 @@ impl Scanning<'_> {
                 .and_then(|last| last.work_dir.clone())
                 .or_else(|| workspace.work_dir.clone()),
             born_at_ms: workspace.created_at_ms,
-            last_record_at_ms: last.and_then(|last| last.at_ms),
+            last_record_at_ms: last.and_then(|last| last.last_activity_at_ms),
             transcript: session.events.clone(),
             facts: self.fact(session, last, &servers).into_iter().collect(),
             clues: self.clues(session, last, shown),
@@ -85,11 +84,11 @@ impl Scanning<'_> {
     fn clues(
         &self,
         session: &SessionDir,
-        last: Option<&Last>,
+        last: Option<&Description>,
         shown: &BTreeMap<Pid, Shown>,
     ) -> Vec<Clue> {
         let used_at_ms = last
-            .and_then(|last| last.at_ms)
+            .and_then(|last| last.last_activity_at_ms)
             .max(session.workspace.created_at_ms);
         let clue = |server: &AgentProcess| {
             let pid = server.process.pid;
@@ -116,7 +115,7 @@ impl Scanning<'_> {
     fn fact(
         &self,
         session: &SessionDir,
-        last: Option<&Last>,
+        last: Option<&Description>,
         servers: &[&AgentProcess],
     ) -> Option<PhaseFact> {
         let said = |source, phase, word: &str, at_ms| {

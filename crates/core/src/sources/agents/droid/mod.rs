@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
-use crate::adapter::phase::Phase;
+use self::transcript::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Sketch, WatchPath,
@@ -94,33 +94,12 @@ impl Adapter for Droid {
             ..Description::default()
         };
         let mut problems = Vec::new();
-        // Bad lines have been told by the scan.
-        let mut bad = BadLines::default();
-        let read = TranscriptFile::open(path).and_then(|file| {
-            let head = transcript::read_head(&file, &mut bad)?;
-            Ok((head, transcript::read_tail(&file, &mut bad)?))
-        });
+        // The scan has reported bad lines.
+        let mut bad_lines = BadLines::default();
+        let read =
+            TranscriptFile::open(path).and_then(|file| transcript::read(&file, &mut bad_lines));
         match read {
-            Ok((head, tail)) => {
-                let prompt = head.words.title();
-                let is_prompt = |title: &String| {
-                    let title = title.trim_end_matches(['…', '.']).trim_end();
-                    prompt
-                        .as_deref()
-                        .is_some_and(|prompt| prompt.starts_with(title))
-                };
-                found.title = head.title.or_else(|| prompt.clone());
-                found.is_title_a_prompt =
-                    !head.is_title_given && found.title.as_ref().is_some_and(is_prompt);
-                found.work_dir = head.work_dir;
-                found.started_at_ms = head.first_at_ms;
-                found.last_activity_at_ms = tail.last_at_ms;
-                found.phase = tail.phase;
-                found.phase_at_ms = tail.last_at_ms;
-                if head.first_at_ms.is_none() {
-                    found.phase = Some(Phase::Idle);
-                }
-            }
+            Ok(read) => found = read.into_description(),
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}
             Err(error) => problems.push(Problem::at(&AGENT, path, error.reason())),
         }
@@ -141,21 +120,7 @@ impl Adapter for Droid {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = &sketch.transcript else {
-            return Found::default();
-        };
-        let read =
-            TranscriptFile::open(path).and_then(|file| transcript::messages(&file, messages_max));
-        let (found, problem) = match read {
-            Ok(read) => read,
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => (Vec::new(), None),
-            Err(error) => (Vec::new(), Some(error.reason())),
-        };
-        let problems = problem.map(|message| Problem::at(&AGENT, path, message));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
-        }
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

@@ -8,7 +8,7 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{FileFacts, Links, ReadFileError, facts};
 
 use super::process::PROGRAMS;
-use super::transcript::{Tail, read_head, read_tail};
+use super::transcript::{self, DIALECT, Outline};
 use super::{AGENT, sessions_in};
 use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
 use crate::adapter::phase::Phase;
@@ -18,7 +18,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::folder::is_directory;
 use crate::sources::agents::kit::folder::names_in;
-use crate::sources::agents::kit::one_per_session::{OnePerSession, Said};
+use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::transcript::TranscriptFile;
 
 /// How many folders of projects are looked at.
@@ -55,7 +55,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             .map(|process| process.process.began_at_ms.clone().unwrap_or(i64::MIN))
             .min(),
         processes,
-        sketches: OnePerSession::new(said),
+        sketches: OnePerSession::new(|path| DIALECT.said(path)),
         problems: Vec::new(),
     };
     if look.depth.is_walk() {
@@ -89,16 +89,6 @@ struct Scanning<'a> {
     processes: Vec<&'a AgentProcess>,
     sketches: OnePerSession,
     problems: Vec<Problem>,
-}
-
-/// Reads what was said in a transcript.
-fn said(path: &Path) -> Said {
-    let read =
-        TranscriptFile::open(path).and_then(|file| read_tail(&file, &mut BadLines::default()));
-    read.map_or(Said::UNREADABLE, |tail| Said {
-        has_words: tail.last_at_ms.is_some(),
-        last_at_ms: tail.last_at_ms,
-    })
 }
 
 /// Tells whether a process may have the session with this transcript: its
@@ -236,9 +226,8 @@ impl Scanning<'_> {
             return;
         };
         let mut bad = BadLines::default();
-        let read = TranscriptFile::open(path)
-            .and_then(|file| Ok((read_head(&file, &mut bad)?, read_tail(&file, &mut bad)?)));
-        let (head, tail) = match read {
+        let read = TranscriptFile::open(path).and_then(|file| transcript::read(&file, &mut bad));
+        let outline = match read {
             Ok(read) => read,
             Err(error) => {
                 self.problems
@@ -249,26 +238,25 @@ impl Scanning<'_> {
         if let Some(message) = bad.message() {
             self.problems.push(Problem::at(&AGENT, path, message));
         }
-        if head.id.as_deref().is_some_and(|own| own != id.as_str()) {
+        let start = &outline.start;
+        if start.id.as_deref().is_some_and(|own| own != id.as_str()) {
             let message = "the id in its first line is not that of its name";
             self.problems.push(Problem::at(&AGENT, path, message));
             return;
         }
-        let parent = head
-            .parent
-            .as_deref()
-            .and_then(|parent| SessionId::parse(parent).ok());
+        let parent = start.parent.as_deref();
+        let parent = parent.and_then(|parent| SessionId::parse(parent).ok());
         let mut sketch = Sketch {
             parent: parent.filter(|parent| *parent != id),
-            work_dir: head.work_dir,
-            born_at_ms: head.first_at_ms,
-            last_record_at_ms: tail.last_at_ms,
-            perhaps_until_ms: tail.perhaps_until_ms(),
+            work_dir: start.work_dir.clone(),
+            born_at_ms: outline.found.started_at_ms,
+            last_record_at_ms: outline.found.last_activity_at_ms,
+            perhaps_until_ms: outline.perhaps_until_ms(),
             transcript: Some(path.to_owned()),
-            title: head.title.filter(|_| head.is_title_given),
-            started_at_ms: head.first_at_ms,
+            title: start.title.clone().filter(|_| start.is_title_given),
+            started_at_ms: outline.found.started_at_ms,
             // Droid refuses a transcript without its first line.
-            is_resumable: head.id.is_some(),
+            is_resumable: start.id.is_some(),
             ..Sketch::new(SessionKey {
                 agent: AGENT,
                 session: id.clone(),
@@ -278,8 +266,8 @@ impl Scanning<'_> {
         if sketch.parent.is_some() {
             let is_anywhere = |its: &&AgentProcess| folders_of(its, self.mounts).is_empty();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
-            let ended = self.claim_of_ended(&sketch, &tail, may_be_open);
-            sketch.may_have_ended = ended.is_none() && tail.missing_end.is_some();
+            let ended = self.claim_of_ended(&sketch, &outline, may_be_open);
+            sketch.may_have_ended = ended.is_none() && outline.missing_end.is_some();
             self.sketches.add_sub_agent(sketch, ended);
             return;
         }
@@ -290,7 +278,7 @@ impl Scanning<'_> {
             let mut its = self.processes.iter().filter(may_be_its);
             sketch.is_headless = Some(its.clone().all(|its| PROGRAMS.is_headless(&its.program())));
             open_to.extend(its.clone().map(|its| its.process.pid));
-            if head.id.is_none() && sketch.work_dir.is_none() {
+            if start.id.is_none() && sketch.work_dir.is_none() {
                 // It has lost its first line: its folder tells where it works.
                 sketch.work_dir = its.find_map(|its| work_dir_of(its));
             }
@@ -300,17 +288,25 @@ impl Scanning<'_> {
 
     /// A sub-agent has ended once its last message has ended its turn, or
     /// nobody can have written to it who is there now.
-    fn claim_of_ended(&self, sketch: &Sketch, tail: &Tail, may_be_open: bool) -> Option<Claim> {
+    fn claim_of_ended(
+        &self,
+        sketch: &Sketch,
+        outline: &Outline,
+        may_be_open: bool,
+    ) -> Option<Claim> {
+        let has_ended = outline.found.last_activity_at_ms.is_some()
+            && outline.found.phase == Some(Phase::Idle)
+            && outline.missing_end.is_none();
         // Without any process it ends as its parent does, which may be hidden.
         let says = if !may_be_open && self.since_ms.is_some() {
             "nothing was written to it since a process of this agent began"
-        } else if tail.phase == Some(Phase::Idle) && tail.missing_end.is_none() {
+        } else if has_ended {
             "its last message has ended its turn"
         } else {
             return None;
         };
         Some(Claim {
-            dated_at_ms: tail.last_at_ms,
+            dated_at_ms: outline.found.last_activity_at_ms,
             exclusivity: Exclusivity::Exclusive,
             placement: self.placement,
             ..Claim::new(

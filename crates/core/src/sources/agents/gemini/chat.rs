@@ -16,7 +16,8 @@ use serde_json::Value;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, read_regular};
 
-use super::message::{self, Kind, Record};
+use super::message::{self, DIALECT};
+use crate::sources::agents::kit::dialect::{Step, date_at};
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
@@ -79,7 +80,7 @@ impl ChatName {
 }
 
 /// It is of a version that kept one JSON object.
-fn is_object(path: &Path) -> bool {
+pub(super) fn is_object(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension == "json")
 }
@@ -132,7 +133,7 @@ pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
         let object = read_object(path)?;
         facts.header = header_in(&object);
         facts.add_start_of_first();
-        facts.last_at_ms = message::date_at(&object, "lastUpdated");
+        facts.last_at_ms = date_at(&object, "/lastUpdated");
         for record in message::messages_in(&object).iter().rev() {
             facts.add(record);
         }
@@ -186,11 +187,9 @@ impl ChatFacts {
     }
 
     fn add(&mut self, value: &Value) {
-        let Some(record) = Record::of(value) else {
-            return;
-        };
-        self.has_conversation |= !matches!(record.kind, Kind::Context | Kind::Notice);
-        if let (Kind::Prompt { text }, Some(at_ms)) = (record.kind, record.at_ms) {
+        let record = (DIALECT.record)(value);
+        self.has_conversation |= record.step != Step::Aside;
+        if let (Some(text), Some(at_ms)) = (DIALECT.prompt_of(value), record.at_ms) {
             self.prompts.push((text, at_ms));
         }
     }
@@ -209,7 +208,7 @@ fn header_in(record: &Value) -> Option<Header> {
     is_header.then_some(())?;
     Some(Header {
         id: SessionId::parse(text("sessionId")?).ok()?,
-        started_at_ms: message::date_at(record, "startTime"),
+        started_at_ms: date_at(record, "/startTime"),
         is_subagent: text("kind") == Some("subagent"),
     })
 }

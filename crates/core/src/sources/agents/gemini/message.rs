@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use jiff::Timestamp;
-
+use crate::adapter::phase::Phase;
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, Step, TokenCount, count_at, date_at, text_at, texts_in,
+};
 use crate::sources::agents::kit::prompt::Wrapping;
 
 /// What Gemini CLI itself tells the model, as in the first message of every
@@ -16,106 +18,88 @@ const WRAPPING: Wrapping = Wrapping {
 /// What is noted when a person interrupts a turn.
 const CANCELLED: &str = "Request cancelled";
 
-/// A message of a chat.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
-    /// Its id. A message may be written again, with more in it.
-    pub(super) id: String,
-    pub(super) at_ms: Option<i64>,
-    pub(super) kind: Kind,
-}
+/// How the records of Gemini CLI read. A summary may be nowhere. Where nothing was said
+/// yet, it waits for that.
+pub(super) const DIALECT: Dialect = Dialect {
+    wrapping: WRAPPING,
+    rare_bytes: 64 * 1024,
+    phase_without_turn: Some(Phase::Idle),
+    ..Dialect::of(record_of)
+};
 
-/// What a message is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A person said it.
-    Prompt { text: String },
-    /// What tools answered, on its way to the model.
-    ToolResults,
-    /// The agent tells the model about its surroundings.
-    Context,
-    /// The model said it, or called tools, or both.
-    Reply {
-        text: String,
-        /// The tools whose calls are done.
-        tools: Vec<String>,
-        model: Option<String>,
-    },
-    /// The turn was interrupted.
-    Cancelled,
-    /// The turn failed.
-    Error,
-    /// Anything else that was shown.
-    Notice,
-}
-
-impl Record {
-    /// `None` for what is no message.
-    pub(super) fn of(value: &Value) -> Option<Self> {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
-        let content = value.get("content").unwrap_or(&Value::Null);
-        let kind = match text("type")? {
-            "user" => user_kind(content),
-            "gemini" => Kind::Reply {
-                text: text_of(content),
-                tools: tools_in(value),
-                model: text("model")
-                    .filter(|model| !model.is_empty())
-                    .map(str::to_owned),
-            },
-            "info" if text_of(content).starts_with(CANCELLED) => Kind::Cancelled,
-            "error" => Kind::Error,
-            _ => Kind::Notice,
-        };
-        Some(Self {
-            id: text("id")?.to_owned(),
-            at_ms: date_at(value, "timestamp"),
-            kind,
-        })
+/// A prompt and the answers of tools are on their way to the model. A reply is
+/// recorded before the tools that it calls, and these only once they are done:
+/// so after a reply the turn has ended, or a tool runs, or a person is asked.
+/// (What the terminal's title says is not in doubt.)
+fn record_of(record: &Value) -> Record<'_> {
+    let text = |pointer: &str| text_at(record, pointer);
+    let mut found = Record {
+        id: text("/id"),
+        at_ms: last_date(record),
+        born_at_ms: date_at(record, "/startTime"),
+        title: summary_in(record),
+        ..Record::default()
+    };
+    if record.get("$rewindTo").is_some() {
+        found.step = Step::Shows(Some(Phase::Idle));
     }
-}
-
-fn user_kind(content: &Value) -> Kind {
-    if text_of(content).trim().is_empty() {
-        return Kind::ToolResults;
+    if found.id.is_none() {
+        // It is no message.
+        return found;
     }
-    match WRAPPING.typed_in(texts_in(content)) {
-        Some(text) => Kind::Prompt { text },
-        None => Kind::Context,
+    let texts: Vec<&str> = texts_in(record.get("content")).collect();
+    match text("/type") {
+        Some("user") if texts.iter().all(|text| text.trim().is_empty()) => {
+            // The answers of tools.
+            found.step = Step::Shows(Some(Phase::Working));
+        }
+        Some("user") if WRAPPING.typed_in(texts.iter().copied()).is_some() => {
+            found.typed = texts;
+            found.step = Step::Shows(Some(Phase::Working));
+        }
+        Some("gemini") => {
+            let calls = record.get("toolCalls").and_then(Value::as_array);
+            let calls = calls.into_iter().flatten();
+            found.calls = calls.filter_map(|call| text_at(call, "/name")).collect();
+            found.reply = texts;
+            found.model = text("/model");
+            found.step = Step::Shows(None);
+            found.tokens = record.get("tokens").map(tokens_in);
+        }
+        Some("info")
+            if texts
+                .first()
+                .is_some_and(|text| text.starts_with(CANCELLED)) =>
+        {
+            found.step = Step::Shows(Some(Phase::Idle));
+        }
+        Some("error") => found.step = Step::Shows(Some(Phase::Idle)),
+        _ => {}
     }
+    found
 }
 
-/// A text, or parts some of which are text.
-fn text_of(content: &Value) -> String {
-    texts_in(content).collect()
-}
-
-fn texts_in(content: &Value) -> impl Iterator<Item = &str> {
-    let parts = content.as_array().into_iter().flatten();
-    let texts = parts.filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
-    content.as_str().into_iter().chain(texts)
-}
-
-fn tools_in(value: &Value) -> Vec<String> {
-    let calls = value.get("toolCalls").and_then(Value::as_array);
-    let calls = calls.into_iter().flatten();
-    calls
-        .filter_map(|call| call.get("name")?.as_str())
-        .map(str::to_owned)
-        .collect()
+fn tokens_in(tokens: &Value) -> TokenCount {
+    let count = |name: &str| count_at(tokens, name);
+    let less = |all: Option<u64>, part: Option<u64>| all?.checked_sub(part.unwrap_or(0));
+    let cached_input = count("/cached");
+    TokenCount {
+        context: count("/input"),
+        input: less(count("/input"), cached_input),
+        cached_input,
+        output: less(count("/total"), count("/input")),
+        reasoning: count("/thoughts"),
+        ..TokenCount::default()
+    }
 }
 
 /// The date of a record: of a message, or of a change of the whole that says
 /// when the session was last served. A summary that a later start adds says
 /// nothing of the kind.
 pub(super) fn last_date(value: &Value) -> Option<i64> {
-    let of_whole = || {
-        let set = value.get("$set")?;
-        date_at(set, "lastUpdated")
-    };
-    date_at(value, "timestamp")
-        .or_else(of_whole)
-        .or_else(|| date_at(value, "lastUpdated"))
+    date_at(value, "/timestamp")
+        .or_else(|| date_at(value, "/$set/lastUpdated"))
+        .or_else(|| date_at(value, "/lastUpdated"))
 }
 
 /// The messages in a record that has the whole conversation.
@@ -126,13 +110,8 @@ pub(super) fn messages_in(value: &Value) -> &[Value] {
 }
 
 /// The summary in a record that sets one.
-pub(super) fn summary_in(value: &Value) -> Option<&str> {
+fn summary_in(value: &Value) -> Option<&str> {
     let whole = value.get("$set").unwrap_or(value);
     let summary = whole.get("summary")?.as_str()?;
     (!summary.trim().is_empty()).then_some(summary)
-}
-
-pub(super) fn date_at(value: &Value, key: &str) -> Option<i64> {
-    let at: Timestamp = value.get(key)?.as_str()?.parse().ok()?;
-    Some(at.as_millisecond())
 }

@@ -137,18 +137,9 @@ impl Adapter for Gemini {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        let (found, problem) = match transcript::messages(path, messages_max) {
-            Ok(read) => read,
-            Err(_) if !is_there(path) => return Found::default(),
-            Err(message) => (Vec::new(), Some(message)),
-        };
-        let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-        Found {
-            found,
-            problems: problems.into_iter().collect(),
+        match sketch.transcript.as_deref() {
+            Some(path) => transcript::messages(path, messages_max),
+            None => Found::default(),
         }
     }
 

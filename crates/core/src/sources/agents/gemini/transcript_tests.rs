@@ -1,6 +1,9 @@
 //! What chats tell, record by record.
 
 use super::*;
+use crate::adapter::phase::Phase;
+use crate::sources::agents::kit::dialect::TokenCount;
+use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
 const HEADER: &str = r#"{"sessionId":"s","projectHash":"a","startTime":"2026-11-27T20:53:03.261Z","lastUpdated":"2026-11-27T20:53:03.261Z","kind":"main"}"#;
 const CONTEXT: &str = r#"{"$set":{"messages":[{"id":"c","timestamp":"2026-11-27T20:53:03.269Z","type":"user","content":[{"text":"<session_context>\nx"}]}],"lastUpdated":"2026-11-27T20:53:03.269Z"}}"#;
@@ -13,17 +16,9 @@ const CANCELLED: &str = r#"{"id":"i","timestamp":"2026-11-27T20:53:50.000Z","typ
 const UPDATED: &str = r#"{"$set":{"lastUpdated":"2026-11-27T20:54:00.000Z"}}"#;
 const SUMMARY: &str = r#"{"$set":{"summary":"About\nnothing","memoryScratchpad":{"version":1}}}"#;
 
-fn file_of(lines: &[&str]) -> (tempfile::TempDir, std::path::PathBuf) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("session-2026-11-27T20-53-s.jsonl");
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).expect("a file");
-    (directory, path)
-}
-
 fn description(lines: &[&str]) -> Description {
-    let (_directory, path) = file_of(lines);
-    describe(&path).expect("a description").0
+    let (_directory, file) = file_of(lines);
+    describe(file.path()).expect("a description").0
 }
 
 #[test]
@@ -63,34 +58,30 @@ fn what_may_be_two_things_is_no_phase() {
 }
 
 #[test]
-fn a_line_too_long_to_read_makes_the_phase_uncertain() {
-    let long = PROMPT.replace(
-        "one",
-        &"x".repeat(2 * crate::sources::transcript::LINE_BYTES_MAX),
-    );
-    assert_eq!(description(&[HEADER, PROMPT, CANCELLED, &long]).phase, None);
-}
-
-#[test]
-fn bad_lines_are_counted_and_the_rest_is_told() {
-    let fused = format!("{HEADER}{PROMPT}");
-    let (_directory, path) = file_of(&[&fused, "{\"c\":", CANCELLED]);
-    let (described, problem) = describe(&path).expect("a description");
-    assert_eq!(described.title.as_deref(), Some("hello one"));
-    assert_eq!(described.phase, Some(Phase::Idle));
-    assert!(problem.is_some());
-}
-
-#[test]
 fn the_last_messages_come_oldest_first_and_each_once() {
-    let (_directory, path) = file_of(&[HEADER, CONTEXT, PROMPT, CALLS, CALLED, RESULTS, REPLY]);
-    let (messages, problem) = messages(&path, 10).expect("messages");
-    let texts: Vec<&str> = messages
-        .iter()
-        .map(|message| message.text.as_str())
-        .collect();
-    assert_eq!(texts, ["hello\n one", "run_shell_command", "hi"]);
-    assert_eq!(problem, None);
+    let said = messages_in(
+        &DIALECT,
+        &[HEADER, CONTEXT, PROMPT, CALLS, CALLED, RESULTS, REPLY],
+    );
+    assert_eq!(said, ["hello\n one", "run_shell_command", "hi"]);
+}
+
+#[test]
+fn a_reply_counts_its_tokens() {
+    let reply = REPLY.replace(
+        r#"{"input":1}"#,
+        r#"{"input":1234,"output":48,"cached":1000,"thoughts":8,"tool":0,"total":1290}"#,
+    );
+    let (_directory, file) = file_of(&[HEADER, PROMPT, &reply, UPDATED]);
+    let right = TokenCount {
+        context: Some(1234),
+        input: Some(234),
+        cached_input: Some(1000),
+        output: Some(56),
+        reasoning: Some(8),
+        ..TokenCount::default()
+    };
+    assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }
 
 #[test]
@@ -104,9 +95,11 @@ fn a_chat_of_an_earlier_version_is_described_too() -> std::io::Result<()> {
     let described = describe(&path).expect("a description").0;
     assert_eq!(described.title.as_deref(), Some("hello one"));
     assert_eq!(described.last_activity_at_ms, Some(1_795_812_840_000));
-    let (messages, _) = messages(&path, 1).expect("messages");
     assert_eq!(
-        messages.first().map(|message| message.text.as_str()),
+        messages(&path, 1)
+            .found
+            .first()
+            .map(|message| message.text.as_str()),
         Some("hi")
     );
     Ok(())
@@ -131,15 +124,4 @@ fn the_first_prompt_is_what_a_person_typed() {
         title(&[HEADER, &command, PROMPT]).as_deref(),
         Some("hello one")
     );
-}
-
-#[test]
-fn the_model_is_in_the_beginning_where_the_end_is_all_progress() {
-    let notice = format!(
-        r#"{{"id":"n","timestamp":"2026-11-27T20:55:00.000Z","type":"info","content":"{}"}}"#,
-        "x".repeat(4000)
-    );
-    let mut lines = vec![HEADER, PROMPT, REPLY];
-    lines.extend(std::iter::repeat_n(notice.as_str(), 600));
-    assert_eq!(description(&lines).model.as_deref(), Some("gemini-2.5-pro"));
 }

@@ -36,6 +36,7 @@ use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 use whosup_sidecar::{AgentId, StrictObject};
 
 use self::session::Reading;
+use self::wire::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Sketch, WatchPath,
@@ -43,7 +44,6 @@ use crate::adapter::{
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::kimi_wire;
-use crate::sources::agents::kit::last_messages::last_messages;
 use crate::sources::agents::kit::title::one_line;
 
 /// The id of this agent.
@@ -104,7 +104,7 @@ impl Adapter for KimiCli {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let told = wire::DIALECT.describe(&AGENT, directory.join(session::WIRE));
+        let told = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
         let Found {
             mut found,
             mut problems,
@@ -127,8 +127,7 @@ impl Adapter for KimiCli {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let transcript = sketch.transcript.as_deref();
-        last_messages(&AGENT, transcript, messages_max, wire::messages_of)
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

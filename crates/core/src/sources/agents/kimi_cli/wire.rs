@@ -4,8 +4,10 @@
 use serde_json::Value;
 
 use crate::adapter::phase::WaitingFor;
-use crate::adapter::{Message, MessageRole};
-use crate::sources::agents::kit::kimi_wire::{Dialect, Step, part_text, text_of_input};
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, Step, TokenCount, count_at, find_first, text_at, texts_in,
+};
+use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{HeadBounds, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for when a session began.
@@ -13,6 +15,8 @@ const BIRTH_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
     lines_max: 8,
 };
+/// The kind of message that counts tokens.
+const STATUS: &str = "StatusUpdate";
 /// Messages that a later start of kimi-cli may write, or that say nothing
 /// about the conversation itself.
 const ASIDES: &[&str] = &[
@@ -25,20 +29,83 @@ const ASIDES: &[&str] = &[
     "MCPLoadingEnd",
     "Notification",
     "PlanDisplay",
-    "StatusUpdate",
+    STATUS,
     "SubagentEvent",
+];
+/// How the counts of a request are called.
+const COUNTS: [&str; 4] = [
+    "/input_other",
+    "/input_cache_read",
+    "/input_cache_creation",
+    "/output",
 ];
 
 /// How kimi-cli names its records.
 pub(super) const DIALECT: Dialect = Dialect {
-    is_of_conversation,
-    at_ms,
-    born_at_ms: at_ms,
-    prompt_of,
-    model_of: |_| None,
-    step_of,
-    phase_without_turn: None,
+    wrapping: WRAPPING,
+    has_models: false,
+    ..Dialect::of(record_of)
 };
+
+fn record_of(record: &Value) -> Record<'_> {
+    let at_ms = at_ms(record);
+    let kind = text_at(record, "/message/type").unwrap_or_default();
+    let dated = Record {
+        at_ms,
+        is_aside: kind.is_empty() || ASIDES.contains(&kind),
+        born_at_ms: at_ms,
+        ..Record::default()
+    };
+    let payload = record.pointer("/message/payload").unwrap_or(&Value::Null);
+    if kind == STATUS {
+        return Record {
+            tokens: Some(tokens_of(payload)),
+            ..dated
+        };
+    }
+    if dated.is_aside {
+        return dated;
+    }
+    let text = |pointer: &str| text_at(payload, pointer);
+    let typed = || texts_in(payload.get("user_input")).collect();
+    let mut record = Record {
+        step: step_of(kind, payload),
+        ..dated
+    };
+    match kind {
+        "TurnBegin" | "SteerInput" => record.typed = typed(),
+        "ContentPart" => record.reply = texts_in(Some(payload)).collect(),
+        "ToolCall" => record.calls.extend(text("/function/name")),
+        _ => {}
+    }
+    record
+}
+
+fn step_of<'a>(kind: &str, payload: &'a Value) -> Step<'a> {
+    let text = |pointer: &str| text_at(payload, pointer);
+    let asked = |waiting_for: WaitingFor| Step::Asked {
+        names: [text("/id"), text("/tool_call_id")],
+        waiting_for: Some(waiting_for),
+    };
+    match kind {
+        "TurnBegin" => Step::Begun,
+        "TurnEnd" | "StepInterrupted" => Step::Ended,
+        "ApprovalRequest" => asked(WaitingFor::Permission),
+        "QuestionRequest" => asked(WaitingFor::Question),
+        "ApprovalResponse" | "QuestionResponse" => Step::Answered([text("/request_id"), None]),
+        "ToolResult" => Step::Answered([text("/tool_call_id"), None]),
+        _ => Step::Within,
+    }
+}
+
+fn tokens_of(status: &Value) -> TokenCount {
+    let usage = status.get("token_usage").unwrap_or(&Value::Null);
+    TokenCount {
+        context: count_at(status, "/context_tokens"),
+        window: count_at(status, "/max_context_tokens"),
+        ..tokens_in(usage, COUNTS)
+    }
+}
 
 /// When a conversation was, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,77 +120,14 @@ pub(super) struct WireDates {
 
 /// Reads the dates inside the first and the last record.
 pub(super) fn read_dates(file: &TranscriptFile) -> Result<WireDates, TranscriptError> {
-    let head = file.head(BIRTH_BOUNDS)?;
-    let mut records = head.lines.iter().flat_map(|line| line.json().values);
-    let first = records.find_map(|record| at_ms(&record));
+    let first = find_first(file, BIRTH_BOUNDS, at_ms)?;
     let last_at_ms = DIALECT.last_at_ms(file)?;
-    let missing = file.missing_end(last_at_ms.or(first), at_ms)?;
+    let missing = DIALECT.missing_end(file, last_at_ms.or(first))?;
     Ok(WireDates {
         first_at_ms: first,
         last_at_ms,
         perhaps_until_ms: missing.map(|end| end.until_ms),
     })
-}
-
-/// The message that a record is, if it is one.
-pub(super) fn messages_of(record: &Value) -> Vec<Message> {
-    message_of(record).into_iter().collect()
-}
-
-fn message_of(record: &Value) -> Option<Message> {
-    let (role, text) = match kind(record)? {
-        "TurnBegin" | "SteerInput" => (MessageRole::User, user_input(record)?),
-        "ContentPart" => (
-            MessageRole::Assistant,
-            part_text(payload(record)?)?.to_owned(),
-        ),
-        "ToolCall" => {
-            let name = payload(record)?.pointer("/function/name")?.as_str()?;
-            (MessageRole::Tool, name.to_owned())
-        }
-        _ => return None,
-    };
-    let at_ms = at_ms(record);
-    (!text.trim().is_empty()).then_some(Message { role, at_ms, text })
-}
-
-/// What a record does to the turn.
-fn step_of(record: &Value) -> Step {
-    if !is_of_conversation(record) {
-        return Step::Aside;
-    }
-    let text = |pointer: &str| {
-        let found = payload(record)?.pointer(pointer)?;
-        found.as_str().map(str::to_owned)
-    };
-    let asked = |waiting_for: WaitingFor| Step::Asked {
-        names: [text("/id"), text("/tool_call_id")]
-            .into_iter()
-            .flatten()
-            .collect(),
-        waiting_for: Some(waiting_for),
-    };
-    match kind(record) {
-        Some("TurnBegin") => Step::Begun,
-        Some("TurnEnd" | "StepInterrupted") => Step::Ended,
-        Some("ApprovalRequest") => asked(WaitingFor::Permission),
-        Some("QuestionRequest") => asked(WaitingFor::Question),
-        Some("ApprovalResponse" | "QuestionResponse") => Step::Answered(text("/request_id")),
-        Some("ToolResult") => Step::Answered(text("/tool_call_id")),
-        _ => Step::Within,
-    }
-}
-
-fn kind(record: &Value) -> Option<&str> {
-    record.pointer("/message/type")?.as_str()
-}
-
-fn payload(record: &Value) -> Option<&Value> {
-    record.pointer("/message/payload")
-}
-
-fn is_of_conversation(record: &Value) -> bool {
-    kind(record).is_some_and(|kind| !ASIDES.contains(&kind))
 }
 
 /// The date of a record: Unix seconds with a fraction.
@@ -135,23 +139,14 @@ fn at_ms(record: &Value) -> Option<i64> {
     is_date.then_some(ms)
 }
 
-fn prompt_of(record: &Value) -> Option<String> {
-    if kind(record)? != "TurnBegin" {
-        return None;
-    }
-    user_input(record)
-}
-
-fn user_input(record: &Value) -> Option<String> {
-    text_of_input(payload(record)?.get("user_input")?)
-}
-
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
+    use crate::adapter::Description;
     use crate::adapter::phase::Phase;
-    use crate::sources::agents::kit::last_messages::last_messages;
+    use crate::sources::agents::kit::bad_lines::BadLines;
+    use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
     const METADATA: &str = r#"{"type":"metadata","protocol_version":"1.10"}"#;
 
@@ -167,45 +162,52 @@ mod tests {
         )
     }
 
-    fn file_of(lines: &[String]) -> (tempfile::TempDir, TranscriptFile) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("wire.jsonl");
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(&path, text).expect("a file");
-        let file = TranscriptFile::open(&path).expect("a transcript");
-        (directory, file)
+    fn described(lines: &[String]) -> Description {
+        let (_directory, file) = file_of(lines);
+        let read = DIALECT.read(&file, &mut BadLines::default());
+        read.expect("a wire file")
     }
 
     #[track_caller]
     fn check_phase(lines: &[String], right: (Option<Phase>, Option<WaitingFor>)) {
-        let (_directory, file) = file_of(lines);
-        let told = DIALECT.read(&file).expect("a wire file");
-        assert_eq!((told.phase, told.waiting_for), right);
+        let found = described(lines);
+        assert_eq!((found.phase, found.waiting_for), right);
     }
 
     #[test]
     fn head_and_tail_tell_prompt_and_dates() {
         let status = record("1795813999.0", "StatusUpdate", "{}");
         let end = record("1795813161.3274434", "TurnEnd", "{}");
-        let (_directory, file) = file_of(&[METADATA.to_owned(), begin(), end, status]);
-        let told = DIALECT.read(&file).expect("a wire file");
-        assert_eq!(told.prompt.as_deref(), Some("hello two"));
-        assert_eq!(told.born_at_ms, Some(1_795_813_161_254));
-        assert_eq!(told.last_at_ms, Some(1_795_813_161_327));
-        assert_eq!(told.phase, Some(Phase::Idle));
-        assert_eq!(told.problem, None);
+        let lines = [METADATA.to_owned(), begin(), end, status];
+        let found = described(&lines);
+        assert_eq!(found.title.as_deref(), Some("hello two"));
+        assert_eq!(found.started_at_ms, Some(1_795_813_161_254));
+        assert_eq!(found.last_activity_at_ms, Some(1_795_813_161_327));
+        assert_eq!(found.phase, Some(Phase::Idle));
+        let (_directory, file) = file_of(&lines);
         let dates = read_dates(&file).expect("dates");
-        assert_eq!(dates.first_at_ms, told.born_at_ms);
-        assert_eq!(dates.last_at_ms, told.last_at_ms);
+        assert_eq!(dates.first_at_ms, found.started_at_ms);
+        assert_eq!(dates.last_at_ms, found.last_activity_at_ms);
     }
 
     #[test]
-    fn a_prompt_may_be_a_plain_text() {
-        let begin = record("1.5", "TurnBegin", r#"{"user_input":"plain"}"#);
-        let (_directory, file) = file_of(&[begin]);
-        let told = DIALECT.read(&file).expect("a wire file");
-        assert_eq!(told.prompt.as_deref(), Some("plain"));
-        assert_eq!(told.born_at_ms, Some(1500));
+    fn a_status_counts_tokens() {
+        let status = record(
+            "2",
+            "StatusUpdate",
+            r#"{"context_tokens":1290,"max_context_tokens":128000,"token_usage":{"input_other":234,"output":56,"input_cache_read":1000,"input_cache_creation":0}}"#,
+        );
+        let (_directory, file) = file_of(&[begin(), status, record("3", "TurnEnd", "{}")]);
+        let right = TokenCount {
+            context: Some(1290),
+            window: Some(128_000),
+            input: Some(234),
+            cached_input: Some(1000),
+            cache_writes: Some(0),
+            output: Some(56),
+            reasoning: None,
+        };
+        assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
     }
 
     #[test]
@@ -254,34 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_counted_and_the_rest_is_told() {
-        let fused = format!("{}{}", begin(), record("3", "TurnEnd", "{}"));
-        let (_directory, file) = file_of(&[fused, "{\"c\":".to_owned()]);
-        let told = DIALECT.read(&file).expect("a wire file");
-        assert_eq!(told.phase, Some(Phase::Idle));
-        assert_eq!(told.prompt.as_deref(), Some("hello two"));
-        assert!(told.problem.is_some());
-    }
-
-    #[test]
-    fn the_last_messages_come_oldest_first() {
+    fn what_is_said_and_called_is_a_message() {
         let said = record("3", "ContentPart", r#"{"type":"text","text":"hi"}"#);
         let thought = record("3", "ContentPart", r#"{"type":"think","think":"hm"}"#);
         let call = record("2", "ToolCall", r#"{"id":"c","function":{"name":"Shell"}}"#);
-        let (directory, _file) = file_of(&[begin(), call, thought, said]);
-        let path = directory.path().join("wire.jsonl");
-        let found = last_messages(
-            &crate::sources::agents::kimi_cli::AGENT,
-            Some(&path),
-            2,
-            messages_of,
-        );
-        let (messages, problems) = (found.found, found.problems);
-        let texts: Vec<&str> = messages
-            .iter()
-            .map(|message| message.text.as_str())
-            .collect();
-        assert_eq!(texts, ["Shell", "hi"]);
-        assert_eq!(problems, []);
+        let plain = record("4", "SteerInput", r#"{"user_input":"plain"}"#);
+        let messages = messages_in(&DIALECT, &[begin(), call, thought, said, plain]);
+        assert_eq!(messages, ["hello\n two", "Shell", "hi", "plain"]);
     }
 }

@@ -38,13 +38,14 @@ use std::path::{Path, PathBuf};
 use whosup_sidecar::AgentId;
 
 use self::session::Reading;
+use self::wire::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Sketch, WatchPath,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::last_messages::last_messages;
+use crate::sources::agents::kit::kimi_wire;
 use crate::sources::agents::kit::title::one_line;
 
 /// The id of this agent.
@@ -95,7 +96,7 @@ impl Adapter for KimiCode {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let told = wire::DIALECT.describe(&AGENT, directory.join(session::WIRE));
+        let told = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
         let Found {
             mut found,
             mut problems,
@@ -122,8 +123,7 @@ impl Adapter for KimiCode {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let transcript = sketch.transcript.as_deref();
-        last_messages(&AGENT, transcript, messages_max, wire::messages_of)
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use crate::adapter::phase::{Phase, WaitingFor};
-use crate::adapter::{Message, MessageRole};
-use crate::sources::agents::kit::kimi_wire::{
-    Dialect, HEAD_BOUNDS, Step, part_text, text_of_input,
+use crate::sources::agents::kit::dialect::{
+    Dialect, HEAD_BOUNDS, Record, Step, TokenCount, count_at, find_first, text_at, texts_in,
 };
+use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
 
 /// How records of the conversation itself begin. The others say how the
@@ -20,6 +20,8 @@ const CONVERSATION: &[&str] = &[
     "prompt.",
     "turn.",
 ];
+/// What happens within a turn, by `event`.
+const LOOP: &str = "context.append_loop_event";
 
 /// When things happened in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,106 +43,89 @@ impl Dates {
     }
 }
 
+/// How the counts of a request are called.
+const COUNTS: [&str; 4] = [
+    "/inputOther",
+    "/inputCacheRead",
+    "/inputCacheCreation",
+    "/output",
+];
+
 /// How Kimi Code names its records.
 pub(super) const DIALECT: Dialect = Dialect {
-    is_of_conversation,
-    at_ms,
-    born_at_ms: created_at_ms,
-    prompt_of,
-    model_of,
-    step_of,
+    wrapping: WRAPPING,
     phase_without_turn: Some(Phase::Idle),
+    ..Dialect::of(record_of)
 };
+
+fn record_of(record: &Value) -> Record<'_> {
+    let kind = text_at(record, "/type").unwrap_or_default();
+    let text = |pointer: &str| text_at(record, pointer);
+    let born_at_ms = created_at_ms(record);
+    let mut found = Record {
+        at_ms: at_ms(record).or(born_at_ms),
+        is_aside: !CONVERSATION.iter().any(|its| kind.starts_with(its)),
+        born_at_ms,
+        step: step_of(record),
+        ..Record::default()
+    };
+    match (kind, text("/event/type").unwrap_or_default()) {
+        ("turn.prompt", _) => found.typed = texts_in(record.get("input")).collect(),
+        ("llm.request", _) => found.model = text("/model"),
+        (LOOP, "content.part") => found.reply = texts_in(record.pointer("/event/part")).collect(),
+        (LOOP, "tool.call") => found.calls.extend(text("/event/name")),
+        (LOOP, "step.end") => {
+            let usage = record.pointer("/event/usage");
+            found.tokens = usage.map(|usage| tokens_in(usage, COUNTS));
+        }
+        (_, _) if kind.starts_with("token_counting.") => {
+            found.tokens = Some(TokenCount {
+                context: count_at(record, "/tokens"),
+                ..TokenCount::default()
+            });
+        }
+        _ => {}
+    }
+    found
+}
 
 /// Reads when it began, was prompted first, and had its last record.
 pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError> {
-    let mut dates = Dates::default();
-    let head = file.head(HEAD_BOUNDS)?;
-    for record in head.lines.iter().flat_map(|line| line.json().values) {
-        dates.created_at_ms = dates.created_at_ms.or_else(|| created_at_ms(&record));
-        if kind(&record) == Some("turn.prompt") {
-            dates.prompted_at_ms = at_ms(&record);
-            break;
-        }
-    }
-    dates.last_at_ms = DIALECT.last_at_ms(file)?;
-    let last_at_ms = dates.last_at_ms.or(dates.created_at_ms);
-    dates.missing_end = file.missing_end(last_at_ms, |record| {
-        at_ms(record).or_else(|| created_at_ms(record))
+    let created_at_ms = find_first(file, HEAD_BOUNDS, created_at_ms)?;
+    let prompted = find_first(file, HEAD_BOUNDS, |record| {
+        (text_at(record, "/type")? == "turn.prompt").then(|| at_ms(record))
     })?;
-    Ok(dates)
+    let last_at_ms = DIALECT.last_at_ms(file)?;
+    Ok(Dates {
+        created_at_ms,
+        prompted_at_ms: prompted.flatten(),
+        last_at_ms,
+        missing_end: DIALECT.missing_end(file, last_at_ms.or(created_at_ms))?,
+    })
 }
 
-/// The message that a record is, if it is one.
-pub(super) fn messages_of(record: &Value) -> Vec<Message> {
-    message_of(record).into_iter().collect()
-}
-
-fn message_of(record: &Value) -> Option<Message> {
-    let (role, text) = match kind(record)? {
-        "turn.prompt" => (MessageRole::User, prompt_of(record)?),
-        "context.append_loop_event" => match text(record, "/event/type")? {
-            "content.part" => {
-                let part = part_text(record.pointer("/event/part")?)?;
-                (MessageRole::Assistant, part.to_owned())
-            }
-            "tool.call" => (MessageRole::Tool, text(record, "/event/name")?.to_owned()),
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let at_ms = at_ms(record);
-    (!text.trim().is_empty()).then_some(Message { role, at_ms, text })
-}
-
-/// What a record does to the turn.
-fn step_of(record: &Value) -> Step {
-    let own = |pointer: &str| text(record, pointer).map(str::to_owned);
-    match kind(record) {
-        Some("turn.prompt") => Step::Begun,
-        Some("turn.ended" | "agent.turn.ended" | "prompt.completed" | "prompt.aborted") => {
-            Step::Ended
-        }
-        Some("interaction.request") => Step::Asked {
-            names: [own("/id"), own("/toolCallId")]
-                .into_iter()
-                .flatten()
-                .collect(),
-            waiting_for: match text(record, "/kind") {
+fn step_of(record: &Value) -> Step<'_> {
+    let text = |pointer: &str| text_at(record, pointer);
+    match text("/type").unwrap_or_default() {
+        "turn.prompt" => Step::Begun,
+        "turn.ended" | "agent.turn.ended" | "prompt.completed" | "prompt.aborted" => Step::Ended,
+        "interaction.request" => Step::Asked {
+            names: [text("/id"), text("/toolCallId")],
+            waiting_for: match text("/kind") {
                 Some("approval") => Some(WaitingFor::Permission),
                 Some("question") => Some(WaitingFor::Question),
                 _ => None,
             },
         },
-        Some("interaction.resolved") => Step::Answered(own("/id")),
-        Some("context.append_loop_event") => match text(record, "/event/type") {
-            Some("tool.result") => Step::Answered(own("/event/toolCallId")),
-            _ => Step::Within,
-        },
-        Some("llm.request" | "agent.turn.started") => Step::Within,
-        Some(kind) if kind.starts_with("turn.") => Step::Within,
+        "interaction.resolved" => Step::Answered([text("/id"), None]),
+        LOOP if text("/event/type") == Some("tool.result") => {
+            Step::Answered([text("/event/toolCallId"), None])
+        }
+        LOOP | "llm.request" | "agent.turn.started" => Step::Within,
+        kind if kind.starts_with("turn.") => Step::Within,
         // Also what is put into the context between two turns.
         _ => Step::Aside,
     }
-}
-
-fn model_of(record: &Value) -> Option<String> {
-    if kind(record)? != "llm.request" {
-        return None;
-    }
-    text(record, "/model").map(str::to_owned)
-}
-
-fn kind(record: &Value) -> Option<&str> {
-    record.get("type")?.as_str()
-}
-
-fn text<'a>(record: &'a Value, pointer: &str) -> Option<&'a str> {
-    record.pointer(pointer)?.as_str()
-}
-
-fn is_of_conversation(record: &Value) -> bool {
-    kind(record).is_some_and(|kind| CONVERSATION.iter().any(|its| kind.starts_with(its)))
 }
 
 /// The date of a record, in milliseconds since 1970.
@@ -149,17 +134,10 @@ fn at_ms(record: &Value) -> Option<i64> {
 }
 
 fn created_at_ms(record: &Value) -> Option<i64> {
-    if kind(record)? != "metadata" {
+    if text_at(record, "/type")? != "metadata" {
         return None;
     }
     record.get("created_at")?.as_i64().filter(|at| *at > 0)
-}
-
-fn prompt_of(record: &Value) -> Option<String> {
-    if kind(record)? != "turn.prompt" {
-        return None;
-    }
-    text_of_input(record.get("input")?)
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
 use super::*;
-use crate::sources::agents::kit::last_messages::last_messages;
+use crate::adapter::Description;
+use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
 const METADATA: &str = r#"{"type":"metadata","protocol_version":"1.5","created_at":1795813271000}"#;
 const MODE: &str =
@@ -21,36 +23,31 @@ const COUNT: &str =
     r#"{"type":"token_counting.turn_recorded","turnId":0,"tokens":9,"time":1795813271445}"#;
 const INJECTED: &str = r#"{"type":"context.append_message","message":{"role":"user","content":[]},"time":1795813271500}"#;
 
-fn file_of(lines: &[&str]) -> (tempfile::TempDir, TranscriptFile) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("wire.jsonl");
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).expect("a file");
-    let file = TranscriptFile::open(&path).expect("a transcript");
-    (directory, file)
+fn described(lines: &[&str]) -> Description {
+    let (_directory, file) = file_of(lines);
+    let read = DIALECT.read(&file, &mut BadLines::default());
+    read.expect("a transcript")
 }
 
 #[track_caller]
 fn check_phase(lines: &[&str], right: (Phase, Option<WaitingFor>)) {
-    let (_directory, file) = file_of(lines);
-    let told = DIALECT.read(&file).expect("a transcript");
-    assert_eq!((told.phase, told.waiting_for), (Some(right.0), right.1));
+    let found = described(lines);
+    assert_eq!((found.phase, found.waiting_for), (Some(right.0), right.1));
 }
 
 #[test]
 fn head_and_tail_tell_prompt_model_and_dates() {
     let (_directory, file) = file_of(&[METADATA, MODE, PROMPT, REQUEST, SAID, END, COUNT]);
-    let told = DIALECT.read(&file).expect("a transcript");
-    assert_eq!(told.prompt.as_deref(), Some("hello two"));
-    assert_eq!(told.model.as_deref(), Some("k-3"));
-    assert_eq!(told.born_at_ms, Some(1_795_813_271_000));
-    assert_eq!(told.last_at_ms, Some(1_795_813_271_434));
-    assert_eq!(told.phase, Some(Phase::Idle));
-    assert_eq!(told.problem, None);
+    let found = described(&[METADATA, MODE, PROMPT, REQUEST, SAID, END, COUNT]);
+    assert_eq!(found.title.as_deref(), Some("hello two"));
+    assert_eq!(found.model.as_deref(), Some("k-3"));
+    assert_eq!(found.started_at_ms, Some(1_795_813_271_000));
+    assert_eq!(found.last_activity_at_ms, Some(1_795_813_271_434));
+    assert_eq!(found.phase, Some(Phase::Idle));
     let dates = read_dates(&file).expect("dates");
     assert_eq!(dates.prompted_at_ms, Some(1_795_813_271_242));
-    assert_eq!(dates.last_at_ms, told.last_at_ms);
-    assert_eq!(dates.created_at_ms, told.born_at_ms);
+    assert_eq!(dates.last_at_ms, found.last_activity_at_ms);
+    assert_eq!(dates.created_at_ms, found.started_at_ms);
 }
 
 #[test]
@@ -94,48 +91,22 @@ fn an_unanswered_request_is_waited_for() {
 }
 
 #[test]
-fn bad_lines_are_counted_and_the_rest_is_told() {
-    let fused = format!("{PROMPT}{END}");
-    let (_directory, file) = file_of(&[METADATA, &fused, "{\"c\":"]);
-    let told = DIALECT.read(&file).expect("a transcript");
-    assert_eq!(told.phase, Some(Phase::Idle));
-    assert_eq!(told.prompt.as_deref(), Some("hello two"));
-    assert!(told.problem.is_some());
+fn what_is_said_and_called_is_a_message() {
+    let messages = messages_in(&DIALECT, &[METADATA, PROMPT, CALL, RESULT, SAID, END]);
+    assert_eq!(messages, ["hello\n two", "Bash", "hi"]);
 }
 
 #[test]
-fn the_last_messages_come_oldest_first() {
-    let (directory, _file) = file_of(&[METADATA, PROMPT, CALL, RESULT, SAID, END]);
-    let path = directory.path().join("wire.jsonl");
-    let found = last_messages(
-        &crate::sources::agents::kimi_code::AGENT,
-        Some(&path),
-        2,
-        messages_of,
-    );
-    let (messages, problems) = (found.found, found.problems);
-    let texts: Vec<&str> = messages
-        .iter()
-        .map(|message| message.text.as_str())
-        .collect();
-    assert_eq!(texts, ["Bash", "hi"]);
-    assert_eq!(problems, []);
-}
-
-#[test]
-fn the_first_prompt_and_model_are_looked_for_in_the_beginning() {
-    let own = PROMPT.replace(
-        "hello\\n two",
-        "<notification id=\\\"1\\\">x</notification>",
-    );
-    let progress = format!(
-        r#"{{"type":"turn.progress","text":"{}","time":1795813271500}}"#,
-        "x".repeat(4000)
-    );
-    let mut lines = vec![METADATA, own.as_str(), PROMPT, REQUEST];
-    lines.extend(std::iter::repeat_n(progress.as_str(), 600));
-    let (_directory, file) = file_of(&lines);
-    let told = DIALECT.read(&file).expect("a transcript");
-    assert_eq!(told.prompt.as_deref(), Some("hello two"));
-    assert_eq!(told.model.as_deref(), Some("k-3"));
+fn context_and_requests_are_counted_apart() {
+    let end = r#"{"type":"context.append_loop_event","event":{"type":"step.end","usage":{"inputOther":234,"output":56,"inputCacheRead":1000,"inputCacheCreation":0}},"time":5}"#;
+    let (_directory, file) = file_of(&[METADATA, PROMPT, end, COUNT, END]);
+    let right = TokenCount {
+        context: Some(9),
+        input: Some(234),
+        cached_input: Some(1000),
+        cache_writes: Some(0),
+        output: Some(56),
+        ..TokenCount::default()
+    };
+    assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }

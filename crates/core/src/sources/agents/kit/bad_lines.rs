@@ -4,6 +4,23 @@ use serde_json::Value;
 
 use crate::sources::transcript::{Line, LineProblem};
 
+/// Takes the values from the lines of a transcript that is read from both ends.
+pub(crate) trait LineReader {
+    /// The sound values on a line.
+    fn values(&mut self, line: &Line) -> Vec<Value>;
+
+    /// Something that lies further back is still looked for.
+    fn wants_more(&self) -> bool {
+        false
+    }
+}
+
+impl LineReader for BadLines {
+    fn values(&mut self, line: &Line) -> Vec<Value> {
+        self.values(line)
+    }
+}
+
 /// Lines that are no records: how many, and what was wrong with the first.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {

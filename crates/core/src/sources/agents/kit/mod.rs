@@ -2,11 +2,11 @@
 //! to it.
 
 pub(crate) mod bad_lines;
+pub(crate) mod dialect;
 pub(crate) mod event_names;
 pub(crate) mod folder;
 pub(crate) mod held;
 pub(crate) mod kimi_wire;
-pub(crate) mod last_messages;
 pub(crate) mod one_per_session;
 #[cfg(test)]
 pub(crate) mod program_tests;

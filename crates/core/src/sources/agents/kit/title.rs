@@ -19,9 +19,21 @@ pub(crate) fn one_line(text: &str) -> Option<String> {
     (!line.is_empty()).then_some(line)
 }
 
+/// Reports whether an agent made `title` by cutting off `prompt`.
+pub(crate) fn is_cut_from(title: &str, prompt: &str) -> bool {
+    prompt.starts_with(title.trim_end_matches(['…', '.']).trim_end())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::one_line;
+    use super::{is_cut_from, one_line};
+
+    #[test]
+    fn a_title_may_be_a_prompt_that_was_cut() {
+        assert!(is_cut_from("fix the …", "fix the build"));
+        assert!(is_cut_from("fix the build", "fix the build"));
+        assert!(!is_cut_from("the build", "fix the build"));
+    }
 
     #[test]
     fn a_title_is_one_line() {

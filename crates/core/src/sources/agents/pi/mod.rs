@@ -38,17 +38,15 @@ mod session_dir;
 mod transcript;
 
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::ReadFileError;
 
 use self::session::Reading;
+use self::transcript::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
     WatchPath,
 };
 use crate::machine::Machine;
-use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::last_messages::last_messages;
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::machine::problem::Found;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("pi");
@@ -93,25 +91,10 @@ impl Adapter for Pi {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let Some(path) = sketch.transcript.as_deref() else {
-            return Found::default();
-        };
-        match TranscriptFile::open(path).and_then(|file| transcript::read(&file)) {
-            Ok((mut found, problem)) => {
-                found.transcript = Some(path.to_owned());
-                let problems = problem.map(|text| Problem::at(&AGENT, path, text));
-                Found {
-                    found,
-                    problems: problems.into_iter().collect(),
-                }
-            }
-            // A session that has only been named has no file yet, or none any more.
-            Err(TranscriptError::File(ReadFileError::NotFound { .. })) => Found::default(),
-            Err(error) => Found {
-                found: Description::default(),
-                problems: vec![Problem::at(&AGENT, path, error.reason())],
-            },
-        }
+        // A session that has only been named has no file yet, or none any more.
+        let path = sketch.transcript.as_deref();
+        path.and_then(|path| DIALECT.describe(&AGENT, path))
+            .unwrap_or_default()
     }
 
     fn messages(
@@ -120,8 +103,7 @@ impl Adapter for Pi {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let transcript = sketch.transcript.as_deref();
-        last_messages(&AGENT, transcript, messages_max, transcript::messages_of)
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

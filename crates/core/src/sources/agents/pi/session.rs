@@ -93,7 +93,7 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn finish(mut self) -> Found<AgentScan> {
-        let mut sketches = OnePerSession::new(transcript::said);
+        let mut sketches = OnePerSession::new(|path| transcript::DIALECT.said(path));
         let mut problems = Vec::new();
         for (id, told) in &self.sessions {
             let seekers = self.seekers().filter(|seeker| fits(seeker, id, told));

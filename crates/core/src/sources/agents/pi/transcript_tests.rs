@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
 use super::*;
-use crate::sources::agents::kit::last_messages::last_messages;
+use crate::adapter::Description;
+use crate::sources::agents::kit::bad_lines::BadLines;
+use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
 const HEADER: &str = r#"{"type":"session","version":3,"id":"01a2","timestamp":"2026-11-27T21:02:29.749Z","cwd":"/home/dev/app"}"#;
 const MODEL: &str = r#"{"type":"model_change","id":"a","parentId":null,"timestamp":"2026-11-27T21:02:29.806Z","provider":"p","modelId":"m-1"}"#;
@@ -16,20 +18,11 @@ const NO_NAME: &str = r#"{"type":"session_info","id":"g","parentId":"f","timesta
 
 const BORN: i64 = 1_795_813_349_749;
 
-fn file_of(lines: &[&str]) -> (tempfile::TempDir, TranscriptFile) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("session.jsonl");
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).expect("a file");
-    let file = TranscriptFile::open(&path).expect("a transcript");
-    (directory, file)
-}
-
 fn described(lines: &[&str]) -> Description {
     let (_directory, file) = file_of(lines);
-    let (found, problem) = read(&file).expect("a transcript");
-    assert_eq!(problem, None);
-    found
+    DIALECT
+        .read(&file, &mut BadLines::default())
+        .expect("a transcript")
 }
 
 #[test]
@@ -155,57 +148,32 @@ fn what_does_not_begin_as_a_session_is_none() {
 }
 
 #[test]
-fn bad_lines_are_counted_and_the_rest_is_told() {
-    let fused = format!("{PROMPT}{REPLY}");
-    let (_directory, file) = file_of(&[HEADER, &fused, "{\"c\":"]);
-    let (found, problem) = read(&file).expect("a transcript");
-    assert_eq!(found.title.as_deref(), Some("fix it"));
-    assert_eq!(found.phase, Some(Phase::Idle));
-    assert!(problem.is_some());
+fn replies_and_calls_are_messages_and_results_are_not() {
+    let said = messages_in(&DIALECT, &[HEADER, PROMPT, CALL, RESULT, REPLY]);
+    assert_eq!(said, ["fix\n it", "I look.", "bash", "Done."]);
 }
 
 #[test]
-fn the_last_messages_come_oldest_first() {
-    let (directory, _file) = file_of(&[HEADER, PROMPT, CALL, RESULT, REPLY]);
-    let path = directory.path().join("session.jsonl");
-    let found = last_messages(
-        &crate::sources::agents::pi::AGENT,
-        Some(&path),
-        3,
-        messages_of,
-    );
-    let (messages, problems) = (found.found, found.problems);
-    let texts: Vec<&str> = messages
-        .iter()
-        .map(|message| message.text.as_str())
-        .collect();
-    assert_eq!(texts, ["I look.", "bash", "Done."]);
-    assert_eq!(problems, []);
+fn a_reply_reports_its_tokens() {
+    let usage =
+        r#""usage":{"input":7,"output":5,"cacheRead":30,"cacheWrite":0,"totalTokens":42},"model""#;
+    let reply = REPLY.replacen(r#""model""#, usage, 1);
+    let (_directory, file) = file_of(&[HEADER, PROMPT, CALL, &reply, PROMPT]);
+    let right = TokenCount {
+        context: Some(42),
+        input: Some(7),
+        cached_input: Some(30),
+        cache_writes: Some(0),
+        output: Some(5),
+        ..TokenCount::default()
+    };
+    assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }
 
 #[test]
-fn the_first_prompt_is_what_a_person_typed() {
+fn a_skill_is_no_prompt() {
     let skill = PROMPT.replace("fix\\n it", "<skill name=\\\"a\\\">how to</skill>");
-    let stopped = PROMPT.replace("fix\\n it", "Operation stopped by hook");
-    let command = PROMPT.replace("fix\\n it", "/review it");
-    let title = |lines: &[&str]| described(lines).title;
-    assert_eq!(title(&[HEADER, &skill, &stopped]), None);
-    assert_eq!(
-        title(&[HEADER, &skill, &command, PROMPT]).as_deref(),
-        Some("fix it")
-    );
-    assert_eq!(title(&[HEADER, &command]).as_deref(), Some("/review it"));
+    assert_eq!(described(&[HEADER, &skill]).title, None);
     let both = skill.replace("</skill>", "</skill>\\n\\nuse it");
-    assert_eq!(title(&[HEADER, &both]).as_deref(), Some("use it"));
-}
-
-#[test]
-fn the_model_is_in_the_beginning_where_the_end_is_all_progress() {
-    let progress = format!(
-        r#"{{"type":"custom","timestamp":"2026-11-27T21:04:00.000Z","data":"{}"}}"#,
-        "x".repeat(4000)
-    );
-    let mut lines = vec![HEADER, MODEL, PROMPT, REPLY];
-    lines.extend(std::iter::repeat_n(progress.as_str(), 600));
-    assert_eq!(described(&lines).model.as_deref(), Some("m-2"));
+    assert_eq!(described(&[HEADER, &both]).title.as_deref(), Some("use it"));
 }

@@ -29,22 +29,21 @@ mod sidecar;
 mod transcript;
 mod writer_lock;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::ReadFileError;
 
 use self::home::{DEFAULT_HOME, HOME_VARIABLE, RUNTIME_VARIABLE};
 use self::project::Projects;
 use self::reading::Reading;
+use self::transcript::DIALECT;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
     Sketch, WatchPath,
 };
-use crate::machine::problem::{Found, Problem};
+use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
-use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("qwen-code");
@@ -127,28 +126,14 @@ impl Adapter for QwenCode {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        let Some((path, file)) = open(sketch) else {
-            return Found::default();
-        };
-        let told = file.and_then(|file| transcript::describe(&file));
-        let mut problems = Vec::new();
-        let mut found = Description::default();
-        match told {
-            Ok(told) => {
-                problems.extend(
-                    told.bad_lines
-                        .message()
-                        .map(|text| Problem::at(&AGENT, path, text)),
-                );
-                found = told.what;
-            }
-            Err(error) => problems.extend(problem_of(path, &error)),
-        }
+        let path = sketch.transcript.as_deref();
+        let described = path.and_then(|path| DIALECT.describe(&AGENT, path));
+        let mut described = described.unwrap_or_default();
         // What registry and sidecar say is newer: `/cd` changes it at once.
         if sketch.work_dir.is_some() {
-            found.work_dir = None;
+            described.found.work_dir = None;
         }
-        Found { found, problems }
+        described
     }
 
     fn messages(
@@ -157,24 +142,7 @@ impl Adapter for QwenCode {
         sketch: &Sketch,
         messages_max: usize,
     ) -> Found<Vec<Message>> {
-        let Some((path, file)) = open(sketch) else {
-            return Found::default();
-        };
-        match file.and_then(|file| transcript::messages(&file, messages_max)) {
-            Ok(told) => Found {
-                found: told.what,
-                problems: told
-                    .bad_lines
-                    .message()
-                    .map(|text| Problem::at(&AGENT, path, text))
-                    .into_iter()
-                    .collect(),
-            },
-            Err(error) => Found {
-                found: Vec::new(),
-                problems: problem_of(path, &error).into_iter().collect(),
-            },
-        }
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
@@ -197,17 +165,6 @@ impl Adapter for QwenCode {
             watch("tmp/session-writer-locks", false),
         ]
     }
-}
-
-fn open(sketch: &Sketch) -> Option<(&Path, Result<TranscriptFile, TranscriptError>)> {
-    let path = sketch.transcript.as_deref()?;
-    Some((path, TranscriptFile::open(path)))
-}
-
-/// A transcript that is not there (any more) is nothing to complain about.
-fn problem_of(path: &Path, error: &TranscriptError) -> Option<Problem> {
-    let is_gone = matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }));
-    (!is_gone).then(|| Problem::at(&AGENT, path, error.reason()))
 }
 
 #[cfg(test)]

@@ -7,45 +7,103 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::adapter::phase::Phase;
-use crate::adapter::{Description, Message, MessageRole};
-use crate::sources::agents::kit::bad_lines::BadLines;
-use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
-use crate::sources::agents::kit::title::one_line;
-use crate::sources::transcript::{
-    HeadBounds, Stopped, TailBounds, TranscriptError, TranscriptFile,
+use crate::sources::agents::kit::dialect::{
+    Dialect, HEAD_BOUNDS, LAST_BOUNDS, Record, Step, TokenCount, count_at, date_at, find_first,
+    find_last, text_at, texts_in,
 };
+use crate::sources::agents::kit::prompt::Wrapping;
+use crate::sources::transcript::{HeadBounds, Stopped, TranscriptError, TranscriptFile};
 
 /// How much of the beginning is read for where and when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
     lines_max: 8,
 };
-/// How much of the beginning is read for the first prompt.
-const PROMPT_BOUNDS: HeadBounds = HeadBounds {
-    bytes_max: 1024 * 1024,
-    lines_max: 64,
-};
-/// How far back from the end is read for what was last.
-const LAST_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 1024 * 1024,
-};
-/// How far back a title or a branch is looked for that may not be there:
-/// qwen-code itself repeats the title every 32 KiB so that it is within 64.
-const TITLE_BYTES: u64 = 64 * 1024;
-/// How far back messages are looked for.
-const MESSAGES_BOUNDS: TailBounds = TailBounds {
-    bytes_max: 16 * 1024 * 1024,
+
+/// How the records of qwen-code read. It repeats the title every 32 KiB, so that it is
+/// within 64.
+pub(super) const DIALECT: Dialect = Dialect {
+    wrapping: Wrapping {
+        elements: &["session_context"],
+        notices: &[],
+    },
+    rare_bytes: 64 * 1024,
+    ..Dialect::of(record_of)
 };
 
-/// What qwen-code itself tells the model.
-const WRAPPING: Wrapping = Wrapping {
-    elements: &["session_context"],
-    notices: &[],
-};
+fn record_of(record: &Value) -> Record<'_> {
+    let text = |pointer: &str| text_at(record, pointer);
+    let subtype = text("/subtype");
+    let at_ms = date_at(record, "/timestamp");
+    let title = text("/systemPayload/customTitle").filter(|_| subtype == Some("custom_title"));
+    let mut found = Record {
+        at_ms,
+        is_aside: matches!(subtype, Some("custom_title" | "session_source")),
+        born_at_ms: at_ms,
+        repeated: text("/systemPayload/rawCommand").into_iter().collect(),
+        version: text("/version"),
+        work_dir: work_dir(record),
+        git_branch: text("/gitBranch"),
+        title: title.filter(|title| !title.trim().is_empty()),
+        ..Record::default()
+    };
+    let parts = record.pointer("/message/parts");
+    if is_prompt(record) {
+        // As it was shown, where that differs from what was sent.
+        found.typed = match text("/systemPayload/displayText") {
+            Some(shown) => vec![shown],
+            None => texts_in(parts).collect(),
+        };
+    }
+    if text("/type") == Some("assistant") {
+        let parts = parts.and_then(Value::as_array).into_iter().flatten();
+        let calls = parts.filter_map(|part| text_at(part, "/functionCall/name"));
+        found.calls = calls.collect();
+        found.reply = texts_in(record.pointer("/message/parts")).collect();
+        found.model = text("/model");
+        found.tokens = record.get("usageMetadata").map(tokens_in);
+    }
+    if is_conversation(record) {
+        found.step = step_of(record);
+    }
+    found
+}
+
+/// What is certain after a record of the conversation.
+///
+/// A reply without a call ends the turn. A call without its result is being
+/// carried out or waits for leave; a prompt or a result without a reply is
+/// being answered or was interrupted by Escape, of which nothing is written.
+/// Seen in qwen-code 0.24.4, 2026-11.
+fn step_of(record: &Value) -> Step<'_> {
+    let status = text_at(record, "/toolCallResult/status");
+    let parts = record.pointer("/message/parts").and_then(Value::as_array);
+    let mut parts = parts.into_iter().flatten();
+    match text_at(record, "/type") {
+        Some("assistant") if parts.any(|part| part.get("functionCall").is_some()) => Step::Called,
+        Some("assistant") => Step::Shows(Some(Phase::Idle)),
+        Some("tool_result") if status == Some("cancelled") => Step::Refused,
+        _ => Step::Shows(None),
+    }
+}
+
+fn tokens_in(usage: &Value) -> TokenCount {
+    let count = |name: &str| count_at(usage, name);
+    let prompt = count("/promptTokenCount");
+    let cached_input = count("/cachedContentTokenCount");
+    let less = |all: Option<u64>, part: Option<u64>| all?.checked_sub(part.unwrap_or(0));
+    TokenCount {
+        context: prompt,
+        input: less(prompt, cached_input),
+        cached_input,
+        output: less(count("/totalTokenCount"), prompt),
+        reasoning: count("/thoughtsTokenCount"),
+        ..TokenCount::default()
+    }
+}
 
 /// When and where a session was, by its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,22 +114,19 @@ pub(super) struct Birth {
 
 /// Reads where and when a session began.
 pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError> {
-    let head = file.head(BIRTH_BOUNDS)?;
-    let records: Vec<Value> = head
-        .lines
-        .iter()
-        .flat_map(|line| line.json().values)
-        .collect();
+    let born_at = |record: &Value| date_at(record, "/timestamp");
     Ok(Birth {
-        born_at_ms: records.iter().find_map(at_ms),
-        work_dir: records.iter().find_map(work_dir),
+        born_at_ms: find_first(file, BIRTH_BOUNDS, born_at)?,
+        work_dir: find_first(file, BIRTH_BOUNDS, |record| {
+            work_dir(record).map(PathBuf::from)
+        })?,
     })
 }
 
 /// Tells whether anything may have been said in a transcript: a stub, as is left
 /// in another folder, is whole and has no words.
 pub(super) fn may_have_words(path: &Path) -> bool {
-    let read = TranscriptFile::open(path).and_then(|file| file.head(PROMPT_BOUNDS));
+    let read = TranscriptFile::open(path).and_then(|file| file.head(HEAD_BOUNDS));
     read.is_ok_and(|head| {
         let mut records = head.lines.iter().flat_map(|line| line.json().values);
         head.stopped != Stopped::NothingLeft || records.any(|record| is_conversation(&record))
@@ -80,302 +135,47 @@ pub(super) fn may_have_words(path: &Path) -> bool {
 
 /// Reads the date inside the last record of the conversation.
 pub(super) fn read_last_record_at(file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
-    for line in file.backwards(LAST_BOUNDS)? {
-        let records = line?.json().values;
-        let conversation = records
-            .iter()
-            .rev()
-            .filter(|record| is_conversation(record));
-        if let Some(at) = conversation.filter_map(at_ms).next() {
-            return Ok(Some(at));
-        }
-    }
-    Ok(None)
-}
-
-/// What a transcript told, and why some of its lines told nothing.
-pub(super) struct Told<T> {
-    pub(super) what: T,
-    pub(super) bad_lines: BadLines,
+    find_last(file, LAST_BOUNDS, |record| {
+        date_at(record, "/timestamp").filter(|_| is_conversation(record))
+    })
 }
 
 /// Reads the first and the last prompt, as far as they are near the ends.
 pub(super) fn read_prompts(file: &TranscriptFile) -> Result<Vec<String>, TranscriptError> {
-    let head = file.head(BIRTH_BOUNDS)?;
-    let records = head.lines.iter().flat_map(|line| line.json().values);
-    let mut prompts: Vec<String> = records
-        .filter(is_prompt)
-        .find_map(|record| prompt_text(&record))
-        .into_iter()
-        .collect();
-    for line in file.backwards(LAST_BOUNDS)? {
-        let records = line?.json().values;
-        if let Some(record) = records.iter().rev().find(|record| is_prompt(record)) {
-            prompts.extend(prompt_text(record));
-            break;
-        }
-    }
-    Ok(prompts)
+    let first = find_first(file, BIRTH_BOUNDS, |record| DIALECT.prompt_of(record))?;
+    let last = find_last(file, LAST_BOUNDS, |record| {
+        is_prompt(record).then(|| DIALECT.prompt_of(record))
+    })?;
+    Ok(first.into_iter().chain(last.flatten()).collect())
 }
 
-/// Reads what the head and the tail of a transcript tell about its session.
-pub(super) fn describe(file: &TranscriptFile) -> Result<Told<Description>, TranscriptError> {
-    let mut bad_lines = BadLines::default();
-    let mut described = Description {
-        transcript: Some(file.path().to_owned()),
-        ..Description::default()
-    };
-    let last = read_last(file, &mut bad_lines)?;
-    let head = file.head(PROMPT_BOUNDS)?;
-    let records: Vec<Value> = head
-        .lines
-        .iter()
-        .flat_map(|line| bad_lines.values(line))
-        .collect();
-    described.started_at_ms = records.iter().find_map(at_ms);
-    let mut words = FirstWords::default();
-    for record in &records {
-        if let Some(text) = prompt_text(record).filter(|_| is_prompt(record)) {
-            words.add([text.as_str()], &Wrapping::NONE);
-        } else if let Some(command) = text_at(record, "/systemPayload/rawCommand") {
-            words.add([command.as_str()], &Wrapping::NONE);
-        }
-    }
-    let prompt = words.title();
-    let first_model = || {
-        let mut replies = records.iter().rev();
-        replies.find_map(|record| text_at(record, "/model"))
-    };
-    described.is_title_a_prompt = last.title.is_none() && prompt.is_some();
-    described.title = last.title.or(prompt);
-    described.model = last.model.or_else(first_model);
-    described.last_activity_at_ms = last.at_ms;
-    described.phase = last.phase.flatten();
-    described.phase_at_ms = last.phase_at_ms;
-    if let Some(place) = last.place {
-        described.work_dir = place.work_dir;
-        described.agent_version = place.version;
-        described.git_branch = place.branch;
-    }
-    Ok(Told {
-        what: described,
-        bad_lines,
-    })
-}
-
-/// What the last records say.
-#[derive(Default)]
-struct Last {
-    at_ms: Option<i64>,
-    place: Option<Place>,
-    model: Option<String>,
-    title: Option<String>,
-    /// Decided, and perhaps to be nothing certain.
-    phase: Option<Option<Phase>>,
-    /// The date of the record that decided.
-    phase_at_ms: Option<i64>,
-    /// After the records that were read, nothing came but calls that were refused.
-    has_refusal: bool,
-}
-
-struct Place {
-    work_dir: Option<PathBuf>,
-    version: Option<String>,
-    branch: Option<String>,
-}
-
-impl Last {
-    fn add(&mut self, record: &Value) {
-        let is_metadata = matches!(subtype(record), Some("custom_title" | "session_source"));
-        if !is_metadata {
-            self.at_ms = self.at_ms.or_else(|| at_ms(record));
-        }
-        if self.place.is_none() && work_dir(record).is_some() {
-            self.place = Some(Place {
-                work_dir: work_dir(record),
-                version: text_at(record, "/version"),
-                branch: text_at(record, "/gitBranch"),
-            });
-        }
-        if kind(record) == Some("assistant") && self.model.is_none() {
-            self.model = text_at(record, "/model");
-        }
-        if subtype(record) == Some("custom_title") && self.title.is_none() {
-            let title = text_at(record, "/systemPayload/customTitle");
-            self.title = title.and_then(|title| one_line(&title));
-        }
-        if is_conversation(record) && self.phase.is_none() {
-            self.phase_at_ms = self.phase_at_ms.or_else(|| at_ms(record));
-            if is_refused(record) {
-                self.has_refusal = true;
-                return;
-            }
-            self.phase = Some(match (self.has_refusal, kind(record)) {
-                (false, _) => phase_after(record),
-                // Every call of the last reply was refused.
-                (true, Some("assistant")) => Some(Phase::Idle),
-                (true, _) => None,
-            });
-        }
-    }
-
-    /// Everything is known that is worth reading further back than a title.
-    const fn is_enough(&self) -> bool {
-        self.at_ms.is_some() && self.model.is_some() && self.phase.is_some() && self.place.is_some()
-    }
-}
-
-fn read_last(file: &TranscriptFile, bad_lines: &mut BadLines) -> Result<Last, TranscriptError> {
-    let mut last = Last::default();
-    let end = file.facts().len;
-    for line in file.backwards(LAST_BOUNDS)? {
-        let line = line?;
-        // It may be the last record of the conversation, and can't be read.
-        if line.is_too_long() && last.phase.is_none() {
-            last.phase = Some(None);
-        }
-        for record in bad_lines.values(&line).iter().rev() {
-            last.add(record);
-        }
-        if last.is_enough() && end.saturating_sub(line.offset) >= TITLE_BYTES {
-            break;
-        }
-    }
-    Ok(last)
-}
-
-/// A person refused a call: that ends the turn, unless another call of the same reply was
-/// carried out.
-fn is_refused(record: &Value) -> bool {
-    let status = record.pointer("/toolCallResult/status");
-    kind(record) == Some("tool_result") && status.and_then(Value::as_str) == Some("cancelled")
-}
-
-/// What is certain after `record`, the last one of the conversation.
-///
-/// A reply without a call ends the turn. A call without its result is being
-/// carried out or waits for leave; a prompt or a result without a reply is
-/// being answered or was interrupted by Escape, of which nothing is written.
-/// Seen in qwen-code 0.24.4, 2026-11.
-fn phase_after(record: &Value) -> Option<Phase> {
-    let is_reply = kind(record) == Some("assistant");
-    let has_call = parts(record).any(|part| part.get("functionCall").is_some());
-    (is_reply && !has_call).then_some(Phase::Idle)
-}
-
-/// Reads the last messages, oldest first.
-pub(super) fn messages(
-    file: &TranscriptFile,
-    messages_max: usize,
-) -> Result<Told<Vec<Message>>, TranscriptError> {
-    let mut bad_lines = BadLines::default();
-    let mut newest_first = Vec::new();
-    for line in file.backwards(MESSAGES_BOUNDS)? {
-        if newest_first.len() >= messages_max {
-            break;
-        }
-        for record in bad_lines.values(&line?).iter().rev() {
-            newest_first.extend(messages_of(record).into_iter().rev());
-        }
-    }
-    newest_first.truncate(messages_max);
-    newest_first.reverse();
-    Ok(Told {
-        what: newest_first,
-        bad_lines,
-    })
-}
-
-fn messages_of(record: &Value) -> Vec<Message> {
-    let role = match kind(record) {
-        Some("user") if is_prompt(record) => MessageRole::User,
-        Some("assistant") => MessageRole::Assistant,
-        _ => return Vec::new(),
-    };
-    let at_ms = at_ms(record);
-    let text = match role {
-        MessageRole::User => prompt_text(record),
-        MessageRole::Assistant | MessageRole::Tool => joined_text(record),
-    };
-    let said = text.map(|text| Message { role, at_ms, text });
-    let calls = parts(record)
-        .filter_map(|part| text_at(part, "/functionCall/name"))
-        .map(|text| Message {
-            role: MessageRole::Tool,
-            at_ms,
-            text,
-        });
-    said.into_iter().chain(calls).collect()
-}
-
-fn kind(record: &Value) -> Option<&str> {
-    record.get("type")?.as_str()
-}
-
-fn subtype(record: &Value) -> Option<&str> {
-    record.get("subtype")?.as_str()
-}
-
-fn text_at(value: &Value, pointer: &str) -> Option<String> {
-    let text = value.pointer(pointer)?.as_str()?;
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The date of a record, in milliseconds since 1970.
-pub(super) fn at_ms(record: &Value) -> Option<i64> {
-    let at: Timestamp = record.get("timestamp")?.as_str()?.parse().ok()?;
-    Some(at.as_millisecond())
-}
-
-fn work_dir(record: &Value) -> Option<PathBuf> {
-    let text = text_at(record, "/cwd")?;
-    Path::new(&text).is_absolute().then(|| PathBuf::from(text))
+fn work_dir(record: &Value) -> Option<&str> {
+    text_at(record, "/cwd").filter(|path| Path::new(path).is_absolute())
 }
 
 /// Part of the session's own conversation, not of a sub-agent's.
 fn is_conversation(record: &Value) -> bool {
     let is_aside = record.get("isSidechain").and_then(Value::as_bool) == Some(true);
-    !is_aside && matches!(kind(record), Some("user" | "assistant" | "tool_result"))
+    let kind = text_at(record, "/type");
+    !is_aside && matches!(kind, Some("user" | "assistant" | "tool_result"))
 }
 
 /// Typed by a person, not put in by a timer or by the agent itself.
 fn is_prompt(record: &Value) -> bool {
-    let provenance = record.get("provenance").and_then(Value::as_str);
+    let text = |pointer: &str| text_at(record, pointer);
     is_conversation(record)
-        && kind(record) == Some("user")
-        && matches!(subtype(record), None | Some("mid_turn_user_message"))
-        && matches!(provenance, None | Some("real_user"))
-}
-
-fn parts(record: &Value) -> impl Iterator<Item = &Value> {
-    let parts = record.pointer("/message/parts").and_then(Value::as_array);
-    parts.into_iter().flatten()
-}
-
-fn texts(record: &Value) -> impl Iterator<Item = &str> {
-    let is_thought = |part: &&Value| part.get("thought").and_then(Value::as_bool) == Some(true);
-    parts(record)
-        .filter(move |part| !is_thought(part))
-        .filter_map(|part| part.get("text")?.as_str())
-}
-
-fn joined_text(record: &Value) -> Option<String> {
-    let text = texts(record).collect::<Vec<_>>().join("\n");
-    (!text.trim().is_empty()).then_some(text)
-}
-
-/// What a person typed: as it was shown, where that differs from what was sent.
-fn prompt_text(record: &Value) -> Option<String> {
-    match text_at(record, "/systemPayload/displayText") {
-        Some(shown) => Some(shown),
-        None => WRAPPING.typed_in(texts(record)),
-    }
+        && text("/type") == Some("user")
+        && matches!(text("/subtype"), None | Some("mid_turn_user_message"))
+        && matches!(text("/provenance"), None | Some("real_user"))
 }
 
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
+    use crate::adapter::Description;
+    use crate::sources::agents::kit::bad_lines::BadLines;
+    use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
 
     const USER: &str = r#"{"sessionId":"s","timestamp":"2026-11-27T20:53:04.482Z","type":"user","provenance":"real_user","cwd":"/w/app","version":"0.24.4","message":{"role":"user","parts":[{"text":"hello\n  one"}]}}"#;
     const REPLY: &str = r#"{"sessionId":"s","timestamp":"2026-11-27T20:53:06.000Z","type":"assistant","cwd":"/w/app","version":"0.24.4","gitBranch":"main","model":"mock-model","message":{"role":"model","parts":[{"text":"hi"}]}}"#;
@@ -384,19 +184,10 @@ mod tests {
     const MOVED: &str = r#"{"sessionId":"s","timestamp":"2026-11-27T20:54:00.000Z","type":"system","subtype":"slash_command","cwd":"/w/other","version":"0.24.5"}"#;
     const TITLE: &str = r#"{"sessionId":"s","timestamp":"2026-11-27T23:00:00.000Z","type":"system","subtype":"custom_title","cwd":"/w/app","version":"0.24.4","systemPayload":{"customTitle":"my title","titleSource":"manual"}}"#;
 
-    fn file_of(lines: &[&str]) -> (tempfile::TempDir, TranscriptFile) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("s.jsonl");
-        std::fs::write(&path, lines.concat()).expect("a file");
-        let file = TranscriptFile::open(&path).expect("a transcript");
-        (directory, file)
-    }
-
     fn description(lines: &[&str]) -> Description {
-        let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (_directory, file) = file_of(&lines);
-        describe(&file).expect("a description").what
+        let (_directory, file) = file_of(lines);
+        let read = DIALECT.read(&file, &mut BadLines::default());
+        read.expect("a description")
     }
 
     #[test]
@@ -425,17 +216,6 @@ mod tests {
         );
         assert_eq!(title(&[&command, &context]).as_deref(), Some("/review it"));
         assert_eq!(title(&[&command, USER]).as_deref(), Some("hello one"));
-    }
-
-    #[test]
-    fn the_model_is_in_the_beginning_where_the_end_is_all_bookkeeping() {
-        let long = MOVED.replace(
-            r#""version""#,
-            &format!(r#""x":"{}","version""#, "x".repeat(4000)),
-        );
-        let mut lines = vec![USER, REPLY];
-        lines.extend(std::iter::repeat_n(long.as_str(), 600));
-        assert_eq!(description(&lines).model.as_deref(), Some("mock-model"));
     }
 
     #[test]
@@ -479,35 +259,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_too_long_to_read_makes_the_phase_uncertain() {
-        let image = "x".repeat(2 * crate::sources::transcript::LINE_BYTES_MAX);
-        let long = USER.replace("one", &image);
-        assert_eq!(description(&[USER, REPLY, &long]).phase, None);
-    }
-
-    #[test]
-    fn torn_and_fused_lines_leave_the_good_ones() {
-        let fused = format!("{USER}{REPLY}\n");
-        let (_directory, file) = file_of(&[&fused, "{\"c\":\n", "\0\0\0\n", "{\"type\":\"ass"]);
-        let told = describe(&file).expect("a description");
-        assert_eq!(told.what.title.as_deref(), Some("hello one"));
-        assert_eq!(told.what.phase, Some(Phase::Idle));
-        let message = told.bad_lines.message().expect("a message");
-        assert!(message.contains("can't be read"), "{message}");
-        let (_directory, torn) = file_of(&[&fused, "{\"type\":\"ass"]);
-        assert_eq!(
-            describe(&torn).expect("a description").bad_lines.message(),
-            None
-        );
-    }
-
-    #[test]
     fn dates_are_those_of_the_conversation() {
-        let lines: Vec<String> = [USER, REPLY, TITLE]
-            .map(|line| format!("{line}\n"))
-            .to_vec();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (_directory, file) = file_of(&lines);
+        let (_directory, file) = file_of(&[USER, REPLY, TITLE]);
         let birth = read_birth(&file).expect("a birth");
         assert_eq!(birth.born_at_ms, Some(1_795_812_784_482));
         assert_eq!(birth.work_dir.as_deref(), Some(Path::new("/w/app")));
@@ -522,27 +275,29 @@ mod tests {
     }
 
     #[test]
-    fn the_last_messages_come_oldest_first() {
-        let lines: Vec<String> = [USER, CALL, RESULT, REPLY]
-            .map(|line| format!("{line}\n"))
-            .to_vec();
-        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (_directory, file) = file_of(&lines);
-        let told = messages(&file, 2).expect("messages").what;
-        let texts: Vec<&str> = told.iter().map(|message| message.text.as_str()).collect();
-        assert_eq!(texts, ["run_shell_command", "hi"]);
-        let told = messages(&file, 10).expect("messages").what;
-        assert_eq!(
-            told.first().map(|message| message.role),
-            Some(MessageRole::User)
+    fn prompts_replies_and_calls_are_messages() {
+        let said = messages_in(&DIALECT, &[USER, CALL, RESULT, REPLY]);
+        assert_eq!(said, ["hello\n  one", "run_shell_command", "hi"]);
+        let shown = USER.replace(
+            r#""version""#,
+            r#""systemPayload":{"displayText":"hello"},"version""#,
         );
-        assert_eq!(told.len(), 3);
+        assert_eq!(messages_in(&DIALECT, &[shown]), ["hello"]);
     }
 
     #[test]
-    fn an_empty_transcript_describes_nothing() {
-        let described = description(&[]);
-        assert_eq!(described.title, None);
-        assert_eq!(described.phase, None);
+    fn a_reply_counts_its_tokens() {
+        let usage = r#""usageMetadata":{"promptTokenCount":1234,"candidatesTokenCount":56,"cachedContentTokenCount":1000,"thoughtsTokenCount":8,"totalTokenCount":1290},"model""#;
+        let reply = REPLY.replacen(r#""model""#, usage, 1);
+        let (_directory, file) = file_of(&[USER, &reply, TITLE]);
+        let right = TokenCount {
+            context: Some(1234),
+            input: Some(234),
+            cached_input: Some(1000),
+            output: Some(56),
+            reasoning: Some(8),
+            ..TokenCount::default()
+        };
+        assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
     }
 }

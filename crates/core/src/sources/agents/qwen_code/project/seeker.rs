@@ -64,7 +64,7 @@ impl<'a> Projects<'a, '_> {
                 Vec::new()
             };
             let last_record_at_ms = transcript::read_last_record_at(&file)?;
-            let missing = file.missing_end(last_record_at_ms, transcript::at_ms)?;
+            let missing = transcript::DIALECT.missing_end(&file, last_record_at_ms)?;
             Ok(Dates {
                 prompts,
                 birth: transcript::read_birth(&file)?,

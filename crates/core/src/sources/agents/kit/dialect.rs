@@ -1,0 +1,481 @@
+//! Reads transcripts that have one record a line.
+//!
+//! An agent declares how one record of its transcript reads: a function from JSON to a
+//! [`Record`]. What follows from the records is the same for every agent and is written
+//! here once: the first prompt, the last messages, the last date, the phase, and the
+//! bounds on what is read from both ends of a file.
+
+mod json;
+mod record;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use serde_json::Value;
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::ReadFileError;
+
+pub(crate) use json::{count_at, date_at, text_at, texts_in};
+pub(crate) use record::{Record, Step, TokenCount};
+
+use self::turn::Turn;
+use crate::adapter::phase::Phase;
+use crate::adapter::{Description, Message, MessageRole};
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
+use crate::sources::agents::kit::one_per_session::Said;
+use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
+use crate::sources::agents::kit::title::one_line;
+use crate::sources::transcript::{
+    HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
+};
+
+/// How much of the beginning is read for the birth of a session and its first prompt.
+/// One of these lines may have the system prompt.
+pub(crate) const HEAD_BOUNDS: HeadBounds = HeadBounds {
+    bytes_max: 1024 * 1024,
+    lines_max: 64,
+};
+/// How far back from the end is read for what was last.
+pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 1024 * 1024,
+};
+/// How far back messages are looked for.
+const MESSAGES_BOUNDS: TailBounds = TailBounds {
+    bytes_max: 16 * 1024 * 1024,
+};
+/// How long the text of a message is at most, in characters.
+const TEXT_CHARS_MAX: usize = 20_000;
+
+/// How the transcripts of one agent read.
+pub(crate) struct Dialect {
+    /// Reads one record.
+    pub(crate) record: fn(&Value) -> Record<'_>,
+    /// What the agent puts where prompts stand.
+    pub(crate) wrapping: Wrapping,
+    /// How much of the beginning is read.
+    pub(crate) head_bounds: HeadBounds,
+    /// Replies name their model.
+    pub(crate) has_models: bool,
+    /// Its steps show the turns. Otherwise whoever reads the lines finds the phase.
+    pub(crate) has_turns: bool,
+    /// How far back from the end a title or a directory is looked for, in bytes, once
+    /// the rest is known: there may be none.
+    pub(crate) rare_bytes: u64,
+    /// What a session does whose transcript shows no turn.
+    pub(crate) phase_without_turn: Option<Phase>,
+}
+
+impl Dialect {
+    /// The usual: replies name their model, and nothing else needs a look far back.
+    pub(crate) const fn of(record: fn(&Value) -> Record<'_>) -> Self {
+        Self {
+            record,
+            wrapping: Wrapping::NONE,
+            head_bounds: HEAD_BOUNDS,
+            has_models: true,
+            has_turns: true,
+            rare_bytes: 0,
+            phase_without_turn: None,
+        }
+    }
+
+    /// Reads both ends of the transcript at `path`; `None` if there is no such file.
+    pub(crate) fn describe(&self, agent: &AgentId, path: &Path) -> Option<Found<Description>> {
+        let mut bad_lines = BadLines::default();
+        let read = TranscriptFile::open(path).and_then(|file| self.read(&file, &mut bad_lines));
+        let (found, problem) = match read {
+            Ok(found) => (found, bad_lines.message()),
+            Err(error) if is_missing(&error) => return None,
+            Err(error) => (Description::default(), Some(error.reason())),
+        };
+        let problems = problem.map(|text| Problem::at(agent, path, text));
+        Some(Found {
+            found,
+            problems: problems.into_iter().collect(),
+        })
+    }
+
+    /// Reads both ends of a transcript.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(crate) fn read(
+        &self,
+        file: &TranscriptFile,
+        reader: &mut impl LineReader,
+    ) -> Result<Description, TranscriptError> {
+        let tail = self.tail(file, reader)?;
+        Ok(joined(tail, self.head(file, reader)?))
+    }
+
+    /// Reads the end of a transcript: the last date, model, directory and title, and what
+    /// the session was doing.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(crate) fn tail(
+        &self,
+        file: &TranscriptFile,
+        reader: &mut impl LineReader,
+    ) -> Result<Description, TranscriptError> {
+        let mut fold = Tail::default();
+        let end = file.facts().len;
+        let mut lines = file.backwards(LAST_BOUNDS)?;
+        for line in lines.by_ref() {
+            let line = line?;
+            if line.is_too_long() {
+                fold.turn.skip_one();
+            }
+            for record in reader.values(&line).iter().rev() {
+                fold.add((self.record)(record));
+            }
+            let is_far = end.saturating_sub(line.offset) >= self.rare_bytes;
+            if is_far && fold.is_enough(self) && !reader.wants_more() {
+                break;
+            }
+        }
+        if lines.stopped() == Some(Stopped::BytesMax) {
+            fold.turn.skip_one();
+        }
+        let mut found = fold.finish(self);
+        found.transcript = Some(file.path().to_owned());
+        Ok(found)
+    }
+
+    /// Reads the beginning of a transcript: the birth, the first prompt, and the last
+    /// model near it, for an end that names none.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(crate) fn head(
+        &self,
+        file: &TranscriptFile,
+        reader: &mut impl LineReader,
+    ) -> Result<Description, TranscriptError> {
+        let mut fold = Head::default();
+        for line in &file.head(self.head_bounds)?.lines {
+            for record in &reader.values(line) {
+                fold.add(&(self.record)(record), &self.wrapping);
+            }
+        }
+        Ok(fold.finish())
+    }
+
+    /// What the end of records shows that were read as a whole.
+    pub(crate) fn tail_of(&self, records: &[Value]) -> Description {
+        let mut fold = Tail::default();
+        for record in records.iter().rev() {
+            fold.add((self.record)(record));
+        }
+        fold.finish(self)
+    }
+
+    /// What the beginning of records shows that were read as a whole.
+    pub(crate) fn head_of(&self, records: &[Value]) -> Description {
+        let mut fold = Head::default();
+        for record in records {
+            fold.add(&(self.record)(record), &self.wrapping);
+        }
+        fold.finish()
+    }
+
+    /// Reads at most `messages_max` of the last messages, oldest first. A session without
+    /// a transcript has none.
+    pub(crate) fn messages(
+        &self,
+        agent: &AgentId,
+        transcript: Option<&Path>,
+        messages_max: usize,
+    ) -> Found<Vec<Message>> {
+        let Some(path) = transcript else {
+            return Found::default();
+        };
+        let mut bad_lines = BadLines::default();
+        let read = TranscriptFile::open(path)
+            .and_then(|file| self.last_messages(&file, messages_max, &mut bad_lines));
+        let (found, problem) = match read {
+            Ok(found) => (found, bad_lines.message()),
+            Err(error) if is_missing(&error) => (Vec::new(), None),
+            Err(error) => (Vec::new(), Some(error.reason())),
+        };
+        let problems = problem.map(|text| Problem::at(agent, path, text));
+        Found {
+            found,
+            problems: problems.into_iter().collect(),
+        }
+    }
+
+    fn last_messages(
+        &self,
+        file: &TranscriptFile,
+        messages_max: usize,
+        bad_lines: &mut BadLines,
+    ) -> Result<Vec<Message>, TranscriptError> {
+        let mut last = LastMessages::default();
+        for line in file.backwards(MESSAGES_BOUNDS)? {
+            if last.newest_first.len() >= messages_max {
+                break;
+            }
+            let line = line?;
+            if line.is_too_long() {
+                // It carries an image or the output of a tool.
+                continue;
+            }
+            for record in bad_lines.values(&line).iter().rev() {
+                last.add(self, &(self.record)(record));
+            }
+        }
+        Ok(last.finish(messages_max))
+    }
+
+    /// The last messages in records that were read as a whole, oldest first.
+    pub(crate) fn messages_in(&self, records: &[Value], messages_max: usize) -> Vec<Message> {
+        let mut last = LastMessages::default();
+        for record in records.iter().rev() {
+            last.add(self, &(self.record)(record));
+        }
+        last.finish(messages_max)
+    }
+
+    /// What a person typed in one record.
+    pub(crate) fn prompt_of(&self, record: &Value) -> Option<String> {
+        self.wrapping.typed_in((self.record)(record).typed)
+    }
+
+    /// The messages of one record: what a person typed, what the model replied, and the
+    /// names of the tools that it called.
+    fn messages_of(&self, record: &Record<'_>) -> Vec<Message> {
+        let typed = self.wrapping.typed_in(record.typed.iter().copied());
+        let reply = (!record.reply.is_empty()).then(|| record.reply.join("\n"));
+        let calls = record.calls.iter().map(|name| (*name).to_owned());
+        let typed = typed.map(|text| (MessageRole::User, text)).into_iter();
+        let messages = typed
+            .chain(reply.map(|text| (MessageRole::Assistant, text)))
+            .chain(calls.map(|text| (MessageRole::Tool, text)));
+        messages
+            .filter(|(_, text)| !text.trim().is_empty())
+            .map(|(role, text)| Message {
+                role,
+                at_ms: record.at_ms,
+                text: text.chars().take(TEXT_CHARS_MAX).collect(),
+            })
+            .collect()
+    }
+
+    /// Reads whether anything was said in the transcript at `path`, and when last.
+    pub(crate) fn said(&self, path: &Path) -> Said {
+        let last = |record: &Value| {
+            let record = (self.record)(record);
+            (record.step != Step::Aside).then_some(record.at_ms)
+        };
+        let read = TranscriptFile::open(path).and_then(|file| find_last(&file, LAST_BOUNDS, last));
+        read.map_or(Said::UNREADABLE, |last| Said {
+            has_words: last.is_some(),
+            last_at_ms: last.flatten(),
+        })
+    }
+
+    /// Reads the date of the last record that shows activity.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(crate) fn last_at_ms(&self, file: &TranscriptFile) -> Result<Option<i64>, TranscriptError> {
+        find_last(file, LAST_BOUNDS, |record| {
+            (self.record)(record).active_at_ms()
+        })
+    }
+
+    /// Reports whether the transcript lacks its end. `last_at_ms` is the last date that
+    /// was read.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    pub(crate) fn missing_end(
+        &self,
+        file: &TranscriptFile,
+        last_at_ms: Option<i64>,
+    ) -> Result<Option<MissingEnd>, TranscriptError> {
+        file.missing_end(last_at_ms, |record| (self.record)(record).at_ms)
+    }
+
+    /// Reads the tokens that were counted last: in the context, and for a request.
+    ///
+    /// # Errors
+    ///
+    /// Why the file can't be read.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no view shows tokens yet"))]
+    pub(crate) fn last_tokens(&self, file: &TranscriptFile) -> Result<TokenCount, TranscriptError> {
+        let mut last = TokenCount::default();
+        find_last(file, LAST_BOUNDS, |record| {
+            let counted = (self.record)(record).tokens?;
+            last = last.or(counted);
+            (last.context.is_some() && last.output.is_some()).then_some(())
+        })?;
+        Ok(last)
+    }
+}
+
+/// Looks for the first record near the beginning in which `find` finds something.
+///
+/// # Errors
+///
+/// Why the file can't be read.
+pub(crate) fn find_first<T>(
+    file: &TranscriptFile,
+    bounds: HeadBounds,
+    find: impl FnMut(&Value) -> Option<T>,
+) -> Result<Option<T>, TranscriptError> {
+    let mut find = find;
+    let head = file.head(bounds)?;
+    let mut records = head.lines.iter().flat_map(|line| line.json().values);
+    Ok(records.find_map(|record| find(&record)))
+}
+
+/// Looks for the last record near the end in which `find` finds something.
+///
+/// # Errors
+///
+/// Why the file can't be read.
+pub(crate) fn find_last<T>(
+    file: &TranscriptFile,
+    bounds: TailBounds,
+    find: impl FnMut(&Value) -> Option<T>,
+) -> Result<Option<T>, TranscriptError> {
+    let mut find = find;
+    for line in file.backwards(bounds)? {
+        let records = line?.json().values;
+        if let Some(found) = records.iter().rev().find_map(&mut find) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn is_missing(error: &TranscriptError) -> bool {
+    matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }))
+}
+
+/// What both ends of one transcript show, where the end counts first.
+pub(crate) fn joined(tail: Description, head: Description) -> Description {
+    Description {
+        is_title_a_prompt: tail.title.is_none() && head.is_title_a_prompt,
+        title: tail.title.or(head.title),
+        model: tail.model.or(head.model),
+        agent_version: tail.agent_version.or(head.agent_version),
+        work_dir: tail.work_dir.or(head.work_dir),
+        started_at_ms: head.started_at_ms,
+        ..tail
+    }
+}
+
+/// The records of a transcript, from the last one backwards.
+#[derive(Default)]
+struct Tail {
+    found: Description,
+    /// A record gave the session a title, or took it back.
+    is_title_known: bool,
+    turn: Turn,
+}
+
+impl Tail {
+    fn add(&mut self, record: Record<'_>) {
+        let found = &mut self.found;
+        found.last_activity_at_ms = found.last_activity_at_ms.or(record.active_at_ms());
+        keep(&mut found.model, record.model);
+        keep(&mut found.agent_version, record.version);
+        if found.work_dir.is_none() && record.work_dir.is_some() {
+            found.work_dir = record.work_dir.map(Into::into);
+            found.git_branch = record.git_branch.map(str::to_owned);
+        }
+        found.is_headless = found.is_headless.or(record.is_headless);
+        if let Some(title) = record.title.filter(|_| !self.is_title_known) {
+            self.is_title_known = true;
+            found.title = one_line(title);
+        }
+        self.turn.add_backwards(&record);
+    }
+
+    fn is_enough(&self, dialect: &Dialect) -> bool {
+        self.found.last_activity_at_ms.is_some()
+            && (self.found.model.is_some() || !dialect.has_models)
+            && (self.turn.is_decided() || !dialect.has_turns)
+    }
+
+    fn finish(self, dialect: &Dialect) -> Description {
+        let mut found = self.found;
+        self.turn.finish(dialect.phase_without_turn, &mut found);
+        found
+    }
+}
+
+/// The records of a transcript, from the first one on.
+#[derive(Default)]
+struct Head {
+    found: Description,
+    words: FirstWords,
+}
+
+impl Head {
+    fn add(&mut self, record: &Record<'_>, wrapping: &Wrapping) {
+        let found = &mut self.found;
+        let births = found.started_at_ms.into_iter().chain(record.born_at_ms);
+        found.started_at_ms = births.min();
+        if let Some(model) = record.model {
+            found.model = Some(model.to_owned());
+        }
+        if found.work_dir.is_none() {
+            found.work_dir = record.work_dir.map(Into::into);
+        }
+        keep(&mut found.agent_version, record.version);
+        let typed = record.typed.iter().chain(&record.repeated);
+        self.words.add(typed.copied(), wrapping);
+    }
+
+    fn finish(self) -> Description {
+        let title = self.words.title();
+        Description {
+            is_title_a_prompt: title.is_some(),
+            title,
+            ..self.found
+        }
+    }
+}
+
+/// The messages of a transcript, from the last one backwards.
+#[derive(Default)]
+struct LastMessages {
+    newest_first: Vec<Message>,
+    seen: HashSet<String>,
+}
+
+impl LastMessages {
+    fn add(&mut self, dialect: &Dialect, record: &Record<'_>) {
+        if record.id.is_none_or(|id| self.seen.insert(id.to_owned())) {
+            let messages = dialect.messages_of(record);
+            self.newest_first.extend(messages.into_iter().rev());
+        }
+    }
+
+    fn finish(mut self, messages_max: usize) -> Vec<Message> {
+        self.newest_first.truncate(messages_max);
+        self.newest_first.reverse();
+        self.newest_first
+    }
+}
+
+fn keep(kept: &mut Option<String>, found: Option<&str>) {
+    if kept.is_none() {
+        *kept = found.map(str::to_owned);
+    }
+}

@@ -1,0 +1,38 @@
+//! Values in the records of any agent.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// The text at a place in a record; an empty one is none.
+pub(crate) fn text_at<'a>(record: &'a Value, pointer: &str) -> Option<&'a str> {
+    let text = record.pointer(pointer)?.as_str()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// The date at a place in a record, as RFC 3339 writes it, in milliseconds since 1970.
+pub(crate) fn date_at(record: &Value, pointer: &str) -> Option<i64> {
+    let at: Timestamp = text_at(record, pointer)?.parse().ok()?;
+    Some(at.as_millisecond())
+}
+
+/// The count at a place in a record.
+pub(crate) fn count_at(record: &Value, pointer: &str) -> Option<u64> {
+    record.pointer(pointer)?.as_u64()
+}
+
+/// The texts of a message's content: a text, or one part or several that may be texts.
+/// What the model thought is none.
+pub(crate) fn texts_in(content: Option<&Value>) -> impl Iterator<Item = &str> {
+    let parts = content.and_then(Value::as_array).into_iter().flatten();
+    let whole = content.filter(|content| !content.is_array()).into_iter();
+    let texts = whole.chain(parts);
+    texts.filter_map(|part| part.as_str().or_else(|| text_of_part(part)))
+}
+
+fn text_of_part(part: &Value) -> Option<&str> {
+    // Parts without a type are Google's; those of OpenAI are `input_text`, `output_text`.
+    let kind = part.get("type").and_then(Value::as_str);
+    let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
+    let is_text = kind.is_none_or(|kind| kind.ends_with("text")) && !is_thought;
+    part.get("text")?.as_str().filter(|_| is_text)
+}
