@@ -96,7 +96,7 @@ fn check_copies(copy_to: fn(&Path, &Path)) {
         if !is_of_interest || !name.contains(&wanted) {
             continue;
         }
-        let before = rows(&World::of_fixture(&case).look(DepthName::All));
+        let before = rows_of(&case);
         if !before.values().any(Row::is_live) {
             continue;
         }

@@ -90,12 +90,16 @@ pub(super) fn check_changed_files(
         }
         let whole = World::of_fixture(&case);
         prepare(&whole);
+        let files = below(whole.home(), whole.home(), false).into_iter();
+        let files: Vec<_> = files.filter(|path| is_wanted(&name, path)).collect();
+        if files.is_empty() {
+            continue;
+        }
         let before = rows(&whole.look(DepthName::All));
         if !before.values().any(Row::is_live) {
             continue;
         }
-        let files = below(whole.home(), whole.home(), false);
-        for file in files.into_iter().filter(|path| is_wanted(&name, path)) {
+        for file in files {
             let metadata = std::fs::metadata(whole.home().join(&file)).unwrap();
             if metadata.len() > BYTES_MAX {
                 continue;

@@ -27,6 +27,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use serde_json::{Value, json};
 use world::{DepthName, World, time_ms};
@@ -91,8 +92,7 @@ fn check_all(change: impl Fn(&mut Value), check: impl Fn(&Answers) -> Vec<String
         if !name.contains(&wanted) {
             continue;
         }
-        let world = World::of_fixture(&case);
-        let before = rows(&world.look(DepthName::All));
+        let before = rows_of(&case);
         if !before.values().any(Row::is_live) {
             continue;
         }
@@ -114,6 +114,17 @@ fn check_all(change: impl Fn(&mut Value), check: impl Fn(&Answers) -> Vec<String
         "no fixture with a live session is called `{wanted}`"
     );
     assert!(report.is_empty(), "of {checked} fixtures\n{report}");
+}
+
+/// The rows of a fixture as it is. Many tests compare with them, so that they are kept.
+fn rows_of(case: &Path) -> Rows {
+    static KNOWN: Mutex<BTreeMap<PathBuf, Rows>> = Mutex::new(BTreeMap::new());
+    let known = KNOWN.lock().unwrap().get(case).cloned();
+    known.unwrap_or_else(|| {
+        let found = rows(&World::of_fixture(case).look(DepthName::All));
+        KNOWN.lock().unwrap().insert(case.to_owned(), found.clone());
+        found
+    })
 }
 
 /// Every folder `tests/fixtures/AGENT/CASE`, with its name.

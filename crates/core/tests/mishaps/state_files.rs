@@ -43,12 +43,12 @@ fn check_each_file(is_wanted: impl Fn(&Path) -> bool, change: impl Fn(&Path)) {
         if !name.contains(&wanted) || name.starts_with("common-place/") {
             continue;
         }
-        let world = World::of_fixture(&case);
-        let before = rows(&world.look(DepthName::All));
+        let before = rows_of(&case);
         if !before.values().any(Row::is_live) {
             continue;
         }
-        let files = below(world.home(), world.home(), false);
+        let whole = World::of_fixture(&case);
+        let files = below(whole.home(), whole.home(), false);
         for file in files.into_iter().filter(|file| is_wanted(file)) {
             let world = World::of_fixture(&case);
             change(&world.home().join(&file));

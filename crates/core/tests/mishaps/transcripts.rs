@@ -36,9 +36,9 @@ fn check_files(change: &dyn Fn(&Path)) {
         world.date_transcripts();
         let before = world.look(DepthName::All);
         each_transcript(world.home(), change);
-        let after = world.look(DepthName::All);
+        let after = rows(&world.look(DepthName::All));
         for (key, before) in rows(&before) {
-            let after = rows(&after).get(&key).cloned();
+            let after = after.get(&key).cloned();
             // A sub-agent has ended where nothing follows its last record.
             let goes_on = before.is_sub_agent
                 && before.reason == "released"
