@@ -1,5 +1,7 @@
 //! The checked-in schemas say what is written, and nothing else.
 
+mod world;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +13,7 @@ use whosup_core::judging::verdict::{
 use whosup_core::sources::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
 use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
+use world::{Defaults, WorldFile, stated};
 
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -31,22 +34,24 @@ fn check_valid(validator: &jsonschema::Validator, value: &Value, what: &str) {
     assert!(errors.is_empty(), "{what}: {errors:#?}");
 }
 
-fn expected_answers() -> Vec<PathBuf> {
-    let pattern = manifest_dir().join("tests/fixtures");
-    let mut found = Vec::new();
-    for agent in std::fs::read_dir(pattern).unwrap().flatten() {
-        let Ok(cases) = std::fs::read_dir(agent.path()) else {
-            continue;
-        };
-        found.extend(
-            cases
-                .flatten()
-                .map(|case| case.path().join("expected.json"))
-                .filter(|path| path.is_file()),
-        );
-    }
-    found.sort();
-    found
+/// The whole answers of all fixtures, by the names of their folders.
+fn expected_answers() -> Vec<(String, Value)> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).unwrap().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.is_dir()).collect()
+    };
+    let agents = folders(&manifest_dir().join("tests/fixtures"));
+    let cases = agents.iter().flat_map(|agent| folders(agent));
+    let mut answers: Vec<_> = cases
+        .map(|case| {
+            let defaults = Defaults::of(&WorldFile::read(&case));
+            let answer = defaults.fill(stated(&case));
+            (case.display().to_string(), answer)
+        })
+        .collect();
+    answers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    answers
 }
 
 #[test]
@@ -54,26 +59,18 @@ fn every_expected_answer_is_valid() {
     let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
     let answers = expected_answers();
     assert!(answers.len() > 10, "only {} answers", answers.len());
-    for path in answers {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        check_valid(&validator, &value, &path.display().to_string());
+    for (case, answer) in answers {
+        check_valid(&validator, &answer, &case);
     }
 }
 
 #[test]
 fn the_schema_refuses_what_is_not_written() {
     let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
-    let path = expected_answers()
+    let (_, good) = expected_answers()
         .into_iter()
-        .find(|path| {
-            let text = std::fs::read_to_string(path).unwrap();
-            let value: Value = serde_json::from_str(&text).unwrap();
-            value["sessions"].get(0).is_some()
-        })
+        .find(|(_, answer)| answer["sessions"].get(0).is_some())
         .expect("a fixture with a session");
-    let text = std::fs::read_to_string(path).unwrap();
-    let good: Value = serde_json::from_str(&text).unwrap();
     assert!(validator.is_valid(&good));
     for (pointer, value) in [
         ("/sessions/0/liveness", json!("dead")),
