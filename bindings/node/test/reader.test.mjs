@@ -165,7 +165,7 @@ function withoutMoment(document) {
   const sessions = document.sessions.filter((one) => one.agent === "driver-node");
   for (const { owner } of sessions) {
     // The start is counted from the clock of each look, to the millisecond.
-    if (owner !== null) Object.assign(owner, { cpu_percent: null, rss_bytes: null, started_at: null });
+    if (owner !== null) Object.assign(owner, { started_at: null });
   }
   // Those of no agent are of the machine: of a tmux server that is just ending, say.
   const problems = document.problems.filter((one) => one.agent === "driver-node");

@@ -188,7 +188,7 @@ def without_moment(document: Any) -> Any:
     for session in document["sessions"]:
         if session["owner"] is not None:
             # The start is counted from the clock of each look, to the millisecond.
-            session["owner"].update(cpu_percent=None, rss_bytes=None, started_at=None)
+            session["owner"].update(started_at=None)
     document["unattributed"] = []
     # Those of no agent are of the machine: of a tmux server that is just ending, say.
     document["problems"] = [one for one in document["problems"] if one["agent"] == "driver-py"]

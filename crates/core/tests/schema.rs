@@ -11,18 +11,17 @@ use whosup_core::judging::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
 use whosup_core::sources::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
+use whosup_core::views::wire::{
+    WireContext, WireCost, WireProcessResources, WireResources, WireTreeResources, WireTurn,
+    WireUsage, WireWaitingOn,
+};
 use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
+use world::wire_schema::{bundled, checked_in, strict};
 use world::{Defaults, WorldFile, stated};
 
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn schema(name: &str) -> Value {
-    let path = manifest_dir().join("../../schema").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_json::from_str(&text).unwrap()
 }
 
 #[track_caller]
@@ -56,7 +55,7 @@ fn expected_answers() -> Vec<(String, Value)> {
 
 #[test]
 fn every_expected_answer_is_valid() {
-    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
     let answers = expected_answers();
     assert!(answers.len() > 10, "only {} answers", answers.len());
     for (case, answer) in answers {
@@ -66,7 +65,7 @@ fn every_expected_answer_is_valid() {
 
 #[test]
 fn the_schema_refuses_what_is_not_written() {
-    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
     let (_, good) = expected_answers()
         .into_iter()
         .find(|(_, answer)| answer["sessions"].get(0).is_some())
@@ -84,9 +83,83 @@ fn the_schema_refuses_what_is_not_written() {
         *bad.pointer_mut(pointer).unwrap() = value;
         assert!(!validator.is_valid(&bad), "{pointer}");
     }
-    let mut bad = good;
-    bad["sessions"][0]["mood"] = json!("fine");
-    assert!(!validator.is_valid(&bad), "an undocumented field");
+    let open = jsonschema::validator_for(&bundled("list")).unwrap();
+    let mut newer = good.clone();
+    newer["sessions"][0]["mood"] = json!("fine");
+    assert!(!validator.is_valid(&newer), "an undocumented field");
+    assert!(
+        open.is_valid(&newer),
+        "what is checked in is open for new fields"
+    );
+    let mut lacking = good;
+    let session = lacking["sessions"][0].as_object_mut().unwrap();
+    session.remove("usage").unwrap();
+    assert!(!validator.is_valid(&lacking), "a field that is not written");
+}
+
+/// What no look fills in yet has the shape that the schema gives it.
+#[test]
+fn what_is_null_for_now_has_the_shape_of_its_schema() {
+    let usage = WireUsage {
+        input_tokens: 1,
+        cached_input_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 2,
+        reasoning_tokens: None,
+        cost: Some(WireCost {
+            amount: 0.01,
+            currency: "USD",
+            source: "agent",
+        }),
+    };
+    let resources = WireResources {
+        owner: Some(WireProcessResources {
+            cpu_percent: None,
+            cpu_seconds: Some(12.5),
+            rss_bytes: Some(123_456_789),
+            pss_bytes: None,
+            read_bytes: None,
+            write_bytes: None,
+            threads: Some(12),
+        }),
+        tree: Some(WireTreeResources {
+            processes: 4,
+            cpu_percent: None,
+            cpu_seconds: Some(20.1),
+            rss_bytes: None,
+        }),
+    };
+    let context = WireContext {
+        tokens: 51_234,
+        window: Some(200_000),
+        percent: Some(25.6),
+        window_assumed: false,
+    };
+    let turn = WireTurn {
+        started_at: None,
+        output_tokens: Some(1_200),
+    };
+    let waiting_on = WireWaitingOn {
+        tool: Some("Bash"),
+        text: Some("rm -rf build"),
+    };
+    let fields = json!({
+        "usage": usage, "resources": resources, "context": context, "turn": turn,
+        "waiting_on": waiting_on,
+    });
+    let (_, mut answer) = expected_answers()
+        .into_iter()
+        .find(|(_, answer)| answer["sessions"].get(0).is_some())
+        .expect("a fixture with a session");
+    for (name, value) in fields.as_object().unwrap() {
+        answer["sessions"][0][name] = value.clone();
+    }
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
+    check_valid(
+        &validator,
+        &answer,
+        "a session of which everything is known",
+    );
 }
 
 /// Every reason there is. A total match elsewhere makes sure that each has a
@@ -145,7 +218,7 @@ fn every_verdict() -> Vec<Verdict> {
 
 #[test]
 fn the_schema_names_every_word_that_is_written() {
-    let schema = schema("whosup.v1.schema.json");
+    let schema = checked_in("common.v1.schema.json");
     let words = |pointer: &str| -> BTreeSet<String> {
         let list = schema
             .pointer(pointer)
@@ -180,7 +253,7 @@ fn every_verdict_has_a_sentence_of_its_own() {
 
 #[test]
 fn a_written_record_is_valid_and_reads_as_it_was() {
-    let validator = jsonschema::validator_for(&schema("record.v1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&checked_in("record.v1.schema.json")).unwrap();
     let owner = RecordedOwner {
         pid: Pid::new(4711).unwrap(),
         stamp: Some(StartStamp::LinuxTicks(8123)),

@@ -8,9 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::WorldFile;
-
-const SCHEMA: &str = include_str!("../../../../schema/whosup.v1.schema.json");
+use super::{WorldFile, wire_schema};
 
 /// What a fixture states.
 #[track_caller]
@@ -37,7 +35,7 @@ impl Defaults {
         });
         let now = whosup_core::views::wire::timestamp(super::time_ms(&world.now));
         Self {
-            schema: serde_json::from_str(SCHEMA).unwrap(),
+            schema: wire_schema::bundled("list"),
             of_world: [
                 ("schema_version", json!(1)),
                 ("taken_at", json!(now)),
@@ -56,11 +54,14 @@ impl Defaults {
     }
 
     /// What has to be stated of a whole answer.
-    pub fn leave_out(&self, answer: Value) -> Value {
-        let mut stated = self.without(&self.schema, answer);
-        let fields = stated.as_object_mut().expect("an answer is an object");
-        fields.retain(|name, value| !self.of_world.contains(&(name.as_str(), value.clone())));
-        stated
+    pub fn leave_out(&self, mut answer: Value) -> Value {
+        let fields = answer.as_object_mut().expect("an answer is an object");
+        for (name, default) in &self.of_world {
+            if fields.get(*name) == Some(default) {
+                fields.remove(*name);
+            }
+        }
+        self.without(&self.schema, answer)
     }
 
     fn filled(&self, schema: &Value, value: Value) -> Value {

@@ -10,6 +10,7 @@ mod answers;
 mod expected;
 mod files;
 mod process;
+pub mod wire_schema;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
