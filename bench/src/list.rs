@@ -153,7 +153,6 @@ fn live_rows(setting: &Setting, world: &World) -> anyhow::Result<Vec<Value>> {
         bail!("{found:?} are listed as live, not {:?}", world.live());
     }
     for session in &mut live {
-        session["owner"]["rss_bytes"] = Value::Null;
         // By the wall clock of the look; its stamp must be the same.
         session["owner"]["started_at"] = Value::Null;
     }

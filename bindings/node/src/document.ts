@@ -1,5 +1,5 @@
 /**
- * The documents that tell of sessions, as `schema/whosup.v1.schema.json` has them.
+ * The documents that tell of sessions, as the schemas in `schema/` have them.
  *
  * Times are RFC 3339 in UTC. What is absent is null. New fields may come.
  */
@@ -39,6 +39,7 @@ export interface Session {
   phase_since: string | null;
   phase_at_exit: OpenPhase | null;
   waiting_for: WaitingFor | null;
+  waiting_on: { tool: string | null; text: string | null } | null;
   phase_word: string | null;
   orphan: boolean;
   superseded_by: string | null;
@@ -47,11 +48,11 @@ export interface Session {
   owner_shared: boolean;
   client: Process | null;
   client_ambiguous: boolean;
-  other_live_pids: number[];
+  other_live: OtherLive[];
   detached: boolean;
   headless: boolean;
   work_dir: string | null;
-  /** Its bytes in base64, where it is not UTF-8. */
+  /** The bytes in base64 of a path that is not UTF-8; so with every field `..._bytes` beside a path. */
   work_dir_bytes?: string;
   git_branch: string | null;
   title: string | null;
@@ -60,15 +61,17 @@ export interface Session {
   started_at: string | null;
   last_activity_at: string | null;
   ended_at: string | null;
-  end_cause?: string;
-  cpu_seconds_at_least?: number;
-  context: { tokens: number; window: number | null; percent: number | null } | null;
-  turn: { started_at: string | null; tokens: number | null } | null;
-  usage: { input_tokens: number; cached_input_tokens: number; output_tokens: number } | null;
+  end_cause: string | null;
+  cpu_seconds_at_least: number | null;
+  context: { tokens: number; window: number | null; percent: number | null; window_assumed: boolean } | null;
+  turn: { started_at: string | null; output_tokens: number | null } | null;
+  usage: Usage | null;
+  resources: Resources | null;
   pane: Pane | null;
-  files: { transcript: string | null; record: string | null };
+  files: { transcript: string | null; transcript_bytes?: string; record: string | null; record_bytes?: string };
   endpoint: string | null;
   home: string | null;
+  home_bytes?: string;
   dismissed: boolean;
   attach: Command | null;
   resume: Resume | null;
@@ -82,24 +85,64 @@ export interface Process {
   start_stamp_kind: string;
   started_at: string | null;
   executable: string | null;
+  executable_bytes?: string;
   stopped: boolean;
-  cpu_percent: number | null;
-  rss_bytes: number | null;
+  tty: string | null;
+}
+
+/** A live process of a session beside its owner. */
+export interface OtherLive {
+  pid: number;
+  start_stamp: string;
+  pane: Pane | null;
+}
+
+/** The tokens that a session used in all, its sub-agents left out. */
+export interface Usage {
+  input_tokens: number;
+  cached_input_tokens: number;
+  cache_write_tokens: number;
+  output_tokens: number;
+  reasoning_tokens: number | null;
+  cost: { amount: number; currency: string; source: string } | null;
+}
+
+/** What the processes of a session use. */
+export interface Resources {
+  owner: {
+    cpu_percent: number | null;
+    cpu_seconds: number | null;
+    rss_bytes: number | null;
+    pss_bytes: number | null;
+    read_bytes: number | null;
+    write_bytes: number | null;
+    threads: number | null;
+  } | null;
+  tree: {
+    processes: number;
+    cpu_percent: number | null;
+    cpu_seconds: number | null;
+    rss_bytes: number | null;
+  } | null;
 }
 
 /** The pane that shows a session. */
 export interface Pane {
   host: string;
-  server: { socket: string; pid: number | null; start_stamp: string | null };
-  session: string;
-  pane: string;
+  server: { socket: string; socket_bytes?: string; pid: number | null; start_stamp: string | null } | null;
+  session: string | null;
+  window: string | null;
+  pane: string | null;
+  outer: Pane | null;
 }
 
 /** A command, for a person or a program to run. */
 export interface Command {
   argv: string[];
   cwd: string | null;
+  cwd_bytes?: string;
   env: Record<string, string>;
+  env_bytes?: Record<string, string>;
 }
 
 /** A command that continues a session. */
@@ -115,6 +158,7 @@ export interface Resume extends Command {
 export interface Evidence {
   kind: string;
   path: string | null;
+  path_bytes?: string;
   says: string;
   at: string | null;
   verdict: Liveness;
@@ -128,6 +172,7 @@ export interface Unattributed {
   start_stamp: string;
   started_at: string | null;
   work_dir: string | null;
+  work_dir_bytes?: string;
   pane: Pane | null;
   candidates: string[];
   candidate_titles: (string | null)[];
@@ -138,6 +183,7 @@ export interface Unattributed {
 export interface Problem {
   agent: string | null;
   path: string | null;
+  path_bytes?: string;
   message: string;
 }
 

@@ -33,7 +33,17 @@ in_worlds = pytest.mark.skipif(
 
 
 def key(session: Dict[str, Any]) -> List[str]:
-    return [session["agent"], session["session_id"], session["home"] or ""]
+    return [session["agent"], session["session_id"], session.get("home") or ""]
+
+
+def stated(value: Any) -> Any:
+    """What fixtures state, and nothing that says no more than that there is nothing."""
+    if isinstance(value, list):
+        return [stated(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    fields = {name: stated(field) for name, field in value.items()}
+    return {name: field for name, field in fields.items() if field not in (None, [], {}) and field is not False}
 
 
 @in_worlds
@@ -42,8 +52,8 @@ def test_every_fixture_gives_the_answer_beside_it() -> None:
     for world in FIXTURES:
         answer = json.loads(_native.answer_to_fixture(world.parent))
         expected = json.loads((world.parent / "expected.json").read_text("utf-8"))
-        shown = sorted(answer.pop("sessions"), key=key)
-        rows = sorted(expected.pop("sessions"), key=key)
+        shown = sorted(stated(answer["sessions"]), key=key)
+        rows = sorted(stated(expected.pop("sessions", [])), key=key)
         if json.loads(world.read_text("utf-8")).get("depth") != "all":
             # The default view leaves some out, and none that lives.
             keys = [key(session) for session in shown]
@@ -51,7 +61,8 @@ def test_every_fixture_gives_the_answer_beside_it() -> None:
             assert "live" not in [row["liveness"] for row in hidden], world
             rows = [row for row in rows if row not in hidden]
         assert shown == rows, world
-        assert answer == expected, world
+        rest = {name: answer[name] for name in ("unattributed", "problems")}
+        assert stated(rest) == stated(expected), world
 
 
 @in_worlds
@@ -103,10 +114,11 @@ def check_type(value: Any, kind: Any, where: str) -> None:
         assert type(value) is kind, f"{where}: {value!r} is no {kind}"
 
 
+@in_worlds
 def test_the_types_say_what_answers_have() -> None:
     for world in FIXTURES:
-        path = world.parent / "expected.json"
-        check_type(json.loads(path.read_text("utf-8")), _document.Snapshot, str(path))
+        answer = json.loads(_native.answer_to_fixture(world.parent))
+        check_type(answer, _document.Snapshot, str(world))
 
 
 class Agent:
@@ -182,7 +194,7 @@ def without_moment(document: Any) -> Any:
     for session in document["sessions"]:
         if session["owner"] is not None:
             # The start is counted from the clock of each look, to the millisecond.
-            session["owner"].update(cpu_percent=None, rss_bytes=None, started_at=None)
+            session["owner"].update(started_at=None)
     document["unattributed"] = []
     # Those of no agent are of the machine: of a tmux server that is just ending, say.
     document["problems"] = [one for one in document["problems"] if one["agent"] == "driver-py"]

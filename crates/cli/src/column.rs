@@ -310,7 +310,7 @@ pub(crate) fn place(session: &Session) -> Option<String> {
 
 fn pids(session: &Session) -> Option<String> {
     let pid = shown_pid(session)?;
-    let others = session.other_live_pids.len();
+    let others = session.other_live.len();
     Some(if others == 0 {
         pid.to_string()
     } else {

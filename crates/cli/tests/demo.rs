@@ -241,7 +241,7 @@ fn a_demo_shows_sessions_with_several_processes_and_processes_with_several_sessi
     };
     let twice = titled("Tidy up the release notes");
     assert_eq!(twice["session_id"], TWICE);
-    assert_eq!(twice["other_live_pids"].as_array().unwrap().len(), 1);
+    assert_eq!(twice["other_live"].as_array().unwrap().len(), 1);
 
     let client = titled("Dark mode for the settings screen");
     let detached = titled("Split the user service in two");
@@ -319,7 +319,7 @@ fn two_demos_at_once_do_not_see_each_other() {
     let place = Place::new();
     let held = Held::start(&place);
     let shown = place.json(&["--", "list", "--json"]);
-    check(&shown, WORKING, &[("other_live_pids", "[]")]);
+    check(&shown, WORKING, &[("other_live", "[]")]);
     assert_eq!(shown["unattributed"].as_array().unwrap().len(), 3);
     assert_eq!(place.left().len(), 1, "the other one stays");
     held.end_by(Signal::TERM);

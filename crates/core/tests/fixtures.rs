@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_core::adapter::Depth;
 use whosup_sidecar::SessionId;
-use world::{DepthName, Tree, World, differences};
+use world::{Defaults, DepthName, Tree, World, differences, stated};
 
 /// How many differences of one case are printed.
 const DIFFERENCES_SHOWN_MAX: usize = 25;
@@ -76,15 +76,91 @@ fn check_all(what: &str, check: fn(&Path) -> Result<(), String>) {
 fn check_answer(case: &Path) -> Result<(), String> {
     let world = World::of_fixture(case);
     let found = world.look(world.file().depth);
-    let path = case.join("expected.json");
+    keep_if_asked(case, &found);
+    let defaults = Defaults::of(world.file());
     if std::env::var_os("WHOSUP_BLESS").is_some_and(|value| value == "1") {
-        let text = serde_json::to_string_pretty(&found).unwrap() + "\n";
-        return std::fs::write(&path, text).map_err(|error| error.to_string());
+        let text = serde_json::to_string_pretty(&defaults.leave_out(found)).unwrap() + "\n";
+        let written = std::fs::write(case.join("expected.json"), text);
+        return written.map_err(|error| error.to_string());
     }
-    let text =
-        std::fs::read_to_string(&path).map_err(|error| format!("  {}: {error}", path.display()))?;
-    let expected: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    report(differences(&expected, &found))
+    report(differences(&defaults.fill(stated(case)), &found))
+}
+
+/// Writes the whole answer to the directory that `WHOSUP_ANSWERS` names, for other
+/// programs to look at.
+fn keep_if_asked(case: &Path, found: &Value) {
+    if let Some(directory) = std::env::var_os("WHOSUP_ANSWERS") {
+        let name = format!("{}.json", name_of(case).replace('/', "."));
+        std::fs::write(Path::new(&directory).join(name), found.to_string()).unwrap();
+    }
+}
+
+/// Whatever is stated counts, and so does whatever is not: no field of `expected.json`
+/// can be changed or left out, and none of its defaults can be another value.
+#[test]
+fn a_wrong_field_fails_whether_it_is_stated_or_not() {
+    for case in [
+        "claude-code/live-session-is-proven-by-its-start-stamp",
+        "claude-code/killed-session-is-an-orphan",
+        "pi/a-session-of-which-only-half-a-line-is-left-may-be-the-one",
+    ] {
+        let case = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/fixtures")
+            .join(case);
+        let defaults = Defaults::of(World::of_fixture(&case).file());
+        let stated = stated(&case);
+        let whole = defaults.fill(stated.clone());
+        assert_eq!(
+            defaults.leave_out(whole.clone()),
+            stated,
+            "it is not in its short form"
+        );
+        let is_noticed = |changed: Value| !differences(&defaults.fill(changed), &whole).is_empty();
+        for place in places(&stated, "") {
+            let mut other = stated.clone();
+            *other.pointer_mut(&place).unwrap() = serde_json::json!("something else");
+            assert!(is_noticed(other), "{place} may have another value");
+            assert!(
+                is_noticed(without(&stated, &place)),
+                "{place} may be left out"
+            );
+        }
+        for place in places(&whole, "") {
+            let mut other = whole.clone();
+            *other.pointer_mut(&place).unwrap() = serde_json::json!("something else");
+            let found = differences(&whole, &other);
+            assert!(!found.is_empty(), "{place} may be found to be another");
+        }
+    }
+}
+
+/// The pointer to each field of a document, however deep.
+fn places(value: &Value, at: &str) -> Vec<String> {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, one)| (name.clone(), one))
+            .collect(),
+        Value::Array(items) => (0..).map(|at: usize| at.to_string()).zip(items).collect(),
+        _ => Vec::new(),
+    };
+    let below = children.into_iter().flat_map(|(name, child)| {
+        let place = format!("{at}/{name}");
+        let within = places(child, &place);
+        std::iter::once(place).chain(within)
+    });
+    below.collect()
+}
+
+fn without(value: &Value, place: &str) -> Value {
+    let mut value = value.clone();
+    let (parent, name) = place.rsplit_once('/').unwrap();
+    match value.pointer_mut(parent).unwrap() {
+        Value::Object(fields) => drop(fields.remove(name)),
+        Value::Array(items) => drop(items.remove(name.parse().unwrap())),
+        other => panic!("{other} has no fields"),
+    }
+    value
 }
 
 fn check_files_are_left_alone(case: &Path) -> Result<(), String> {

@@ -1,5 +1,7 @@
 //! The checked-in schemas say what is written, and nothing else.
 
+mod world;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -9,17 +11,17 @@ use whosup_core::judging::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
 use whosup_core::sources::record::{Heard, Owners, RecordedOwner, SessionRecord, parse_record};
+use whosup_core::views::wire::{
+    WireContext, WireCost, WireProcessResources, WireResources, WireTreeResources, WireTurn,
+    WireUsage, WireWaitingOn,
+};
 use whosup_process::{BootId, Pid, PidNamespace, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
+use world::wire_schema::{bundled, checked_in, strict};
+use world::{Defaults, WorldFile, stated};
 
 fn manifest_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn schema(name: &str) -> Value {
-    let path = manifest_dir().join("../../schema").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    serde_json::from_str(&text).unwrap()
 }
 
 #[track_caller]
@@ -31,49 +33,43 @@ fn check_valid(validator: &jsonschema::Validator, value: &Value, what: &str) {
     assert!(errors.is_empty(), "{what}: {errors:#?}");
 }
 
-fn expected_answers() -> Vec<PathBuf> {
-    let pattern = manifest_dir().join("tests/fixtures");
-    let mut found = Vec::new();
-    for agent in std::fs::read_dir(pattern).unwrap().flatten() {
-        let Ok(cases) = std::fs::read_dir(agent.path()) else {
-            continue;
-        };
-        found.extend(
-            cases
-                .flatten()
-                .map(|case| case.path().join("expected.json"))
-                .filter(|path| path.is_file()),
-        );
-    }
-    found.sort();
-    found
+/// The whole answers of all fixtures, by the names of their folders.
+fn expected_answers() -> Vec<(String, Value)> {
+    let folders = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).unwrap().flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths.filter(|path| path.is_dir()).collect()
+    };
+    let agents = folders(&manifest_dir().join("tests/fixtures"));
+    let cases = agents.iter().flat_map(|agent| folders(agent));
+    let mut answers: Vec<_> = cases
+        .map(|case| {
+            let defaults = Defaults::of(&WorldFile::read(&case));
+            let answer = defaults.fill(stated(&case));
+            (case.display().to_string(), answer)
+        })
+        .collect();
+    answers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    answers
 }
 
 #[test]
 fn every_expected_answer_is_valid() {
-    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
     let answers = expected_answers();
     assert!(answers.len() > 10, "only {} answers", answers.len());
-    for path in answers {
-        let text = std::fs::read_to_string(&path).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        check_valid(&validator, &value, &path.display().to_string());
+    for (case, answer) in answers {
+        check_valid(&validator, &answer, &case);
     }
 }
 
 #[test]
 fn the_schema_refuses_what_is_not_written() {
-    let validator = jsonschema::validator_for(&schema("whosup.v1.schema.json")).unwrap();
-    let path = expected_answers()
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
+    let (_, good) = expected_answers()
         .into_iter()
-        .find(|path| {
-            let text = std::fs::read_to_string(path).unwrap();
-            let value: Value = serde_json::from_str(&text).unwrap();
-            value["sessions"].get(0).is_some()
-        })
+        .find(|(_, answer)| answer["sessions"].get(0).is_some())
         .expect("a fixture with a session");
-    let text = std::fs::read_to_string(path).unwrap();
-    let good: Value = serde_json::from_str(&text).unwrap();
     assert!(validator.is_valid(&good));
     for (pointer, value) in [
         ("/sessions/0/liveness", json!("dead")),
@@ -87,9 +83,83 @@ fn the_schema_refuses_what_is_not_written() {
         *bad.pointer_mut(pointer).unwrap() = value;
         assert!(!validator.is_valid(&bad), "{pointer}");
     }
-    let mut bad = good;
-    bad["sessions"][0]["mood"] = json!("fine");
-    assert!(!validator.is_valid(&bad), "an undocumented field");
+    let open = jsonschema::validator_for(&bundled("list")).unwrap();
+    let mut newer = good.clone();
+    newer["sessions"][0]["mood"] = json!("fine");
+    assert!(!validator.is_valid(&newer), "an undocumented field");
+    assert!(
+        open.is_valid(&newer),
+        "what is checked in is open for new fields"
+    );
+    let mut lacking = good;
+    let session = lacking["sessions"][0].as_object_mut().unwrap();
+    session.remove("usage").unwrap();
+    assert!(!validator.is_valid(&lacking), "a field that is not written");
+}
+
+/// What no look fills in yet has the shape that the schema gives it.
+#[test]
+fn what_is_null_for_now_has_the_shape_of_its_schema() {
+    let usage = WireUsage {
+        input_tokens: 1,
+        cached_input_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 2,
+        reasoning_tokens: None,
+        cost: Some(WireCost {
+            amount: 0.01,
+            currency: "USD",
+            source: "agent",
+        }),
+    };
+    let resources = WireResources {
+        owner: Some(WireProcessResources {
+            cpu_percent: None,
+            cpu_seconds: Some(12.5),
+            rss_bytes: Some(123_456_789),
+            pss_bytes: None,
+            read_bytes: None,
+            write_bytes: None,
+            threads: Some(12),
+        }),
+        tree: Some(WireTreeResources {
+            processes: 4,
+            cpu_percent: None,
+            cpu_seconds: Some(20.1),
+            rss_bytes: None,
+        }),
+    };
+    let context = WireContext {
+        tokens: 51_234,
+        window: Some(200_000),
+        percent: Some(25.6),
+        window_assumed: false,
+    };
+    let turn = WireTurn {
+        started_at: None,
+        output_tokens: Some(1_200),
+    };
+    let waiting_on = WireWaitingOn {
+        tool: Some("Bash"),
+        text: Some("rm -rf build"),
+    };
+    let fields = json!({
+        "usage": usage, "resources": resources, "context": context, "turn": turn,
+        "waiting_on": waiting_on,
+    });
+    let (_, mut answer) = expected_answers()
+        .into_iter()
+        .find(|(_, answer)| answer["sessions"].get(0).is_some())
+        .expect("a fixture with a session");
+    for (name, value) in fields.as_object().unwrap() {
+        answer["sessions"][0][name] = value.clone();
+    }
+    let validator = jsonschema::validator_for(&strict("list", &[])).unwrap();
+    check_valid(
+        &validator,
+        &answer,
+        "a session of which everything is known",
+    );
 }
 
 /// Every reason there is.
@@ -124,7 +194,7 @@ fn every_verdict() -> Vec<Verdict> {
 
 #[test]
 fn the_schema_names_every_word_that_is_written() {
-    let schema = schema("whosup.v1.schema.json");
+    let schema = checked_in("common.v1.schema.json");
     let words = |pointer: &str| -> BTreeSet<String> {
         let list = schema
             .pointer(pointer)
@@ -159,7 +229,7 @@ fn every_verdict_has_a_sentence_of_its_own() {
 
 #[test]
 fn a_written_record_is_valid_and_reads_as_it_was() {
-    let validator = jsonschema::validator_for(&schema("record.v1.schema.json")).unwrap();
+    let validator = jsonschema::validator_for(&checked_in("record.v1.schema.json")).unwrap();
     let owner = RecordedOwner {
         pid: Pid::new(4711).unwrap(),
         stamp: Some(StartStamp::LinuxTicks(8123)),

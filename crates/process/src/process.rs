@@ -46,6 +46,23 @@ pub struct Tty {
     pub minor: u32,
 }
 
+impl Tty {
+    /// What Linux calls the device, where it gives this number one name: `/dev/pts/3`.
+    ///
+    /// The name holds where the process lives: a container may have a `/dev/pts` of its own.
+    /// (Linux, Documentation/admin-guide/devices.txt; a pseudo-terminal has the major
+    /// number 136 whatever its minor one, drivers/tty/pty.c.)
+    #[must_use]
+    pub fn name(self) -> Option<String> {
+        match (self.major, self.minor) {
+            (136, minor) => Some(format!("/dev/pts/{minor}")),
+            (4, minor @ 0..=63) => Some(format!("/dev/tty{minor}")),
+            (4, minor @ 64..) => Some(format!("/dev/ttyS{}", minor.saturating_sub(64))),
+            _ => None,
+        }
+    }
+}
+
 /// When a terminal was last used, in milliseconds since 1970: no earlier times
 /// than the true ones.
 ///

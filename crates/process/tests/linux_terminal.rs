@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use whosup_process::linux::Proc;
-use whosup_process::{Absent, Backend, Pid, TerminalUse};
+use whosup_process::{Absent, Backend, Pid, TerminalUse, Tty};
 use world::{LeftBehind, Running, can_or_skip, pid, process, wait_until};
 
 /// The kernel notes times in steps as long as this.
@@ -47,6 +47,26 @@ fn what_was_typed_and_shown_last_was_so_before_the_terminal_fell_silent() {
     let last = terminal_use(cat.pid()).unwrap();
     let latest = last.no_input_since_ms.max(last.no_output_since_ms);
     assert!(latest <= now_ms() + step_ms, "{last:?} after {typed_at_ms}");
+}
+
+#[test]
+fn a_terminal_has_the_name_that_the_program_in_it_reads() {
+    if !can_or_skip(&["script", "--version"]) {
+        return;
+    }
+    let terminal = Running::spawn(Command::new("script").args([
+        "-qfc",
+        "tty; echo $$; exec cat",
+        "/dev/null",
+    ]));
+    let name = terminal.line();
+    let cat = LeftBehind::new(pid(terminal.line().trim().parse().unwrap()));
+    let tty = process(cat.pid()).tty.unwrap();
+    assert_eq!(tty.name().as_deref(), Some(name.trim()));
+    let of = |major, minor| Tty { major, minor }.name();
+    assert_eq!(of(4, 1).as_deref(), Some("/dev/tty1"));
+    assert_eq!(of(4, 64).as_deref(), Some("/dev/ttyS0"));
+    assert_eq!(of(204, 64), None);
 }
 
 #[test]

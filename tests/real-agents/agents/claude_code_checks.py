@@ -40,7 +40,7 @@ def doubled(stage):
     def shows_both():
         seen["look"] = stage.look()
         row = seen["look"].live(first.session)
-        return row is not None and {pid_in(row.get("owner")), *row.get("other_live_pids", [])} == pids
+        return row is not None and {pid_in(row.get("owner")), *map(pid_in, row.get("other_live", []))} == pids
     try:
         wait.until("both processes", shows_both, OPEN_SECONDS / 9, wait.SLOW_STEP_SECONDS)
     except wait.NotSeen:

@@ -1,4 +1,4 @@
-"""The documents that tell of sessions, as ``schema/whosup.v1.schema.json`` has them.
+"""The documents that tell of sessions, as the schemas in ``schema/`` have them.
 
 Times are RFC 3339 in UTC. What is absent is None. New fields may come.
 """
@@ -16,7 +16,11 @@ class Host(TypedDict):
     pid_namespace: Optional[int]
 
 
-class Process(TypedDict):
+class _ProcessSometimes(TypedDict, total=False):
+    executable_bytes: str
+
+
+class Process(_ProcessSometimes):
     """A process."""
 
     pid: int
@@ -25,8 +29,7 @@ class Process(TypedDict):
     started_at: Optional[str]
     executable: Optional[str]
     stopped: bool
-    cpu_percent: Optional[float]
-    rss_bytes: Optional[int]
+    tty: Optional[str]
 
 
 class Context(TypedDict):
@@ -35,24 +38,75 @@ class Context(TypedDict):
     tokens: int
     window: Optional[int]
     percent: Optional[float]
+    window_assumed: bool
 
 
 class Turn(TypedDict):
-    """A session's current turn."""
+    """A session's current or last turn."""
 
     started_at: Optional[str]
-    tokens: Optional[int]
+    output_tokens: Optional[int]
+
+
+class Cost(TypedDict):
+    """A sum of money."""
+
+    amount: float
+    currency: str
+    source: str
 
 
 class Usage(TypedDict):
-    """What a session used in all."""
+    """The tokens that a session used in all, its sub-agents left out."""
 
     input_tokens: int
     cached_input_tokens: int
+    cache_write_tokens: int
     output_tokens: int
+    reasoning_tokens: Optional[int]
+    cost: Optional[Cost]
 
 
-class PaneServer(TypedDict):
+class ProcessResources(TypedDict):
+    """What one process uses."""
+
+    cpu_percent: Optional[float]
+    cpu_seconds: Optional[float]
+    rss_bytes: Optional[int]
+    pss_bytes: Optional[int]
+    read_bytes: Optional[int]
+    write_bytes: Optional[int]
+    threads: Optional[int]
+
+
+class TreeResources(TypedDict):
+    """What a process and those below it use."""
+
+    processes: int
+    cpu_percent: Optional[float]
+    cpu_seconds: Optional[float]
+    rss_bytes: Optional[int]
+
+
+class Resources(TypedDict):
+    """What the processes of a session use."""
+
+    owner: Optional[ProcessResources]
+    tree: Optional[TreeResources]
+
+
+class WaitingOn(TypedDict):
+    """What is asked of the person that a session waits for."""
+
+    tool: Optional[str]
+    text: Optional[str]
+
+
+class _PaneServerSometimes(TypedDict, total=False):
+    socket_bytes: str
+
+
+class PaneServer(_PaneServerSometimes):
     """One run of a pane host's server."""
 
     socket: str
@@ -64,19 +118,39 @@ class Pane(TypedDict):
     """The pane that shows a session."""
 
     host: str
-    server: PaneServer
-    session: str
-    pane: str
+    server: Optional[PaneServer]
+    session: Optional[str]
+    window: Optional[str]
+    pane: Optional[str]
+    outer: Optional["Pane"]
 
 
-class Files(TypedDict):
+class OtherLive(TypedDict):
+    """A live process of a session beside its owner."""
+
+    pid: int
+    start_stamp: str
+    pane: Optional[Pane]
+
+
+class _FilesSometimes(TypedDict, total=False):
+    transcript_bytes: str
+    record_bytes: str
+
+
+class Files(_FilesSometimes):
     """A session's files."""
 
     transcript: Optional[str]
     record: Optional[str]
 
 
-class Command(TypedDict):
+class _CommandSometimes(TypedDict, total=False):
+    cwd_bytes: str
+    env_bytes: Dict[str, str]
+
+
+class Command(_CommandSometimes):
     """A command, for a person or a program to run."""
 
     argv: List[str]
@@ -94,7 +168,11 @@ class Resume(Command):
     trusted: bool
 
 
-class Evidence(TypedDict):
+class _PathSometimes(TypedDict, total=False):
+    path_bytes: str
+
+
+class Evidence(_PathSometimes):
     """A piece of what an answer rests on."""
 
     kind: str
@@ -107,8 +185,7 @@ class Evidence(TypedDict):
 
 class _SessionSometimes(TypedDict, total=False):
     work_dir_bytes: str
-    end_cause: str
-    cpu_seconds_at_least: float
+    home_bytes: str
 
 
 class Session(_SessionSometimes):
@@ -123,6 +200,7 @@ class Session(_SessionSometimes):
     phase_since: Optional[str]
     phase_at_exit: Optional[OpenPhase]
     waiting_for: Optional[WaitingFor]
+    waiting_on: Optional[WaitingOn]
     phase_word: Optional[str]
     orphan: bool
     superseded_by: Optional[str]
@@ -131,7 +209,7 @@ class Session(_SessionSometimes):
     owner_shared: bool
     client: Optional[Process]
     client_ambiguous: bool
-    other_live_pids: List[int]
+    other_live: List[OtherLive]
     detached: bool
     headless: bool
     work_dir: Optional[str]
@@ -142,9 +220,12 @@ class Session(_SessionSometimes):
     started_at: Optional[str]
     last_activity_at: Optional[str]
     ended_at: Optional[str]
+    end_cause: Optional[str]
+    cpu_seconds_at_least: Optional[float]
     context: Optional[Context]
     turn: Optional[Turn]
     usage: Optional[Usage]
+    resources: Optional[Resources]
     pane: Optional[Pane]
     files: Files
     endpoint: Optional[str]
@@ -155,7 +236,11 @@ class Session(_SessionSometimes):
     evidence: List[Evidence]
 
 
-class Unattributed(TypedDict):
+class _UnattributedSometimes(TypedDict, total=False):
+    work_dir_bytes: str
+
+
+class Unattributed(_UnattributedSometimes):
     """An agent's process that no session is known of."""
 
     agent: str
@@ -169,7 +254,7 @@ class Unattributed(TypedDict):
     reason: str
 
 
-class Problem(TypedDict):
+class Problem(_PathSometimes):
     """Something that could not be read."""
 
     agent: Optional[str]

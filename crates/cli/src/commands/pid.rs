@@ -48,7 +48,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<Exit
     match wanted_process(session, arguments.client) {
         Ok(process) => {
             writeln!(app.out, "{}", process.pid)?;
-            if !session.other_live_pids.is_empty() {
+            if !session.other_live.is_empty() {
                 say(app.err, &format!("warning: {}", others(session)));
             }
             Ok(ExitStatus::Done)
@@ -76,7 +76,7 @@ fn wanted_process(session: &Session, is_client_wanted: bool) -> Result<&Process,
 }
 
 fn others(session: &Session) -> String {
-    let pids = session.other_live_pids.iter();
-    let pids: Vec<String> = pids.map(ToString::to_string).collect();
+    let pids = session.other_live_pids();
+    let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
     format!("other live processes claim it as well: {}", pids.join(", "))
 }

@@ -114,7 +114,7 @@ fn name_of(session: &Session) -> String {
 /// Why a second process might meet another one on this session.
 fn in_use(session: &Session) -> Option<(String, ExitStatus)> {
     let pids = session.owner.iter().map(|owner| owner.pid);
-    let pids = pids.chain(session.other_live_pids.iter().copied());
+    let pids = pids.chain(session.other_live_pids());
     let pids: Vec<String> = pids.map(|pid| format!("process {pid}")).collect();
     let pane = place(session).map(|place| format!("in {place}"));
     let who: Vec<String> = pids.into_iter().chain(pane).collect();
@@ -128,7 +128,7 @@ fn in_use(session: &Session) -> Option<(String, ExitStatus)> {
             format!("it may be live: {}", sentence(session.verdict)),
             ExitStatus::Unknown,
         )),
-        Liveness::Exited if !session.other_live_pids.is_empty() => {
+        Liveness::Exited if !session.other_live.is_empty() => {
             Some((format!("it may be live: {who}"), ExitStatus::Unknown))
         }
         Liveness::Exited => session.held_by().map(|pid| {

@@ -52,8 +52,8 @@ pub struct Session {
     pub client: Option<Box<Process>>,
     /// Several processes could be its client.
     pub is_client_ambiguous: bool,
-    /// Other live processes that claim it as well.
-    pub other_live_pids: Vec<Pid>,
+    /// Other live processes that claim it as well, by PID.
+    pub other_live: Vec<OtherLive>,
     /// The session that its process went on to.
     pub superseded_by: Option<SessionId>,
     /// What an adapter told of it.
@@ -66,6 +66,15 @@ pub struct Session {
     pub is_dismissed: bool,
     /// Everything that was said of it, best first.
     pub evidence: Vec<JudgedEvidence>,
+}
+
+/// A live process of a session beside its owner.
+#[derive(Debug, Clone)]
+pub struct OtherLive {
+    /// The process.
+    pub process: Box<Process>,
+    /// Its pane.
+    pub pane: Option<Pane>,
 }
 
 /// A piece of evidence and what came of it.
@@ -101,6 +110,11 @@ pub struct Unattributed {
 }
 
 impl Session {
+    /// The PIDs of the other live processes.
+    pub fn other_live_pids(&self) -> impl Iterator<Item = Pid> {
+        self.other_live.iter().map(|other| other.process.pid)
+    }
+
     /// The answer without its reason.
     #[must_use]
     pub fn liveness(&self) -> Liveness {

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use whosup_process::Pid;
-
 use crate::adapter::phase::{FactSource, Phase, WaitingFor};
 use crate::judging::verdict::{ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict};
 use crate::sessions::session::{JudgedEvidence, Session, Unattributed};
@@ -106,8 +104,11 @@ fn circumstances(session: &Session) -> Vec<String> {
     if session.is_detached() {
         lines.push("No terminal shows it.".to_owned());
     }
-    if !session.other_live_pids.is_empty() {
-        let pids: Vec<String> = session.other_live_pids.iter().map(Pid::to_string).collect();
+    if !session.other_live.is_empty() {
+        let pids: Vec<String> = session
+            .other_live_pids()
+            .map(|pid| pid.to_string())
+            .collect();
         lines.push(format!(
             "Other live processes claim it too: {}.",
             pids.join(", ")

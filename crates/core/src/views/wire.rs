@@ -1,9 +1,12 @@
-//! The JSON that every view gives out; `schema/whosup.v1.schema.json` describes it.
+//! The JSON that every view gives out; `schema/common.v1.schema.json` describes it.
 //!
 //! Times are RFC 3339 in UTC with milliseconds. What is absent is null, never 0
-//! or "". New fields may come, meanings never change within a version.
+//! or "". New fields may come, meanings never change within a version. A path that is
+//! not UTF-8 is a lossy text, and a field `..._bytes` beside it has its bytes.
 
 mod convert;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -77,6 +80,8 @@ pub struct WireSession<T = String> {
     pub phase_at_exit: Option<&'static str>,
     /// What it waits for.
     pub waiting_for: Option<&'static str>,
+    /// What is asked of the person that it waits for.
+    pub waiting_on: Option<WireWaitingOn<T>>,
     /// The agent's own word for what it is doing, where it published one.
     pub phase_word: Option<T>,
     /// Its owner has exited and nobody said that it ended.
@@ -94,14 +99,14 @@ pub struct WireSession<T = String> {
     /// Several processes could be its client.
     pub client_ambiguous: bool,
     /// Other live processes that claim it.
-    pub other_live_pids: Vec<i32>,
+    pub other_live: Vec<WireOtherLive>,
     /// It is live and no terminal shows it.
     pub detached: bool,
     /// It runs without a person at a terminal.
     pub headless: bool,
     /// The directory that it works in.
     pub work_dir: Option<T>,
-    /// Its bytes in base64, where it is not UTF-8.
+    /// The bytes of `work_dir` in base64, where they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_dir_bytes: Option<String>,
     /// The branch that it was on last.
@@ -118,18 +123,18 @@ pub struct WireSession<T = String> {
     pub last_activity_at: Option<String>,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// How that came to be known, where hooks told of the session.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// How that came to be known, where hooks reported it.
     pub end_cause: Option<T>,
-    /// The processor time that went into it at least, where hooks told of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The processor time that went into it at least, where hooks reported it.
     pub cpu_seconds_at_least: Option<f64>,
     /// How full its context is.
     pub context: Option<WireContext>,
     /// Its current turn.
     pub turn: Option<WireTurn>,
-    /// What it used in all.
+    /// The tokens that it used in all.
     pub usage: Option<WireUsage>,
+    /// The processor time and memory that its processes use.
+    pub resources: Option<WireResources>,
     /// The pane that shows it.
     pub pane: Option<WirePane>,
     /// Its files.
@@ -138,6 +143,9 @@ pub struct WireSession<T = String> {
     pub endpoint: Option<T>,
     /// The agent's home, when it is not the default one.
     pub home: Option<T>,
+    /// The bytes of `home` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home_bytes: Option<String>,
     /// Somebody asked not to be shown it.
     pub dismissed: bool,
     /// How to get to see it; given only while it is live.
@@ -161,12 +169,33 @@ pub struct WireProcess {
     pub started_at: Option<String>,
     /// The file that it executes.
     pub executable: Option<String>,
+    /// The bytes of `executable` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executable_bytes: Option<String>,
     /// It is stopped (state `T`): it does nothing until it is continued.
     pub stopped: bool,
-    /// How much of one processor it uses; null in a single look.
-    pub cpu_percent: Option<f64>,
-    /// The memory that it has resident.
-    pub rss_bytes: Option<u64>,
+    /// Its controlling terminal, by its name where the process lives.
+    pub tty: Option<String>,
+}
+
+/// A live process of a session beside its owner.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireOtherLive {
+    /// Its PID here.
+    pub pid: i32,
+    /// When it began, raw.
+    pub start_stamp: String,
+    /// Its pane.
+    pub pane: Option<WirePane>,
+}
+
+/// What is asked of the person that a session waits for.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireWaitingOn<T = String> {
+    /// The tool that it wants to use.
+    pub tool: Option<T>,
+    /// The question, the command or the like: at most 200 characters.
+    pub text: Option<T>,
 }
 
 /// How full a session's context is.
@@ -178,26 +207,86 @@ pub struct WireContext {
     pub window: Option<u64>,
     /// The one as a percentage of the other.
     pub percent: Option<f64>,
+    /// The window is that of the model, and the session's own is not known.
+    pub window_assumed: bool,
 }
 
-/// A session's current turn.
+/// A session's current or last turn.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireTurn {
     /// When it began.
     pub started_at: Option<String>,
-    /// Tokens since.
-    pub tokens: Option<u64>,
+    /// Tokens that it has produced.
+    pub output_tokens: Option<u64>,
 }
 
-/// What a session used in all.
+/// The tokens that a session used in all, its sub-agents left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireUsage {
-    /// Tokens sent, cached ones apart.
+    /// Tokens sent that were neither read from a cache nor written to one.
     pub input_tokens: u64,
-    /// Tokens that came out of a cache.
+    /// Tokens read from a cache.
     pub cached_input_tokens: u64,
-    /// Tokens received.
+    /// Tokens written to a cache.
+    pub cache_write_tokens: u64,
+    /// Tokens received, those of reasoning among them.
     pub output_tokens: u64,
+    /// Tokens of reasoning, where the agent counts them.
+    pub reasoning_tokens: Option<u64>,
+    /// What they cost, where the model has a price.
+    pub cost: Option<WireCost>,
+}
+
+/// A sum of money.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireCost {
+    /// How much.
+    pub amount: f64,
+    /// Of which currency, by ISO 4217.
+    pub currency: &'static str,
+    /// Who says so: `agent`, or `prices` for a table of prices.
+    pub source: &'static str,
+}
+
+/// What the processes of a session use.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireResources {
+    /// Its owner alone.
+    pub owner: Option<WireProcessResources>,
+    /// Its owner and all processes below it.
+    pub tree: Option<WireTreeResources>,
+}
+
+/// What one process uses.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireProcessResources {
+    /// How much of one processor; null in a single look.
+    pub cpu_percent: Option<f64>,
+    /// Processor time so far.
+    pub cpu_seconds: Option<f64>,
+    /// Memory that it has resident.
+    pub rss_bytes: Option<u64>,
+    /// The same, what it shares with others divided among them.
+    pub pss_bytes: Option<u64>,
+    /// Bytes read from storage.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to storage.
+    pub write_bytes: Option<u64>,
+    /// Threads.
+    pub threads: Option<u32>,
+}
+
+/// What a process and those below it use.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireTreeResources {
+    /// How many they are.
+    pub processes: u32,
+    /// How much of one processor; null in a single look.
+    pub cpu_percent: Option<f64>,
+    /// Processor time so far.
+    pub cpu_seconds: Option<f64>,
+    /// Memory that they have resident.
+    pub rss_bytes: Option<u64>,
 }
 
 /// A pane.
@@ -205,12 +294,16 @@ pub struct WireUsage {
 pub struct WirePane {
     /// The pane host: `tmux`, …
     pub host: &'static str,
-    /// The run of its server.
-    pub server: WirePaneServer,
+    /// The run of its server, where the host has one.
+    pub server: Option<WirePaneServer>,
     /// The host's name of the session around it.
-    pub session: String,
-    /// The host's id of it.
-    pub pane: String,
+    pub session: Option<String>,
+    /// The host's name of the window around it.
+    pub window: Option<String>,
+    /// The host's id of it; null where the host is recognized and the pane is not known.
+    pub pane: Option<String>,
+    /// The pane of another host that shows this one.
+    pub outer: Option<Box<Self>>,
 }
 
 /// One run of a pane host's server.
@@ -218,6 +311,9 @@ pub struct WirePane {
 pub struct WirePaneServer {
     /// Where it listens.
     pub socket: String,
+    /// The bytes of `socket` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket_bytes: Option<String>,
     /// Its process.
     pub pid: Option<i32>,
     /// When that began, raw.
@@ -229,8 +325,14 @@ pub struct WirePaneServer {
 pub struct WireFiles<T = String> {
     /// Its transcript.
     pub transcript: Option<T>,
+    /// The bytes of `transcript` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_bytes: Option<String>,
     /// Our record of it.
     pub record: Option<T>,
+    /// The bytes of `record` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_bytes: Option<String>,
 }
 
 /// A command, for a person or a program to run.
@@ -240,19 +342,22 @@ pub struct WireCommand<T = String> {
     pub argv: Vec<T>,
     /// Where to run it.
     pub cwd: Option<T>,
+    /// The bytes of `cwd` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd_bytes: Option<String>,
     /// Variables to set.
-    pub env: std::collections::BTreeMap<String, String>,
+    pub env: BTreeMap<String, String>,
+    /// The bytes of those values of `env` in base64 that are not UTF-8.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_bytes: BTreeMap<String, String>,
 }
 
 /// A command that continues a session.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireResume<T = String> {
-    /// Program and arguments.
-    pub argv: Vec<T>,
-    /// Where to run it.
-    pub cwd: Option<T>,
-    /// Variables to set.
-    pub env: std::collections::BTreeMap<String, String>,
+    /// The command.
+    #[serde(flatten)]
+    pub command: WireCommand<T>,
     /// False if it stands in a file that anybody may have written, rather than in
     /// this program: nothing may run it that no person has read.
     pub trusted: bool,
@@ -265,6 +370,9 @@ pub struct WireEvidence<T = String> {
     pub kind: &'static str,
     /// The file, if it is one.
     pub path: Option<T>,
+    /// The bytes of `path` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
     /// What it says.
     pub says: T,
     /// When that was said.
@@ -288,6 +396,9 @@ pub struct WireUnattributed {
     pub started_at: Option<String>,
     /// Where it works.
     pub work_dir: Option<String>,
+    /// The bytes of `work_dir` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_dir_bytes: Option<String>,
     /// Its pane.
     pub pane: Option<WirePane>,
     /// The sessions that it may be serving.
@@ -305,6 +416,9 @@ pub struct WireProblem {
     pub agent: Option<String>,
     /// The file.
     pub path: Option<String>,
+    /// The bytes of `path` in base64, where they are not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
     /// What is wrong.
     pub message: String,
 }

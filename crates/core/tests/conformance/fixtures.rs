@@ -32,7 +32,8 @@ fn every_agent_has_fixtures_of_live_exited_unknown_and_broken_sessions() {
                 .is_some_and(|all| !all.is_empty());
             has_problem |= is_troubled;
             let its = |one: &&Value| one["agent"] == adapter.profile().id;
-            for session in answer["sessions"].as_array().unwrap().iter().filter(its) {
+            let sessions = answer["sessions"].as_array().into_iter().flatten();
+            for session in sessions.filter(its) {
                 let liveness = session["liveness"].as_str().unwrap().to_owned();
                 has_clean_life |= liveness == "live" && !is_troubled;
                 seen.insert(liveness);

@@ -3,12 +3,14 @@
 //!
 //! The format of `world.json` is told in `tests/fixtures/README.md`.
 
-// Two test programs use this module, each a part of it.
+// Several test programs use this module, each a part of it.
 #![allow(dead_code, missing_docs, unreachable_pub, unused_imports)]
 
 mod answers;
+mod expected;
 mod files;
 mod process;
+pub mod wire_schema;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,6 +28,7 @@ use whosup_process::{
 };
 
 pub use answers::{Difference, differences, snapshot, with_mark};
+pub use expected::{Defaults, stated};
 pub use files::Tree;
 
 /// What stands for the temporary home in fixtures and expected answers.
@@ -71,6 +74,23 @@ pub struct WorldFile {
     /// When files were last modified.
     #[serde(default)]
     pub file_times: BTreeMap<String, String>,
+}
+
+impl WorldFile {
+    /// Reads that of a fixture folder.
+    pub fn read(folder: &Path) -> Self {
+        Self::changed(folder, |_| {})
+    }
+
+    fn changed(folder: &Path, change: impl FnOnce(&mut Value)) -> Self {
+        let path = folder.join("world.json");
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        change(&mut value);
+        serde_json::from_value(value).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
 }
 
 /// The depth of a look, by name.
@@ -159,14 +179,7 @@ impl World {
 
     /// Makes the world of a fixture folder after a change to its `world.json`.
     pub fn of_changed_fixture(folder: &Path, change: impl FnOnce(&mut Value)) -> Self {
-        let text = std::fs::read_to_string(folder.join("world.json"))
-            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-        let mut value: Value = serde_json::from_str(&text)
-            .unwrap_or_else(|error| panic!("{}/world.json: {error}", folder.display()));
-        change(&mut value);
-        let file: WorldFile = serde_json::from_value(value)
-            .unwrap_or_else(|error| panic!("{}/world.json: {error}", folder.display()));
-        Self::new(file, &folder.join("home"))
+        Self::new(WorldFile::changed(folder, change), &folder.join("home"))
     }
 
     /// Makes a world without any file or process.

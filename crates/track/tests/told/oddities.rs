@@ -53,7 +53,7 @@ fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
     for (id, pid) in [("s1", P1), ("forked", P2)] {
         let listed = scene.listed(id).unwrap();
         assert_eq!(listed.owner.map(|owner| owner.pid.get()), Some(pid));
-        assert!(listed.other_live_pids.is_empty());
+        assert!(listed.other_live.is_empty());
     }
     scene.tell(P2, "forked", "UserPromptSubmit", json!({"prompt": "q"}));
     check(&scene, "forked", Phase::Working, P2);

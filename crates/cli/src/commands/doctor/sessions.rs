@@ -46,9 +46,9 @@ fn of_session(session: &Session, hosts: &HashMap<SessionKey, String>, now_ms: i6
     let name = name_of(session);
     let why = format!("whosup why {id}");
     let mut findings = Vec::new();
-    if !session.other_live_pids.is_empty() {
+    if !session.other_live.is_empty() {
         let owner = session.owner.iter().map(|owner| owner.pid);
-        let pids = owner.chain(session.other_live_pids.iter().copied());
+        let pids = owner.chain(session.other_live_pids());
         let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
         findings.push(Finding::new(
             format!(

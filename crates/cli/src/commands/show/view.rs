@@ -195,8 +195,8 @@ fn process(world: &World, process: Option<&Process>) -> Option<String> {
 }
 
 fn other_pids(session: &Session) -> Option<String> {
-    let pids = session.other_live_pids.iter();
-    let pids: Vec<String> = pids.map(ToString::to_string).collect();
+    let pids = session.other_live_pids();
+    let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
     (!pids.is_empty()).then(|| format!("by {}", pids.join(", ")))
 }
 
@@ -206,13 +206,8 @@ fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
 
 /// The command that continues a session, and whether whosup vouches for it.
 fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
-    let WireResume {
-        argv,
-        cwd,
-        env,
-        trusted,
-    } = resume;
-    let line = command_line(&WireCommand { argv, cwd, env }, home);
+    let WireResume { command, trusted } = resume;
+    let line = command_line(&command, home);
     if trusted {
         line
     } else {

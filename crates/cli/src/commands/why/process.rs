@@ -317,7 +317,9 @@ fn sessions_of<'a>(scanned: &'a Scanned<'_>, pid: Pid) -> Vec<&'a Session> {
         let is_one = |process: &Option<Box<Process>>| {
             process.as_ref().is_some_and(|process| process.pid == pid)
         };
-        is_one(&session.owner) || is_one(&session.client) || session.other_live_pids.contains(&pid)
+        is_one(&session.owner)
+            || is_one(&session.client)
+            || session.other_live_pids().any(|other| other == pid)
     };
     let sessions = scanned.snapshot.sessions.iter();
     let mut sessions: Vec<&Session> = sessions.filter(serves).collect();

@@ -15,7 +15,7 @@ use crate::judging::observe::JudgedClaim;
 use crate::judging::verdict::{
     Confidence, ExitedBecause, LiveBecause, Liveness, UnknownBecause, Verdict,
 };
-use crate::sessions::session::{JudgedEvidence, Session};
+use crate::sessions::session::{JudgedEvidence, OtherLive, Session};
 
 /// A session in the making.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct Draft {
     pub(crate) is_client_ambiguous: bool,
     superseded_by: Option<SessionId>,
     /// Processes that serve it beside those that claim it.
-    other_owners: Vec<Pid>,
+    other_owners: Vec<Process>,
     /// Evidence beyond claims (clues, parent).
     extra: Vec<JudgedEvidence>,
 }
@@ -39,7 +39,7 @@ struct FoundOut {
     verdict: Verdict,
     owner: Option<Box<Process>>,
     /// Further processes that serve it.
-    others: Vec<Pid>,
+    others: Vec<Process>,
 }
 
 /// Groups claims and sketches by session.
@@ -239,11 +239,13 @@ impl Draft {
     /// A process was found to serve it. Another one may serve it as well.
     pub(crate) fn serve_by(&mut self, verdict: Verdict, process: &Process) {
         if self.is_live() {
-            self.other_owners.push(process.pid);
+            self.other_owners.push(process.clone());
             return;
         }
         match &mut self.found_out {
-            Some(found) if is_live(found.verdict) => found.others.push(process.pid),
+            Some(found) if is_live(found.verdict) => {
+                found.others.push(process.clone());
+            }
             _ => self.find_out(verdict, Some(process.clone())),
         }
     }
@@ -428,20 +430,22 @@ impl Draft {
             None => None,
         };
         let owner_pid = owner.as_ref().map(|owner| owner.pid);
-        let mut other_live_pids: Vec<_> = self
+        let found = self.found_out.iter().flat_map(|found| &found.others);
+        let claimed = self
             .live_claims()
-            .filter_map(|claim| claim.process.as_ref())
-            .map(|process| process.pid)
-            .chain(self.other_owners.iter().copied())
-            .chain(
-                self.found_out
-                    .iter()
-                    .flat_map(|found| found.others.iter().copied()),
-            )
-            .filter(|pid| Some(*pid) != owner_pid)
+            .filter_map(|claim| claim.process.as_deref());
+        let others: BTreeMap<Pid, &Process> = claimed
+            .chain(&self.other_owners)
+            .chain(found)
+            .filter(|process| Some(process.pid) != owner_pid)
+            .map(|process| (process.pid, process))
             .collect();
-        other_live_pids.sort_unstable();
-        other_live_pids.dedup();
+        let others = others.into_values().cloned();
+        let other_live = others.map(|process| OtherLive {
+            process: Box::new(process),
+            pane: None,
+        });
+        let other_live = other_live.collect();
         let is_owner_shared = self.found_out.is_none()
             && best.is_some_and(|claim| claim.claim.serving == Serving::Many);
         let mut evidence: Vec<_> = self.claims.into_iter().map(judged_evidence).collect();
@@ -456,7 +460,7 @@ impl Draft {
             is_owner_shared,
             client: self.client,
             is_client_ambiguous: self.is_client_ambiguous,
-            other_live_pids,
+            other_live,
             superseded_by: self.superseded_by,
             sketch: self.sketch,
             description: Description::default(),

@@ -136,9 +136,8 @@ fn a_second_live_claimant_is_shown() {
     let merged = merge(parts(vec![claim("a", 1, 1, LIVE), claim("a", 2, 9, LIVE)]));
     assert_eq!(owner_of(&merged, "a"), Some(2));
     let others: Vec<i32> = session(&merged, "a")
-        .other_live_pids
-        .iter()
-        .map(|pid| pid.get())
+        .other_live_pids()
+        .map(Pid::get)
         .collect();
     assert_eq!(others, [1]);
 }

@@ -33,6 +33,9 @@ pub(super) fn finish(
     let now_ms = machine.now_ms();
     for session in &mut sessions {
         session.pane = pane_of(session.terminal_process(), panes, machine, &agent_pids);
+        for other in &mut session.other_live {
+            other.pane = pane_of(Some(&other.process), panes, machine, &agent_pids);
+        }
         // Nothing on disk says it yet: it works where its process does.
         if session.sketch.work_dir.is_none()
             && let Some(process) = session.terminal_process()

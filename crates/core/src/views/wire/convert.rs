@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use jiff::fmt::temporal::DateTimePrinter;
-use whosup_process::{Process, RunState};
+use whosup_process::{Process, RunState, Tty};
 
 use super::{
-    SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WirePane, WirePaneServer,
-    WireProblem, WireProcess, WireResume, WireSession, WireSnapshot, WireText, WireUnattributed,
+    SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WireOtherLive, WirePane,
+    WirePaneServer, WireProblem, WireProcess, WireResume, WireSession, WireSnapshot, WireText,
+    WireUnattributed,
 };
 use crate::adapter::Invocation;
 use crate::adapter::claim::EvidenceKind;
@@ -17,7 +18,7 @@ use crate::adapter::phase::{Phase, WaitingFor};
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::Problem;
-use crate::sessions::session::{JudgedEvidence, Session, Snapshot, Unattributed};
+use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Unattributed};
 use crate::sources::panes::{self, Pane};
 
 /// The wire form of a whole snapshot.
@@ -59,7 +60,8 @@ pub fn timestamp(at_ms: i64) -> Option<String> {
 pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
     let told = &session.description;
     let sketch = &session.sketch;
-    let work_dir = session.work_dir().map(PathText::of);
+    let work_dir = session.work_dir();
+    let home = (!session.is_default_home).then_some(&*session.key.home);
     let is_live = session.liveness() == Liveness::Live;
     let doing = session.doing();
     WireSession {
@@ -72,6 +74,7 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         phase_since: doing.since_ms.and_then(timestamp),
         phase_at_exit: session.phase_at_exit().map(Phase::name),
         waiting_for: doing.waiting_for.map(WaitingFor::name),
+        waiting_on: None,
         phase_word: doing.word.filter(|_| is_live).map(T::from),
         orphan: session.is_orphan(),
         superseded_by: session.superseded_by.as_ref().map(|id| id.as_str().into()),
@@ -83,15 +86,11 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .as_ref()
             .map(|client| process(machine, client)),
         client_ambiguous: session.is_client_ambiguous,
-        other_live_pids: session
-            .other_live_pids
-            .iter()
-            .map(|pid| pid.get())
-            .collect(),
+        other_live: session.other_live.iter().map(other_live).collect(),
         detached: session.is_detached(),
         headless: session.is_headless(),
-        work_dir: work_dir.map(PathText::get),
-        work_dir_bytes: work_dir.and_then(PathText::bytes_if_not_text),
+        work_dir: work_dir.map(text),
+        work_dir_bytes: work_dir.and_then(bytes_if_not_text),
         git_branch: told.git_branch.as_deref().map(T::from),
         title: session.title().map(T::from),
         model: told.model.as_deref().map(T::from),
@@ -110,10 +109,12 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         context: None,
         turn: None,
         usage: None,
+        resources: None,
         pane: session.pane.as_ref().map(pane),
         files: files(session),
         endpoint: sketch.endpoint.as_deref().filter(|_| is_live).map(T::from),
-        home: (!session.is_default_home).then(|| text(&session.key.home)),
+        home: home.map(text),
+        home_bytes: home.and_then(bytes_if_not_text),
         dismissed: session.is_dismissed,
         attach: session
             .pane
@@ -128,15 +129,17 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
 
 fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
     let described = session.description.transcript.as_deref();
-    let record = session
-        .evidence
-        .iter()
-        .find(|judged| judged.evidence.kind == EvidenceKind::Record);
+    let transcript = described.or(session.sketch.transcript.as_deref());
+    let evidence = session.evidence.iter().map(|judged| &judged.evidence);
+    let record = evidence
+        .clone()
+        .find(|evidence| evidence.kind == EvidenceKind::Record)
+        .and_then(|evidence| evidence.path.as_deref());
     WireFiles {
-        transcript: described.or(session.sketch.transcript.as_deref()).map(text),
-        record: record
-            .and_then(|judged| judged.evidence.path.as_deref())
-            .map(text),
+        transcript: transcript.map(text),
+        transcript_bytes: transcript.and_then(bytes_if_not_text),
+        record: record.map(text),
+        record_bytes: record.and_then(bytes_if_not_text),
     }
 }
 
@@ -145,67 +148,85 @@ fn files<'a, T: WireText<'a>>(session: &'a Session) -> WireFiles<T> {
 /// which nothing was said.
 fn resume<'a, T: WireText<'a>>(
     session: &Session,
-    work_dir: Option<PathText<'a>>,
+    work_dir: Option<&'a Path>,
 ) -> Option<WireResume<T>> {
     let invocation = session.invocation();
     let is_free = session.liveness() == Liveness::Exited && session.held_by().is_none();
     let invocation = invocation.filter(|_| is_free)?;
-    let WireCommand { argv, cwd, env } = command(invocation, work_dir);
     Some(WireResume {
-        argv,
-        cwd,
-        env,
+        command: command(invocation, work_dir),
         trusted: session.is_invocation_ours(),
     })
 }
 
 fn process(machine: &Machine, process: &Process) -> WireProcess {
     let details = machine.table().details(process);
+    let executable = details.exe.as_deref().ok();
     WireProcess {
         pid: process.pid.get(),
         start_stamp: process.stamp.to_string(),
         start_stamp_kind: process.stamp.kind().name(),
         started_at: process.began_at_ms.clone().ok().and_then(timestamp),
-        executable: details.exe.as_deref().ok().map(text),
+        executable: executable.map(text),
+        executable_bytes: executable.and_then(bytes_if_not_text),
         stopped: process.run_state == RunState::Stopped,
-        cpu_percent: None,
-        rss_bytes: process.rss_bytes.clone().ok(),
+        tty: process.tty.and_then(Tty::name),
+    }
+}
+
+fn other_live(other: &OtherLive) -> WireOtherLive {
+    WireOtherLive {
+        pid: other.process.pid.get(),
+        start_stamp: other.process.stamp.to_string(),
+        pane: other.pane.as_ref().map(pane),
     }
 }
 
 fn pane(pane: &Pane) -> WirePane {
     WirePane {
         host: pane.host,
-        server: WirePaneServer {
+        server: Some(WirePaneServer {
             socket: text(&pane.server.socket),
+            socket_bytes: bytes_if_not_text(&pane.server.socket),
             pid: pane.server.pid.map(|pid| pid.get()),
             start_stamp: pane.server.stamp.as_ref().map(ToString::to_string),
-        },
-        session: pane.session.clone(),
-        pane: pane.pane.clone(),
+        }),
+        session: Some(pane.session.clone()),
+        window: None,
+        pane: Some(pane.pane.clone()),
+        outer: None,
     }
 }
 
 fn command<'a, T: WireText<'a>>(
     invocation: Invocation,
-    work_dir: Option<PathText<'a>>,
+    work_dir: Option<&'a Path>,
 ) -> WireCommand<T> {
-    let directory = invocation.directory.map(|path| owned_text(&path).into());
+    let own = invocation.directory.as_deref();
+    let environment = invocation.environment.iter();
     WireCommand {
         argv: invocation.argv.into_iter().map(T::from).collect(),
-        cwd: directory.or_else(|| work_dir.map(PathText::get)),
-        env: invocation
-            .environment
-            .into_iter()
-            .map(|(name, value)| (name, owned_text(&value)))
+        cwd: match own {
+            Some(own) => Some(owned_text(own).into()),
+            None => work_dir.map(text),
+        },
+        cwd_bytes: own.or(work_dir).and_then(bytes_if_not_text),
+        env: environment
+            .clone()
+            .map(|(name, value)| (name.clone(), owned_text(value)))
+            .collect(),
+        env_bytes: environment
+            .filter_map(|(name, value)| Some((name.clone(), bytes_if_not_text(value)?)))
             .collect(),
     }
 }
 
 fn evidence<'a, T: WireText<'a>>(judged: &'a JudgedEvidence) -> WireEvidence<T> {
+    let path = judged.evidence.path.as_deref();
     WireEvidence {
         kind: judged.evidence.kind.name(),
-        path: judged.evidence.path.as_deref().map(text),
+        path: path.map(text),
+        path_bytes: path.and_then(bytes_if_not_text),
         says: judged.evidence.says.as_str().into(),
         at: judged.at_ms.and_then(timestamp),
         verdict: judged.verdict.liveness().name(),
@@ -214,6 +235,7 @@ fn evidence<'a, T: WireText<'a>>(judged: &'a JudgedEvidence) -> WireEvidence<T> 
 }
 
 fn unattributed(one: &Unattributed) -> WireUnattributed {
+    let work_dir = one.process.work_dir();
     WireUnattributed {
         agent: one.process.agent.to_string(),
         pid: one.process.process.pid.get(),
@@ -225,7 +247,8 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
             .clone()
             .ok()
             .and_then(timestamp),
-        work_dir: one.process.work_dir().map(text),
+        work_dir: work_dir.map(text),
+        work_dir_bytes: work_dir.and_then(bytes_if_not_text),
         pane: one.pane.as_ref().map(pane),
         candidates: one.candidates.iter().map(ToString::to_string).collect(),
         candidate_titles: {
@@ -240,46 +263,66 @@ fn problem(problem: &Problem) -> WireProblem {
     WireProblem {
         agent: problem.agent.as_ref().map(ToString::to_string),
         path: problem.path.as_deref().map(text),
+        path_bytes: problem.path.as_deref().and_then(bytes_if_not_text),
         message: problem.message.clone(),
-    }
-}
-
-/// A path, looked at once for whether it is text.
-#[derive(Clone, Copy)]
-struct PathText<'a> {
-    path: &'a Path,
-    text: Option<&'a str>,
-}
-
-impl<'a> PathText<'a> {
-    fn of(path: &'a Path) -> Self {
-        let text = path.to_str();
-        Self { path, text }
-    }
-
-    /// As text: lossy where it is not UTF-8.
-    fn get<T: WireText<'a>>(self) -> T {
-        match self.text {
-            Some(text) => text.into(),
-            None => owned_text(self.path).into(),
-        }
-    }
-
-    /// Its bytes in base64 where its text would lose something.
-    fn bytes_if_not_text(self) -> Option<String> {
-        if self.text.is_some() {
-            return None;
-        }
-        let bytes = self.path.as_os_str().as_encoded_bytes();
-        Some(base64::engine::general_purpose::STANDARD.encode(bytes))
     }
 }
 
 /// A path as text: lossy where it is not UTF-8.
 fn text<'a, T: WireText<'a>>(path: &'a Path) -> T {
-    PathText::of(path).get()
+    match path.to_str() {
+        Some(text) => text.into(),
+        None => owned_text(path).into(),
+    }
 }
 
 fn owned_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// A path's bytes in base64 where its text would lose something.
+fn bytes_if_not_text(path: &Path) -> Option<String> {
+    if path.to_str().is_some() {
+        return None;
+    }
+    let bytes = path.as_os_str().as_encoded_bytes();
+    Some(base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_not_utf_8_has_its_bytes_beside_it() {
+        let odd = Path::new(std::ffi::OsStr::from_bytes(b"/w/\xff"));
+        let invocation = || Invocation {
+            argv: vec!["agent".to_owned()],
+            directory: None,
+            environment: vec![("HOME".to_owned(), odd.to_owned())],
+        };
+        let of =
+            |work_dir| serde_json::to_value(command::<String>(invocation(), work_dir)).unwrap();
+        let (text, bytes) = ("/w/\u{fffd}", "L3cv/w==");
+        assert_eq!(
+            of(Some(odd)),
+            json!({
+                "argv": ["agent"], "cwd": text, "cwd_bytes": bytes,
+                "env": { "HOME": text }, "env_bytes": { "HOME": bytes },
+            })
+        );
+        assert_eq!(of(Some(Path::new("/w")))["cwd_bytes"], json!(null));
+        let found = problem(&Problem {
+            path: Some(odd.to_owned()),
+            ..Problem::of_machine("odd")
+        });
+        assert_eq!(
+            serde_json::to_value(found).unwrap(),
+            json!({ "agent": null, "path": text, "path_bytes": bytes, "message": "odd" })
+        );
+    }
 }
