@@ -175,6 +175,7 @@ fn only_the_tracker_and_the_sidecar_s_owner_write() {
             "cli/src/commands/conformance",
             "cli/src/commands/man.rs",
             "cli/src/tests/",
+            "core/src/sources/agents/kit/dialect/testing.rs",
         ],
     );
 }
