@@ -3,8 +3,8 @@
 use whosup_sidecar::AgentId;
 
 use super::{
-    claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode, pi,
-    qwen_code, vibe,
+    claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode,
+    pi, qwen_code, vibe,
 };
 use crate::adapter::{Adapter, adapter_of};
 
@@ -16,7 +16,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &kimi_cli::KimiCli,
     &kimi_code::KimiCode,
     &pi::Pi,
-    &opencode::OpenCode,
+    &opencode::OPENCODE,
     &cline::Cline,
     &copilot::Copilot,
     &gemini::Gemini,

@@ -3,7 +3,6 @@
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
-use super::AGENT;
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
 use super::run::Runs;
@@ -154,7 +153,7 @@ impl Scanning<'_> {
             ),
             Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => (
                 Some(since_ms),
-                "every process of opencode is younger than its last message",
+                "every process of the agent is younger than its last message",
             ),
             Turn::GoesOn { .. } => return None,
         };
@@ -179,7 +178,7 @@ impl Scanning<'_> {
 
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {
         SessionKey {
-            agent: AGENT,
+            agent: self.agent.id(),
             session: session.clone(),
             home: self.home.root.clone(),
         }

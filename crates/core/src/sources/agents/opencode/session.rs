@@ -12,8 +12,6 @@ use crate::sources::agents::kit::title::one_line;
 /// What opencode calls a session until it has found a title for it.
 const UNTITLED: &[&str] = &["New session - ", "Child session - "];
 
-/// What the title of a terminal begins with that shows a session.
-const TERMINAL_PREFIX: &str = "OC | ";
 /// How much of a session's title it shows, in the units of JavaScript.
 const TERMINAL_UNITS_MAX: usize = 40;
 
@@ -41,15 +39,16 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What a terminal shows that is in it, where the title tells it from others.
-    pub(super) fn terminal_title(&self) -> Option<String> {
+    /// What a terminal shows that is in it, where the title tells it from others:
+    /// `prefix` and the session's title.
+    pub(super) fn terminal_title(&self, prefix: &str) -> Option<String> {
         let title = self.title.as_deref()?;
         let units: Vec<u16> = title.encode_utf16().collect();
         if units.len() <= TERMINAL_UNITS_MAX {
-            return Some(format!("{TERMINAL_PREFIX}{title}"));
+            return Some(format!("{prefix}{title}"));
         }
         let start = String::from_utf16_lossy(units.get(..TERMINAL_UNITS_MAX - 3)?);
-        Some(format!("{TERMINAL_PREFIX}{start}\u{2026}"))
+        Some(format!("{prefix}{start}\u{2026}"))
     }
 
     /// What it tells a person.
@@ -182,12 +181,13 @@ mod tests {
             is_archived: false,
             database: 0,
         };
-        assert_eq!(row.terminal_title().as_deref(), Some("OC | Fix the build"));
+        let shown = |row: &Row| row.terminal_title("OC | ");
+        assert_eq!(shown(&row).as_deref(), Some("OC | Fix the build"));
         row.title = Some("Write many more tests for the parser than there are".to_owned());
-        let shown = "OC | Write many more tests for the parser \u{2026}";
-        assert_eq!(row.terminal_title().as_deref(), Some(shown));
+        let cut = "OC | Write many more tests for the parser \u{2026}";
+        assert_eq!(shown(&row).as_deref(), Some(cut));
         row.title = None;
-        assert_eq!(row.terminal_title(), None);
+        assert_eq!(shown(&row), None);
     }
 
     fn going_on(tool: Option<(&str, bool)>) -> Turn {
