@@ -8,6 +8,7 @@ pub mod copilot;
 pub mod crush;
 pub mod droid;
 pub mod gemini;
+pub mod kilo;
 pub mod kimi_cli;
 pub mod kimi_code;
 pub(crate) mod kit;

@@ -3,7 +3,7 @@
 use whosup_sidecar::AgentId;
 
 use super::{
-    claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode,
+    claude_code, cline, codex, copilot, crush, droid, gemini, kilo, kimi_cli, kimi_code, opencode,
     pi, qwen_code, vibe,
 };
 use crate::adapter::{Adapter, adapter_of};
@@ -17,6 +17,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &kimi_code::KimiCode,
     &pi::Pi,
     &opencode::OPENCODE,
+    &kilo::KILO,
     &cline::Cline,
     &copilot::Copilot,
     &gemini::Gemini,
