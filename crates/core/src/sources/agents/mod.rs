@@ -1,5 +1,5 @@
-//! The agents: a folder for each, the [table](AGENTS) that registers them, and the `kit`
-//! that they share.
+//! The agents: a folder or a file for each, the [table](AGENTS) that registers them, and
+//! the `kit` that they share.
 
 pub mod claude_code;
 pub mod cline;
