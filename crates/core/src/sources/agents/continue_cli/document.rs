@@ -14,6 +14,9 @@ use crate::sources::agents::kit::title::one_line;
 pub(super) const BYTES_MAX: u64 = 32 << 20;
 /// The title of a session that has none yet.
 const NO_TITLE: &str = "Untitled Session";
+/// What stands for the output of a tool call that a person refused. Read in the bundle of
+/// 1.5.47.
+const REFUSED: &str = "Permission denied by user";
 
 /// How an item of a history reads. Nothing in it has a date.
 pub(super) const DIALECT: Dialect = Dialect::of(record_of);
@@ -46,16 +49,19 @@ fn record_of(item: &Value) -> Record<'_> {
     }
 }
 
+/// A person who refuses a call ends the turn. One that a policy blocks does not.
 fn step_of(calls: &[Value]) -> Step<'static> {
-    let is_any = |status: &str| {
+    let is_any = |place: &str, wanted: &str| {
         let mut calls = calls.iter();
-        calls.any(|call| text_at(call, "/status") == Some(status))
+        calls.any(|call| text_at(call, place) == Some(wanted))
     };
     let (names, waiting_for) = ([None; 2], Some(WaitingFor::Permission));
-    match (is_any("generated"), is_any("calling")) {
-        (true, _) => Step::Asked { names, waiting_for },
-        (_, true) => Step::Shows(Some(Phase::Working)),
-        _ => Step::Shows(calls.is_empty().then_some(Phase::Idle)),
+    if calls.is_empty() || is_any("/output/0/content", REFUSED) {
+        Step::Shows(Some(Phase::Idle))
+    } else if is_any("/status", "generated") {
+        Step::Asked { names, waiting_for }
+    } else {
+        Step::Shows(is_any("/status", "calling").then_some(Phase::Working))
     }
 }
 
@@ -83,7 +89,7 @@ pub(super) fn title_in(record: &Value) -> Option<String> {
         .and_then(one_line)
 }
 
-/// What a document shows of its session.
+/// What a document shows of the session.
 pub(super) fn describe(document: &Value) -> Description {
     let items = history(document);
     let found = joined(DIALECT.tail_of(items), DIALECT.head_of(items));
@@ -126,6 +132,9 @@ mod tests {
         let working = (Some(Phase::Working), None);
         check(&document("t", Some("calling")), working);
         check(&document("t", Some("done")), (None, None));
+        let mut refused = document("t", Some("canceled"));
+        refused["history"][1]["toolCallStates"][0]["output"] = json!([{ "content": REFUSED }]);
+        check(&refused, (Some(Phase::Idle), None));
         let mut prompted = document("t", None);
         prompted["history"].as_array_mut().unwrap().truncate(1);
         check(&prompted, (None, None));

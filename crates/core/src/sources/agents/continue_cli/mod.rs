@@ -1,28 +1,29 @@
 //! Continue CLI (`cn`, npm `@continuedev/cli`).
 //!
-//! What it leaves, below its home (`CONTINUE_GLOBAL_DIR`, `~/.continue`). Seen in
-//! Continue CLI 1.5.47, 2026-11; what is marked with a star was read in its bundle, or in
-//! the source of the editor extensions, and not seen.
+//! What it leaves below the home (`CONTINUE_GLOBAL_DIR`, `~/.continue`). Seen in Continue
+//! CLI 1.5.47, 2026-11. What has a star was read in the bundle, or in the source of the
+//! editor extensions, and not seen.
 //!
 //! | File | Written | Shows |
 //! |---|---|---|
-//! | `sessions/UUID.json` | as a whole at each step, from the first prompt on; with `-p` once, at the end | the conversation, its title and directory; no date |
-//! | `sessions/sessions.json` | at the same times | of each session the date of its first record, title and directory |
+//! | `sessions/UUID.json` | as a whole at each step, from the first prompt on; with `-p` once, at the end | conversation, title and directory; no date |
+//! | `sessions/sessions.json` | at the same times | of each session title, directory, and the date of the first record |
 //!
 //! No file names a process, no file is locked or kept open, the terminal's title does not
 //! change, and nothing is removed at the end. So a process and a session are matched by
 //! the rules that hold for all agents: the session is the only one that was used in the
-//! directory of the process since that began, and somebody typed in its terminal. What is
-//! left is unknown, with the process as the candidate.
+//! directory of the process since the process began, and a person typed in the terminal.
+//! Otherwise the session is unknown, with the process as the candidate.
 //!
 //! - `--resume` resumes the file that was modified last, of whatever directory, and the
-//!   session keeps its own directory. Such a process may serve any session.
-//! - `/clear`, `/resume` and `--fork` go on in a new session, so that a process without
-//!   `--resume` serves no session that is older than the process.
-//! - The extensions for editors keep their sessions in the same place*, with a URI for the
-//!   directory. Nothing shows which editor has one open: these are never called exited.
-//! - A `.env` in the directory of the process may move its home*. That file is not read:
-//!   sessions in such a home are not found, and their processes have no known session.
+//!   session keeps the directory that it has. Such a process may serve any session.
+//! - `/clear`, `/resume` and `--fork` begin a new session. So a process without `--resume`
+//!   works in no session that is older than the process.
+//! - The extensions for editors keep sessions in the same place*, with a URI for the
+//!   directory. Nothing shows which editor has a session open, so that these sessions are
+//!   never called exited.
+//! - A `.env` file in the directory of the process may move the home*. It is not read:
+//!   sessions in such a home are not found, and the process is listed without a session.
 
 mod document;
 mod process;
@@ -44,7 +45,7 @@ use crate::sources::agents::kit::document::from_document;
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("continue");
 
-/// The variable that moves its home.
+/// The variable that moves the home.
 const HOME_VARIABLE: &str = "CONTINUE_GLOBAL_DIR";
 
 /// The adapter for the Continue CLI.

@@ -27,22 +27,18 @@ const INDEX: &str = "sessions.json";
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let processes = look.processes_of(home);
-    let processes = processes.filter(|its| its.role == Role::Session);
+    let processes = processes.filter(|process| process.role == Role::Session);
     let mut scanning = Scanning {
         look,
         home,
         processes: processes.collect(),
         index: HashMap::new(),
-        scan: AgentScan::default(),
-        problems: Vec::new(),
+        found: Found::default(),
     };
     if look.depth.is_walk() || !scanning.processes.is_empty() {
         scanning.walk(&sessions_in(&home.root));
     }
-    Found {
-        found: scanning.scan,
-        problems: scanning.problems,
-    }
+    scanning.found
 }
 
 struct Scanning<'a> {
@@ -51,13 +47,13 @@ struct Scanning<'a> {
     processes: Vec<&'a AgentProcess>,
     /// The entries of the index, by the ids in them.
     index: HashMap<String, Value>,
-    scan: AgentScan,
-    problems: Vec<Problem>,
+    found: Found<AgentScan>,
 }
 
 impl Scanning<'_> {
     fn problem(&mut self, path: &Path, message: impl std::fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
+        let problem = Problem::at(&AGENT, path, message);
+        self.found.problems.push(problem);
     }
 
     fn walk(&mut self, directory: &Path) {
@@ -90,10 +86,10 @@ impl Scanning<'_> {
             Err(ReadFileError::NotFound { .. }) => return,
             Err(error) => return self.problem(&path, error.reason()),
         };
-        let is_used = |its: &AgentProcess| {
-            is_after(its, modified_at_ms) || its.named_session() == Some(id.as_str())
+        let is_used = |process: &AgentProcess| {
+            is_after(process, modified_at_ms) || process.named_session() == Some(id.as_str())
         };
-        let may_be_used = self.processes.iter().any(|its| is_used(its));
+        let may_be_used = self.processes.iter().any(|process| is_used(process));
         if !may_be_used && !self.look.depth.reaches(&id) {
             return;
         }
@@ -102,7 +98,8 @@ impl Scanning<'_> {
         };
         let date = text_at(&entry, "/dateCreated").and_then(|date| date.parse().ok());
         let born_at_ms: Option<i64> = date.filter(|date| *date > 0);
-        let directory = text_at(&entry, "/workspaceDirectory").map(Path::new);
+        let directory = entry.get("workspaceDirectory").and_then(Value::as_str);
+        let directory = directory.map(Path::new);
         let work_dir = directory.filter(|directory| directory.is_absolute());
         let key = SessionKey {
             agent: AGENT,
@@ -110,12 +107,13 @@ impl Scanning<'_> {
             home: self.home.root.clone(),
         };
         if work_dir.is_none() && directory.is_some() {
-            self.scan.claim(made_by_an_editor(&key, &path));
+            self.found.found.claim(made_by_an_editor(&key, &path));
         }
-        let is_named = |its: &&&AgentProcess| its.named_session() == Some(key.session.as_str());
+        let is_named =
+            |process: &&&AgentProcess| process.named_session() == Some(key.session.as_str());
         let mut named = self.processes.iter().filter(is_named);
         let clues = self.processes.iter().copied();
-        self.scan.sketch(Sketch {
+        self.found.found.sketch(Sketch {
             work_dir: work_dir.map(Path::to_owned),
             born_at_ms,
             started_at_ms: born_at_ms,
@@ -126,9 +124,11 @@ impl Scanning<'_> {
             title: title_in(&entry),
             transcript: Some(path),
             unclaimed: Unclaimed::Owner,
-            is_headless: named.next().map(|its| PROGRAMS.is_headless(&its.program())),
+            is_headless: named
+                .next()
+                .map(|process| PROGRAMS.is_headless(&process.program())),
             clues: clues
-                .flat_map(|its| clues_of(its, born_at_ms, modified_at_ms))
+                .flat_map(|process| clues_of(process, born_at_ms, modified_at_ms))
                 .collect(),
             ..Sketch::new(key.clone())
         });
@@ -141,7 +141,7 @@ impl Scanning<'_> {
         }
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
-            Ok(_) => self.problem(path, "it does not have the session id that is its name"),
+            Ok(_) => self.problem(path, "it does not have the session id that is process name"),
             Err(reason) => self.problem(path, reason),
         }
         None

@@ -8,7 +8,7 @@ use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 use crate::machine::problem::{Found, Problem};
 
-/// How often a document is read that its agent may just be writing anew.
+/// How often a document is read that the agent may just be writing anew.
 const READS_MAX: usize = 3;
 
 /// Reads the document at `path`; `None` if there is no such file.
