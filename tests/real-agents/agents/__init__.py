@@ -3,6 +3,7 @@
 from agents.claude_code import ClaudeCode
 from agents.cline import Cline
 from agents.codex import Codex, CodexAlone
+from agents.continue_cli import Continue
 from agents.copilot import Copilot
 from agents.gemini import Gemini
 from agents.kimi_cli import KimiCli
@@ -14,4 +15,4 @@ from agents.qwen_code import QwenCode
 from agents.vibe import Vibe
 
 AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, KimiCode, Pi, Vibe, KimiCli,
-          Cline, Crush, Droid)
+          Cline, Continue, Crush, Droid)
