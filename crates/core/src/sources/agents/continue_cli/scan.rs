@@ -86,18 +86,19 @@ impl Scanning<'_> {
             Err(ReadFileError::NotFound { .. }) => return,
             Err(error) => return self.problem(&path, error.reason()),
         };
-        let is_used = |process: &AgentProcess| {
-            is_after(process, modified_at_ms) || process.named_session() == Some(id.as_str())
+        let indexed = self.index.remove(id.as_str());
+        let born_at_ms = indexed.as_ref().and_then(born_at_ms);
+        let may_use = |process: &&AgentProcess| {
+            is_after(process, modified_at_ms)
+                || (born_at_ms.is_some() && is_after(process, born_at_ms))
+                || names(process, &id)
         };
-        let may_be_used = self.processes.iter().any(|process| is_used(process));
-        if !may_be_used && !self.look.depth.reaches(&id) {
+        if !self.processes.iter().any(may_use) && !self.look.depth.reaches(&id) {
             return;
         }
-        let Some(entry) = self.entry_of(&id, &path) else {
+        let Some(entry) = indexed.or_else(|| self.document_of(&id, &path)) else {
             return;
         };
-        let date = text_at(&entry, "/dateCreated").and_then(|date| date.parse().ok());
-        let born_at_ms: Option<i64> = date.filter(|date| *date > 0);
         let directory = entry.get("workspaceDirectory").and_then(Value::as_str);
         let directory = directory.map(Path::new);
         let work_dir = directory.filter(|directory| directory.is_absolute());
@@ -109,11 +110,9 @@ impl Scanning<'_> {
         if work_dir.is_none() && directory.is_some() {
             self.found.found.claim(made_by_an_editor(&key, &path));
         }
-        let is_named =
-            |process: &&&AgentProcess| process.named_session() == Some(key.session.as_str());
-        let mut named = self.processes.iter().filter(is_named);
-        let clues = self.processes.iter().copied();
-        self.found.found.sketch(Sketch {
+        let processes = || self.processes.iter().copied();
+        let mut named = processes().filter(|process| names(process, &key.session));
+        let sketch = Sketch {
             work_dir: work_dir.map(Path::to_owned),
             born_at_ms,
             started_at_ms: born_at_ms,
@@ -127,18 +126,16 @@ impl Scanning<'_> {
             is_headless: named
                 .next()
                 .map(|process| PROGRAMS.is_headless(&process.program())),
-            clues: clues
+            clues: processes()
                 .flat_map(|process| clues_of(process, born_at_ms, modified_at_ms))
                 .collect(),
             ..Sketch::new(key.clone())
-        });
+        };
+        self.found.found.sketch(sketch);
     }
 
-    /// The entry of the index, or the document itself, which has the same and no date.
-    fn entry_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
-        if let Some(entry) = self.index.remove(id.as_str()) {
-            return Some(entry);
-        }
+    /// The document itself, which has what the index has, but for the date.
+    fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
             Ok(_) => self.problem(path, "it does not have the session id that is process name"),
@@ -146,6 +143,16 @@ impl Scanning<'_> {
         }
         None
     }
+}
+
+fn names(process: &AgentProcess, id: &SessionId) -> bool {
+    let named = process.named_session();
+    named.is_some_and(|named| id.as_str().starts_with(named))
+}
+
+fn born_at_ms(entry: &Value) -> Option<i64> {
+    let date: i64 = text_at(entry, "/dateCreated")?.parse().ok()?;
+    (date > 0).then_some(date)
 }
 
 /// What the arguments and the dates show about one process and one session. What a process
