@@ -3,6 +3,7 @@
 from agents.claude_code import ClaudeCode
 from agents.cline import Cline
 from agents.codex import Codex, CodexAlone
+from agents.continue_cli import Continue
 from agents.copilot import Copilot
 from agents.gemini import Gemini
 from agents.kilo import Kilo
@@ -15,4 +16,4 @@ from agents.qwen_code import QwenCode
 from agents.vibe import Vibe
 
 AGENTS = (ClaudeCode, Codex, CodexAlone, QwenCode, Copilot, Gemini, OpenCode, Kilo, KimiCode, Pi, Vibe,
-          KimiCli, Cline, Crush, Droid)
+          KimiCli, Cline, Continue, Crush, Droid)

@@ -3,8 +3,8 @@
 use whosup_sidecar::AgentId;
 
 use super::{
-    claude_code, cline, codex, copilot, crush, droid, gemini, kilo, kimi_cli, kimi_code, opencode,
-    pi, qwen_code, vibe,
+    claude_code, cline, codex, continue_cli, copilot, crush, droid, gemini, kilo, kimi_cli,
+    kimi_code, opencode, pi, qwen_code, vibe,
 };
 use crate::adapter::{Adapter, adapter_of};
 
@@ -24,6 +24,7 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &vibe::Vibe,
     &crush::Crush,
     &droid::Droid,
+    &continue_cli::Continue,
 ];
 
 /// Finds the adapter of an agent.
