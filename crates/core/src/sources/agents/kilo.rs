@@ -7,7 +7,7 @@
 //! |---|---|
 //! | processes | a launcher in Node above the native executable |
 //! | runs in the log | two for a terminal: one only loads the configuration, the other opens the directory. `kilo run` has one, which does both |
-//! | the terminal's title | `Kilo CLI \| TITLE`, once the session has a title |
+//! | the terminal's title | `Kilo CLI \| TITLE`, once the session has a title; a sign of the phase before it, if the configuration says so (read, not seen) |
 //! | other databases | `kilo-CHANNEL.db`, or `opencode-CHANNEL.db` where there is only that one |
 //! | `kilo daemon start` | runs `kilo serve`; terminals that are opened later show sessions of that server, with the same arguments as without it |
 //!
@@ -33,7 +33,7 @@ pub const KILO: OpenCode = OpenCode(&Relative {
     hooks: None,
     database_variable: "KILO_DB",
     other_databases: &["kilo-", "opencode-"],
-    terminal_prefix: "Kilo CLI | ",
+    terminal_title: ("Kilo CLI | ", "..."),
     loads_first: true,
     terminals_join_server: true,
 });
@@ -108,7 +108,16 @@ fn is_another(program: &Program<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::Adapter as _;
     use crate::sources::agents::kit::program_tests::check_commands;
+
+    #[test]
+    fn a_sign_before_the_title_of_a_terminal_is_no_part_of_the_name() {
+        for title in ["Kilo CLI | Fix it", "\u{25d4} Kilo CLI | Fix it"] {
+            assert_eq!(KILO.name_in_title(title), "Kilo CLI | Fix it");
+        }
+        assert_eq!(KILO.name_in_title("vim Kilo CLI"), "vim Kilo CLI");
+    }
 
     #[test]
     fn commands() {

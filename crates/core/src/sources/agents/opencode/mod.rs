@@ -86,7 +86,7 @@ pub const OPENCODE: OpenCode = OpenCode(&Relative {
     hooks: Some(&hooks::HOOKS),
     database_variable: "OPENCODE_DB",
     other_databases: &["opencode-"],
-    terminal_prefix: "OC | ",
+    terminal_title: ("OC | ", "\u{2026}"),
     loads_first: false,
     terminals_join_server: false,
 });
@@ -110,8 +110,9 @@ pub(super) struct Relative {
     pub(super) database_variable: &'static str,
     /// What the names of the databases of other builds begin with.
     pub(super) other_databases: &'static [&'static str],
-    /// What the title of a terminal begins with that shows a titled session.
-    pub(super) terminal_prefix: &'static str,
+    /// What the title of a terminal begins with that shows a titled session, and what a
+    /// long one ends with.
+    pub(super) terminal_title: (&'static str, &'static str),
     /// Not only a server loads its configuration before it opens a directory.
     pub(super) loads_first: bool,
     /// A terminal without options shows sessions of a server that runs in its home.
@@ -143,6 +144,14 @@ impl Adapter for OpenCode {
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         // That of the server, wherever this process was started.
         process::is_client_without_directory(self.0.programs, program).then(PathBuf::new)
+    }
+
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        // A sign of the phase may stand before it.
+        match title.split_once(' ') {
+            Some((_, name)) if name.starts_with(self.0.terminal_title.0) => name,
+            _ => title,
+        }
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use whosup_sidecar::SessionId;
 
+use super::Relative;
 use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::title::one_line;
@@ -39,16 +40,16 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What a terminal shows that is in it, where the title tells it from others:
-    /// `prefix` and the session's title.
-    pub(super) fn terminal_title(&self, prefix: &str) -> Option<String> {
+    /// What a terminal shows that is in it, where the title tells it from others.
+    pub(super) fn terminal_title(&self, agent: &Relative) -> Option<String> {
+        let (prefix, end) = agent.terminal_title;
         let title = self.title.as_deref()?;
         let units: Vec<u16> = title.encode_utf16().collect();
         if units.len() <= TERMINAL_UNITS_MAX {
             return Some(format!("{prefix}{title}"));
         }
         let start = String::from_utf16_lossy(units.get(..TERMINAL_UNITS_MAX - 3)?);
-        Some(format!("{prefix}{start}\u{2026}"))
+        Some(format!("{prefix}{start}{end}"))
     }
 
     /// What it tells a person.
@@ -141,6 +142,8 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::agents::kilo::KILO;
+    use crate::sources::agents::opencode::OPENCODE;
 
     #[test]
     fn a_title_that_stands_in_for_one_is_none() {
@@ -181,11 +184,14 @@ mod tests {
             is_archived: false,
             database: 0,
         };
-        let shown = |row: &Row| row.terminal_title("OC | ");
+        let shown = |row: &Row| row.terminal_title(OPENCODE.0);
         assert_eq!(shown(&row).as_deref(), Some("OC | Fix the build"));
         row.title = Some("Write many more tests for the parser than there are".to_owned());
         let cut = "OC | Write many more tests for the parser \u{2026}";
         assert_eq!(shown(&row).as_deref(), Some(cut));
+        let of_kilo = row.terminal_title(KILO.0);
+        let cut = "Kilo CLI | Write many more tests for the parser ...";
+        assert_eq!(of_kilo.as_deref(), Some(cut));
         row.title = None;
         assert_eq!(shown(&row), None);
     }

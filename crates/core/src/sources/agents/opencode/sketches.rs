@@ -195,7 +195,7 @@ impl<'a> Scanning<'a> {
             born_at_ms: row.created_at_ms,
             last_record_at_ms: row.last_message_at_ms,
             title: row.title.clone(),
-            terminal_title: row.terminal_title(self.agent.terminal_prefix),
+            terminal_title: row.terminal_title(self.agent),
             agent_version: row.version.clone(),
             started_at_ms: row.created_at_ms,
             described: Some(Box::new(described)),
