@@ -29,8 +29,6 @@ mod document;
 mod process;
 mod scan;
 
-use std::path::{Path, PathBuf};
-
 use whosup_sidecar::AgentId;
 
 use self::document::{BYTES_MAX, DIALECT};
@@ -61,10 +59,6 @@ static PROFILE: Profile = Profile {
     checked_against: "1.5.47, 2026-11",
     ..Profile::USUAL
 };
-
-fn sessions_in(home: &Path) -> PathBuf {
-    home.join("sessions")
-}
 
 impl Adapter for Continue {
     fn profile(&self) -> &'static Profile {
@@ -109,7 +103,7 @@ impl Adapter for Continue {
 
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
         vec![WatchPath {
-            path: sessions_in(&home.root),
+            path: home.root.join("sessions"),
             is_recursive: false,
         }]
     }

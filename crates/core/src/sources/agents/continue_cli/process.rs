@@ -12,10 +12,10 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         &[Form::Script("bin/cn"), Form::Script("@continuedev/cli/**")],
     )],
     commands: &[(Role::Auxiliary, &["checks", "help", "review"])],
-    options: &[
-        (Role::Auxiliary, &["--help", "--version", "-V", "-h"]),
-        (Role::Auxiliary, &["--internal-review-worker"]),
-    ],
+    options: &[(
+        Role::Auxiliary,
+        &["--help", "--internal-review-worker", "--version"],
+    )],
     session: &[
         Named::OptionOf("serve", &["--id"]),
         Named::Option(&["--fork"]),
@@ -48,7 +48,6 @@ mod tests {
             node /usr/bin/cn --internal-review-worker         => auxiliary
             node /home/dev/cn                                 => none
             node /home/dev/bin/cn.js                          => none
-            python3 /usr/bin/cn                               => none
             /usr/bin/cn                                       => none
             ",
         );

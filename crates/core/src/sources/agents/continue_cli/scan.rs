@@ -7,13 +7,11 @@ use serde_json::Value;
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, ReadFileError, facts};
 
+use super::AGENT;
 use super::document::{BYTES_MAX, title_in};
 use super::process::PROGRAMS;
-use super::{AGENT, sessions_in};
 use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, SessionKey, Subject};
-use crate::adapter::{
-    AgentProcess, AgentScan, Clue, ClueKind, Home, Look, Role, Sketch, Unclaimed,
-};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::document::read_document;
@@ -36,7 +34,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         found: Found::default(),
     };
     if look.depth.is_walk() || !scanning.processes.is_empty() {
-        scanning.walk(&sessions_in(&home.root));
+        scanning.walk(&&home.root.join("sessions"));
     }
     scanning.found
 }
@@ -108,7 +106,10 @@ impl Scanning<'_> {
             home: self.home.root.clone(),
         };
         if work_dir.is_none() && directory.is_some() {
-            self.found.found.claim(made_by_an_editor(&key, &path));
+            let says = "an editor made it, and nothing records which editor has it open";
+            let evidence = Evidence::new(EvidenceKind::Transcript, path.clone(), says);
+            let claim = Claim::new(key.clone(), Subject::Unreadable, evidence);
+            self.found.found.claim(claim);
         }
         let processes = || self.processes.iter().copied();
         let mut named = processes().filter(|process| names(process, &key.session));
@@ -162,13 +163,9 @@ fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) ->
     let is_used = is_after(process, modified);
     let is_younger = born.is_some() && is_after(process, born);
     if PROGRAMS.continues(&process.program()) {
-        let touched = Clue {
-            pid,
-            kind: ClueKind::Touched,
-            says: "it was used since the process began, which resumed some session".to_owned(),
-        };
         let gap = Clue::gap(pid, "it resumed a session, and nothing records which one");
-        let touched = (is_used && !is_younger).then_some(touched);
+        let says = "it was used since the process began, which resumed some session";
+        let touched = (is_used && !is_younger).then(|| Clue::touched(pid, says));
         return touched.into_iter().chain([gap]).collect();
     }
     let is_older = born.is_some() && !is_younger;
@@ -181,11 +178,4 @@ fn is_after(process: &AgentProcess, at_ms: Option<i64>) -> bool {
     let began = process.process.began_at_ms.as_ref().ok();
     let dates = began.zip(at_ms.as_ref());
     dates.is_none_or(|(began, at)| *at >= began.saturating_sub(CLOCK_SLACK_MS))
-}
-
-/// An editor may have the session open, and records that nowhere.
-fn made_by_an_editor(key: &SessionKey, path: &Path) -> Claim {
-    let says = "an editor made it, and nothing records which editor has it open";
-    let evidence = Evidence::new(EvidenceKind::Transcript, path.to_owned(), says);
-    Claim::new(key.clone(), Subject::Unreadable, evidence)
 }
