@@ -31,7 +31,7 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(20);
 const CASES_PER_AGENT: usize = 3;
 
 /// Agents that keep all they have in a database.
-const WITHOUT_TRANSCRIPTS: &[&str] = &["cline", "common-place", "crush", "opencode"];
+const WITHOUT_TRANSCRIPTS: &[&str] = &["cline", "common-place", "crush", "kilo", "opencode"];
 
 /// The most memory that this program has had (`VmHWM`, proc_pid_status(5)).
 fn resident_bytes_peak() -> Option<u64> {

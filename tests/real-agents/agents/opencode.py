@@ -32,7 +32,9 @@ class OpenCode(Agent):
     id = "opencode"
     # What it fetches for plugins at its start, and waits for; here it can't.
     packages = (install.Package("opencode-ai", "1.18.33"), install.Package("@opencode-ai/plugin", "1.18.33"))
-    moves = (Move("XDG_DATA_HOME", {".local/share": ""}, home="opencode"),)
+    # What its directories, its database and its configuration are called, and what its variables begin with.
+    called, variable = "opencode", "OPENCODE"
+    moves = (Move("XDG_DATA_HOME", {".local/share": ""}, home=called),)
     clear_command = "/new"
     confidences = ("inferred",)
     has_session_at_launch = False
@@ -52,7 +54,7 @@ class OpenCode(Agent):
         return [self.binary, "run", prompt]
 
     def configure(self, world, directories):
-        folder = world.in_home(".config", "opencode")
+        folder = world.in_home(".config", self.called)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         provider = {
             "npm": "@ai-sdk/openai-compatible",
@@ -60,8 +62,12 @@ class OpenCode(Agent):
             "options": {"baseURL": world.model_url + "/v1", "apiKey": "mock"},
             "models": {"mock-model": {"name": "mock-model", "limit": {"context": 128000, "output": 8000}}},
         }
-        with open(os.path.join(folder, "opencode.json"), "w") as file:
+        with open(os.path.join(folder, self.called + ".json"), "w") as file:
             json.dump(dict(CONFIGURATION, provider={"mock": provider}), file)
+        self.configure_plugins(folder)
+
+    def configure_plugins(self, folder):
+        """Puts what it fetches at its start into the folder of its configuration."""
         for name in ("package.json", "package-lock.json"):
             shutil.copy(os.path.join(self.plugins, name), folder)
         modules = os.path.join(folder, "node_modules")
@@ -69,12 +75,8 @@ class OpenCode(Agent):
             shutil.copytree(os.path.join(self.plugins, "node_modules"), modules, symlinks=True)
 
     def variables(self, world):
-        return {
-            "OPENCODE_DISABLE_AUTOUPDATE": "1",
-            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-            "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            "OPENCODE_DISABLE_SHARE": "1",
-        }
+        kept_off = ("AUTOUPDATE", "LSP_DOWNLOAD", "MODELS_FETCH", "SHARE")
+        return {f"{self.variable}_DISABLE_{what}": "1" for what in kept_off}
 
     def is_ready(self, pane):
         return pane.shows("ctrl+p commands") and not pane.shows("esc interrupt")
@@ -87,10 +89,14 @@ class OpenCode(Agent):
 
     def process_below(self, pid):
         candidates = [processes.read(pid), *processes.descendants(pid)]
-        return next((one for one in candidates if one and os.path.basename(one.exe).startswith("opencode")), None)
+        return next((one for one in candidates if one and self.is_program(os.path.basename(one.exe))), None)
+
+    def is_program(self, name):
+        """Tells whether an executable of this name is the agent's own program."""
+        return name.startswith("opencode")
 
     def sessions_before(self, world):
-        path = world.in_home(".local", "share", "opencode", "opencode.db")
+        path = world.in_home(".local", "share", self.called, self.called + ".db")
         try:
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as database:
                 return frozenset(row[0] for row in database.execute("select id from session"))

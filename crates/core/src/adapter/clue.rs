@@ -108,6 +108,15 @@ impl Clue {
         }
     }
 
+    /// The process may have used the session since it began.
+    pub(crate) fn touched(pid: Pid, says: impl Into<String>) -> Self {
+        Self {
+            pid,
+            kind: ClueKind::Touched,
+            says: says.into(),
+        }
+    }
+
     /// The process has not used the session since it began.
     pub(crate) fn untouched(pid: Pid, says: impl Into<String>) -> Self {
         Self {

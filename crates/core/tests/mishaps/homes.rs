@@ -12,6 +12,7 @@ const VARIABLES: &[&str] = &[
     "CRUSH_GLOBAL_DATA",
     "FACTORY_HOME_OVERRIDE",
     "GEMINI_CLI_HOME",
+    "KILO_DB",
     "KIMI_CODE_HOME",
     "KIMI_SHARE_DIR",
     "OPENCODE_DB",

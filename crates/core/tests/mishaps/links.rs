@@ -4,7 +4,14 @@ use super::*;
 
 /// Agents that may write what their shell called the directory, which can be a
 /// link, and do not make up a folder's name from its real path.
-const BY_WHAT_IS_WRITTEN: &[&str] = &["cline/", "codex/", "copilot/", "opencode/", "vibe/"];
+const BY_WHAT_IS_WRITTEN: &[&str] = &[
+    "cline/",
+    "codex/",
+    "copilot/",
+    "kilo/",
+    "opencode/",
+    "vibe/",
+];
 
 /// Copies a fixture, with a link in place of every directory `/home/dev/...`
 /// that a file names, and what that leads to in place of every process's own.

@@ -1,6 +1,8 @@
-//! opencode whose `XDG_DATA_HOME` or `OPENCODE_DB` is set in one process alone.
+//! opencode and Kilo CLI, of which one process alone has `XDG_DATA_HOME`, or the variable for
+//! the database, set.
 
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 
 use rusqlite::Connection;
 
@@ -17,16 +19,30 @@ CREATE TABLE part(id text PRIMARY KEY, message_id text NOT NULL, session_id text
   time_created integer NOT NULL, time_updated integer NOT NULL, data text NOT NULL);
 ";
 
-/// Starts a process of opencode, and makes it a session in the database `below`.
-fn pose_as_opencode(moved: &Moved, variable: &str, below: &str) -> (String, Posing) {
+/// An agent, its executable, and the variable that names its database.
+type Relative = (&'static str, &'static str, &'static str);
+
+const OPENCODE: Relative = (
+    "opencode",
+    "lib/node_modules/opencode-ai/bin/opencode.exe",
+    "OPENCODE_DB",
+);
+const KILO: Relative = (
+    "kilo",
+    "lib/node_modules/@kilocode/cli/bin/.kilo",
+    "KILO_DB",
+);
+
+/// Starts a process of an agent, and makes it a session in the database `below`.
+fn pose_as(
+    (agent, program, _): Relative,
+    moved: &Moved,
+    (variable, value): (&str, &Path),
+    below: &str,
+) -> (String, Posing) {
     let session = format!("ses_de12dc7e6ffe0MJ{:08}", std::process::id());
-    let program = "lib/node_modules/opencode-ai/bin/opencode.exe";
-    let value = match variable {
-        "OPENCODE_DB" => moved.root.join(below),
-        _ => moved.root.clone(),
-    };
     let posing = moved.pose_as_shell(program, &session, |command| {
-        command.arg0("opencode").env(variable, value);
+        command.arg0(agent).env(variable, value);
     });
     let path = moved.write(below, "");
     let database = Connection::open(path).unwrap();
@@ -41,34 +57,51 @@ fn pose_as_opencode(moved: &Moved, variable: &str, below: &str) -> (String, Posi
     (session, posing)
 }
 
-#[test]
-fn opencodes_xdg_data_home_of_the_process_alone_is_found() {
+#[track_caller]
+fn check_data_directory(relative: Relative) {
+    let (agent, _, _) = relative;
     let moved = Moved::new();
-    let (session, posing) = pose_as_opencode(&moved, "XDG_DATA_HOME", "opencode/opencode.db");
-    let home = moved.root.join("opencode");
+    let variable = ("XDG_DATA_HOME", moved.root.as_path());
+    let below = format!("{agent}/{agent}.db");
+    let (session, posing) = pose_as(relative, &moved, variable, &below);
+    let home = moved.root.join(agent);
     moved.check(Served {
-        agent: "opencode",
+        agent,
         session: &session,
         posing,
         home: Some(&home),
-        variable: ("XDG_DATA_HOME", &moved.root),
-        argv: &["opencode", "--session", &session],
-        env: ("XDG_DATA_HOME", &moved.root),
+        variable,
+        argv: &[agent, "--session", &session],
+        env: variable,
+    });
+}
+
+#[track_caller]
+fn check_database(relative: Relative) {
+    let (agent, _, variable) = relative;
+    let moved = Moved::new();
+    let home = moved.root.join("alone.db");
+    let variable = (variable, home.as_path());
+    let (session, posing) = pose_as(relative, &moved, variable, "alone.db");
+    moved.check(Served {
+        agent,
+        session: &session,
+        posing,
+        home: Some(&home),
+        variable,
+        argv: &[agent, "--session", &session],
+        env: variable,
     });
 }
 
 #[test]
-fn opencode_db_of_the_process_alone_is_found() {
-    let moved = Moved::new();
-    let (session, posing) = pose_as_opencode(&moved, "OPENCODE_DB", "alone.db");
-    let home = moved.root.join("alone.db");
-    moved.check(Served {
-        agent: "opencode",
-        session: &session,
-        posing,
-        home: Some(&home),
-        variable: ("OPENCODE_DB", &home),
-        argv: &["opencode", "--session", &session],
-        env: ("OPENCODE_DB", &home),
-    });
+fn xdg_data_home_of_the_process_alone_is_found() {
+    check_data_directory(OPENCODE);
+    check_data_directory(KILO);
+}
+
+#[test]
+fn the_database_variable_of_the_process_alone_is_found() {
+    check_database(OPENCODE);
+    check_database(KILO);
 }

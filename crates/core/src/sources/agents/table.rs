@@ -3,8 +3,8 @@
 use whosup_sidecar::AgentId;
 
 use super::{
-    claude_code, cline, codex, copilot, crush, droid, gemini, kimi_cli, kimi_code, opencode, pi,
-    qwen_code, vibe,
+    claude_code, cline, codex, continue_cli, copilot, crush, droid, gemini, kilo, kimi_cli,
+    kimi_code, opencode, pi, qwen_code, vibe,
 };
 use crate::adapter::{Adapter, adapter_of};
 
@@ -16,13 +16,15 @@ pub const AGENTS: &[&dyn Adapter] = &[
     &kimi_cli::KimiCli,
     &kimi_code::KimiCode,
     &pi::Pi,
-    &opencode::OpenCode,
+    &opencode::OPENCODE,
+    &kilo::KILO,
     &cline::Cline,
     &copilot::Copilot,
     &gemini::Gemini,
     &vibe::Vibe,
     &crush::Crush,
     &droid::Droid,
+    &continue_cli::Continue,
 ];
 
 /// Finds the adapter of an agent.

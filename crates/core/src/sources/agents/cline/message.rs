@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::Value;
-use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 use super::row::plain_prompt;
 use crate::adapter::{Message, MessageRole};
+use crate::sources::agents::kit::document::read_document;
 
 /// How long the document may be: it can only be read as a whole.
 const MESSAGES_BYTES_MAX: u64 = 16 << 20;
@@ -17,13 +17,9 @@ const MESSAGES_BYTES_MAX: u64 = 16 << 20;
 ///
 /// Why it can't be read, without its path.
 pub(super) fn read(path: &Path, messages_max: usize) -> Result<Vec<Message>, String> {
-    let file = match read_regular(path, MESSAGES_BYTES_MAX, Links::Follow) {
-        Ok(file) => file,
-        Err(ReadFileError::NotFound { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(error.reason()),
+    let Some(document) = read_document(path, MESSAGES_BYTES_MAX)? else {
+        return Ok(Vec::new());
     };
-    let document: Value = serde_json::from_slice(&file.bytes)
-        .map_err(|error| format!("it is not valid JSON: {error}"))?;
     let told = document.get("messages").and_then(Value::as_array);
     let mut newest_first: Vec<Message> = told
         .into_iter()

@@ -3,6 +3,7 @@
 
 pub(crate) mod bad_lines;
 pub(crate) mod dialect;
+pub(crate) mod document;
 pub(crate) mod event_names;
 pub(crate) mod folder;
 pub(crate) mod held;

@@ -10,7 +10,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::Claim;
-use crate::adapter::{AgentScan, Clue, ClueKind, Sketch, Unclaimed};
+use crate::adapter::{AgentScan, Clue, Sketch, Unclaimed};
 
 /// What was said in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,11 +122,9 @@ impl File {
         }
         let theirs = other.open_to.iter();
         let theirs = theirs.filter(|pid| !self.open_to.contains(pid));
-        mine.clues.extend(theirs.map(|pid| Clue {
-            pid: *pid,
-            kind: ClueKind::Touched,
-            says: "it may be working on another file with this session's ID".to_owned(),
-        }));
+        let says = "it may be working on another file with this session's ID";
+        mine.clues
+            .extend(theirs.map(|pid| Clue::touched(*pid, says)));
         self
     }
 }
@@ -138,6 +136,7 @@ mod tests {
     use whosup_sidecar::AgentId;
 
     use super::*;
+    use crate::adapter::ClueKind;
     use crate::adapter::claim::SessionKey;
 
     /// What is said in a file of this test stands in its name: `WORDS-DATE`.

@@ -12,7 +12,6 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::fit::is_since;
-use super::process;
 use super::scan::Scanning;
 use super::session::Row;
 use crate::adapter::{AgentProcess, Role};
@@ -32,7 +31,8 @@ impl<'a> Scanning<'a> {
             let known = self.of_role(Role::Session).filter(|its| self.is_known(its));
             let known: Vec<&AgentProcess> = known.collect();
             for terminal in known {
-                let may_have_gone_on = !process::PROGRAMS.is_headless(&terminal.program())
+                let programs = self.agent.programs;
+                let may_have_gone_on = !programs.is_headless(&terminal.program())
                     && is_since(terminal, row)
                     && self.real_paths.are_beside(terminal, row);
                 if may_have_gone_on {

@@ -3,7 +3,6 @@
 use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Links, facts};
 
-use super::AGENT;
 use super::fit::{continued, is_named, is_since};
 use super::log::Log;
 use super::run::Runs;
@@ -150,11 +149,14 @@ impl Scanning<'_> {
         let (at_ms, says) = match database.turn(row.id.as_str()).ok()?? {
             Turn::Ended => (
                 row.last_message_at_ms,
-                "its last message has ended its turn",
+                "its last message has ended its turn".to_owned(),
             ),
             Turn::GoesOn { since_ms, .. } if oldest.is_some_and(|began| began > since_ms) => (
                 Some(since_ms),
-                "every process of opencode is younger than its last message",
+                format!(
+                    "every process of {} is younger than its last message",
+                    self.agent.profile.name
+                ),
             ),
             Turn::GoesOn { .. } => return None,
         };
@@ -168,18 +170,14 @@ impl Scanning<'_> {
             ..Claim::new(
                 self.key(&row.id),
                 Subject::Released,
-                Evidence::new(
-                    EvidenceKind::Transcript,
-                    Some(path.clone()),
-                    says.to_owned(),
-                ),
+                Evidence::new(EvidenceKind::Transcript, Some(path.clone()), says),
             )
         })
     }
 
     pub(super) fn key(&self, session: &SessionId) -> SessionKey {
         SessionKey {
-            agent: AGENT,
+            agent: self.agent.id(),
             session: session.clone(),
             home: self.home.root.clone(),
         }

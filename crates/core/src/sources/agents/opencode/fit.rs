@@ -1,6 +1,6 @@
 //! Which processes may be serving a session, by arguments, directories and dates.
 
-use super::process;
+use super::process::continues_last;
 use super::session::Row;
 use crate::adapter::AgentProcess;
 use crate::machine::composed::composed;
@@ -39,7 +39,7 @@ pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
 
 /// The process's arguments name the session.
 pub(super) fn is_named(process: &AgentProcess, row: &Row) -> bool {
-    let named = process::PROGRAMS.session(&process.program());
+    let named = process.named_session();
     named.is_some_and(|named| row.id.as_str() == named)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn continued<'a>(
     rows: &'a [Row],
     real: RealPaths<'_>,
 ) -> Option<&'a Row> {
-    if !process::continues_last(&process.program()) {
+    if !continues_last(process.adapter.programs(), &process.program()) {
         return None;
     }
     let began = *process.process.began_at_ms.as_ref().ok()?;
@@ -87,6 +87,7 @@ mod tests {
 
     use super::*;
     use crate::adapter::Role;
+    use crate::sources::agents::opencode::OPENCODE;
 
     const T: i64 = 1_795_813_200_000;
 
@@ -99,8 +100,8 @@ mod tests {
             .argv(&argv);
         made.details.cwd = Ok(PathBuf::from("/w/app"));
         AgentProcess {
-            agent: crate::sources::agents::opencode::AGENT,
-            adapter: &crate::sources::agents::opencode::OpenCode,
+            agent: OPENCODE.0.id(),
+            adapter: &OPENCODE,
             process: made.process,
             details: Arc::new(made.details),
             role: Role::Session,

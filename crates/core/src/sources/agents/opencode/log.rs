@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 
+use super::Relative;
 use crate::sources::transcript::{Stopped, TailBounds, TranscriptError, TranscriptFile};
 
 /// How far back from its end the log is read: some ten thousand prompts.
@@ -24,7 +25,7 @@ const FIELDS_MAX: usize = 32;
 /// What a run says when it opens a directory; the first thing of all, unless it
 /// is a server.
 const DIRECTORY_MESSAGE: &str = "creating instance";
-/// What a server says first.
+/// What a server says first, and all programs of some relatives.
 const SERVER_MESSAGE: &str = "loading";
 /// What it says when it makes a session.
 const MADE_MESSAGE: &str = "created";
@@ -53,6 +54,9 @@ pub(super) enum First {
     Directory,
     /// It begins as a server does.
     Server,
+    /// It begins as a server does, and as one of some relatives that works in one
+    /// directory.
+    Either,
     /// It is not its first line.
     #[default]
     Later,
@@ -83,7 +87,11 @@ pub(super) struct Log {
 /// # Errors
 ///
 /// Why it can't be read.
-pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, TranscriptError> {
+pub(super) fn read(
+    path: &Path,
+    since_ms: i64,
+    agent: &Relative,
+) -> Result<Option<Log>, TranscriptError> {
     let file = match TranscriptFile::open(path) {
         Err(TranscriptError::File(ReadFileError::NotFound { .. })) => return Ok(None),
         opened => opened?,
@@ -120,7 +128,7 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         if line.at_ms < since_ms {
             return Ok(Some(log));
         }
-        log.add(&line);
+        log.add(&line, agent);
     }
     log.is_cut = lines.stopped() != Some(Stopped::NothingLeft);
     Ok(Some(log))
@@ -136,11 +144,12 @@ impl Log {
     }
 
     /// Adds a line that is older than all before it.
-    fn add(&mut self, entry: &Entry<'_>) {
+    fn add(&mut self, entry: &Entry<'_>, agent: &Relative) {
         let run = self.runs.entry(entry.run.to_owned()).or_default();
         run.first_at_ms = entry.at_ms;
         run.first = match &*entry.message {
             DIRECTORY_MESSAGE => First::Directory,
+            SERVER_MESSAGE if agent.loads_first && run.directory.is_some() => First::Either,
             SERVER_MESSAGE => First::Server,
             _ => First::Later,
         };
@@ -249,6 +258,7 @@ fn next_field(text: &str) -> Option<(&str, Cow<'_, str>, &str)> {
 #[allow(clippy::disallowed_methods, reason = "tests make their own files")]
 mod tests {
     use super::*;
+    use crate::sources::agents::opencode::OPENCODE;
 
     const LOG: &str = "\
 timestamp=2026-11-27T23:19:38.000Z level=INFO run=aaaaaaaa message=loop session.id=ses_0 step=4
@@ -271,7 +281,7 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("opencode.log");
         std::fs::write(&path, LOG).unwrap();
-        read(&path, ms(since)).unwrap().unwrap()
+        read(&path, ms(since), OPENCODE.0).unwrap().unwrap()
     }
 
     #[test]
@@ -310,7 +320,7 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert_eq!(run.first_at_ms, ms("2026-11-27T23:20:08.743Z"));
         assert_eq!((run.first, &run.directory), (First::Later, &None));
         assert!(!log.is_cut && !log.runs.contains_key("aaaaaaaa"));
-        let none = read(Path::new("/nonexistent/opencode.log"), 0).unwrap();
+        let none = read(Path::new("/nonexistent/opencode.log"), 0, OPENCODE.0).unwrap();
         assert!(none.is_none());
     }
 }

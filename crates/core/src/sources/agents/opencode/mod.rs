@@ -31,6 +31,8 @@
 //!
 //! `OPENCODE_DB` names another database; that file is a home of its own then. A
 //! build of another channel has `opencode-CHANNEL.db`.
+//!
+//! Other agents were made from opencode. What differs is their [`Relative`].
 
 mod beyond;
 mod claims;
@@ -41,7 +43,7 @@ mod hooks;
 mod log;
 #[cfg(feature = "sqlite")]
 mod message;
-mod process;
+pub(super) mod process;
 mod run;
 mod scan;
 #[cfg_attr(
@@ -61,65 +63,99 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
-use crate::sources::agents::kit::folder::metadata;
-
-/// The id of this agent.
-const AGENT: AgentId = AgentId::from_static("opencode");
+use crate::sources::agents::kit::folder::{metadata, names_in};
 
 /// The variable that moves the data of all programs.
 const DATA_VARIABLE: &str = "XDG_DATA_HOME";
-/// The variable that names another database.
-const DATABASE_VARIABLE: &str = "OPENCODE_DB";
-/// Its directory below those data.
-const DIRECTORY: &str = "opencode";
-/// Its database.
-const DATABASE: &str = "opencode.db";
 
-/// The adapter for opencode.
+/// The adapter for opencode, or for an agent that was made from it.
 #[derive(Debug, Clone, Copy)]
-pub struct OpenCode;
+pub struct OpenCode(pub(super) &'static Relative);
 
-static PROFILE: Profile = Profile {
-    id: "opencode",
-    name: "opencode",
-    default_home: ".local/share/opencode",
-    home_variables: &[DATA_VARIABLE, DATABASE_VARIABLE],
+/// opencode itself.
+pub const OPENCODE: OpenCode = OpenCode(&Relative {
+    profile: Profile {
+        id: "opencode",
+        name: "opencode",
+        default_home: ".local/share/opencode",
+        home_variables: &[DATA_VARIABLE, "OPENCODE_DB"],
+        checked_against: "1.18.33, 2026-11",
+        ..PROFILE
+    },
+    programs: &process::PROGRAMS,
+    hooks: Some(&hooks::HOOKS),
+    database_variable: "OPENCODE_DB",
+    other_databases: &["opencode-"],
+    terminal_title: ("OC | ", "\u{2026}"),
+    loads_first: false,
+    terminals_join_server: false,
+});
+
+/// What all relatives have in common.
+pub(super) const PROFILE: Profile = Profile {
     detection: "its log's runs, matched with processes; arguments; the terminal's title and use",
-    checked_against: "1.18.33, 2026-11",
     is_quiet_when_idle: true,
     shows_title_at_once: true,
     ..Profile::USUAL
 };
 
+/// What differs between opencode and the agents that were made from it. The id of each
+/// is also the name of its command, of its data directory and of its database.
+#[derive(Debug)]
+pub(super) struct Relative {
+    pub(super) profile: Profile,
+    pub(super) programs: &'static CommandLine,
+    pub(super) hooks: Option<&'static Hooks>,
+    /// The variable that names another database.
+    pub(super) database_variable: &'static str,
+    /// What the names of the databases of other builds begin with.
+    pub(super) other_databases: &'static [&'static str],
+    /// What the title of a terminal begins with that shows a titled session, and what a
+    /// long one ends with.
+    pub(super) terminal_title: (&'static str, &'static str),
+    /// Not only a server loads its configuration before it opens a directory.
+    pub(super) loads_first: bool,
+    /// A terminal without options shows sessions of a server that runs in its home.
+    pub(super) terminals_join_server: bool,
+}
+
 impl Adapter for OpenCode {
     fn profile(&self) -> &'static Profile {
-        &PROFILE
+        &self.0.profile
     }
 
     fn hooks(&self) -> Option<&'static Hooks> {
-        Some(&hooks::HOOKS)
+        self.0.hooks
     }
 
     fn homes(&self, environment: &Environment) -> Vec<PathBuf> {
         let default = || Some(environment.home()?.join(".local/share"));
         let data = environment.directory(DATA_VARIABLE).or_else(default);
-        let Some(data) = data.map(|data| data.join(DIRECTORY)) else {
+        let Some(data) = data.map(|data| data.join(self.0.profile.id)) else {
             return Vec::new();
         };
-        vec![database_named_by(environment, &data).unwrap_or(data)]
+        vec![self.0.database_named_by(environment, &data).unwrap_or(data)]
     }
 
     fn programs(&self) -> &'static CommandLine {
-        &process::PROGRAMS
+        self.0.programs
     }
 
     fn work_dir_named_by(&self, program: &Program<'_>) -> Option<PathBuf> {
         // That of the server, wherever this process was started.
-        process::is_client_without_directory(program).then(PathBuf::new)
+        process::is_client_without_directory(self.0.programs, program).then(PathBuf::new)
+    }
+
+    fn name_in_title<'a>(&self, title: &'a str) -> &'a str {
+        // A sign of the phase may stand before it.
+        match title.split_once(' ') {
+            Some((_, name)) if name.starts_with(self.0.terminal_title.0) => name,
+            _ => title,
+        }
     }
 
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
-        scan::scan(look, home)
+        scan::scan(self.0, look, home)
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
@@ -133,13 +169,13 @@ impl Adapter for OpenCode {
         messages_max: usize,
     ) -> Found<Vec<Message>> {
         let mut problems = Vec::new();
-        for path in databases_of(&sketch.key.home, &mut problems) {
+        for path in self.0.databases_of(&sketch.key.home, &mut problems) {
             let read = database::SessionDb::read(&path)
                 .and_then(|database| database.messages(sketch.key.session.as_str(), messages_max));
             match read {
                 Ok(messages) if messages.is_empty() => {}
                 Ok(found) => return Found { found, problems },
-                Err(reason) => problems.push(Problem::at(&AGENT, &path, reason)),
+                Err(reason) => problems.push(Problem::at(&self.0.id(), &path, reason)),
             }
         }
         Found {
@@ -149,16 +185,18 @@ impl Adapter for OpenCode {
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
-        let command = Invocation::new(["opencode", "--session", sketch.key.session.as_str()]);
+        let name = self.0.profile.id;
+        let command = Invocation::new([name, "--session", sketch.key.session.as_str()]);
         let home = &sketch.key.home;
         Some(if is_default_home {
             command
         } else if is_database(home) {
-            command.with(DATABASE_VARIABLE, home)
-        } else if home.ends_with(DIRECTORY) {
+            command.with(self.0.database_variable, home)
+        } else if home.ends_with(name) {
             command.with(DATA_VARIABLE, home.parent().unwrap_or(home))
         } else {
-            command.with(DATABASE_VARIABLE, &home.join(DATABASE))
+            let database = home.join(format!("{name}.db"));
+            command.with(self.0.database_variable, &database)
         })
     }
 
@@ -178,42 +216,52 @@ impl Adapter for OpenCode {
     }
 }
 
-/// The database that the environment names: by its path, or by its name in the
-/// data directory. One that is kept in memory is nowhere.
-fn database_named_by(environment: &Environment, data: &Path) -> Option<PathBuf> {
-    let named = Path::new(environment.variable(DATABASE_VARIABLE)?);
-    if named == Path::new(":memory:") {
-        return None;
+impl Relative {
+    const fn id(&self) -> AgentId {
+        AgentId::from_static(self.profile.id)
     }
-    if named.is_absolute() || named.starts_with("~") {
-        return environment.resolve(named);
+
+    /// The database that the environment names: by its path, or by its name in the
+    /// data directory. One that is kept in memory is nowhere.
+    fn database_named_by(&self, environment: &Environment, data: &Path) -> Option<PathBuf> {
+        let named = Path::new(environment.variable(self.database_variable)?);
+        if named == Path::new(":memory:") {
+            return None;
+        }
+        if named.is_absolute() || named.starts_with("~") {
+            return environment.resolve(named);
+        }
+        Some(data.join(named).components().collect())
     }
-    Some(data.join(named).components().collect())
+
+    /// The databases of a home: usually one.
+    fn databases_of(&self, home: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
+        if is_database(home) {
+            return vec![home.to_owned()];
+        }
+        match names_in(home, scan::HOME_ENTRIES_MAX) {
+            Ok(names) => {
+                let is_other = |stem: &str| {
+                    let mut starts = self.other_databases.iter();
+                    starts.any(|start| stem.starts_with(start))
+                };
+                let is_its = |name: &&str| {
+                    let stem = name.strip_suffix(".db");
+                    stem.is_some_and(|stem| stem == self.profile.id || is_other(stem))
+                };
+                let its = names.texts().filter(is_its).take(scan::DATABASES_MAX);
+                its.map(|name| home.join(name)).collect()
+            }
+            Err(error) => {
+                problems.push(Problem::at(&self.id(), home, error));
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// A home that is a database, and not the directory of one.
 fn is_database(home: &Path) -> bool {
     home.extension().is_some_and(|end| end == "db")
         || metadata(home).is_ok_and(|home| home.is_file())
-}
-
-/// The databases of a home: usually one.
-fn databases_of(home: &Path, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
-    if is_database(home) {
-        return vec![home.to_owned()];
-    }
-    match crate::sources::agents::kit::folder::names_in(home, scan::HOME_ENTRIES_MAX) {
-        Ok(names) => {
-            let is_its = |name: &&str| {
-                let stem = name.strip_suffix(".db");
-                stem.is_some_and(|stem| stem == DIRECTORY || stem.starts_with("opencode-"))
-            };
-            let its = names.texts().filter(is_its).take(scan::DATABASES_MAX);
-            its.map(|name| home.join(name)).collect()
-        }
-        Err(error) => {
-            problems.push(Problem::at(&AGENT, home, error));
-            Vec::new()
-        }
-    }
 }

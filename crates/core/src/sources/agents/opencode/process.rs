@@ -7,7 +7,7 @@
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 
 /// opencode's programs.
-pub(super) static PROGRAMS: CommandLine = CommandLine {
+pub(in super::super) static PROGRAMS: CommandLine = CommandLine {
     programs: &[
         // Of older packages.
         (Is::Launcher, &[Form::Script("opencode-ai/bin/opencode")]),
@@ -18,6 +18,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "--attach",
         "--command",
         "--cors",
+        "--cwd",
         "--dir",
         "--file",
         "--format",
@@ -33,6 +34,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         "--title",
         "--username",
         "--variant",
+        // Of Kilo CLI.
+        "--worktree",
         "-f",
         "-m",
         "-p",
@@ -67,24 +70,21 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     ],
     options: &[(Role::Client, &["--attach"])],
     session: &[Named::Option(&["--session", "-s"])],
-    forks: FORK,
+    forks: &["--fork"],
     continues: &["--continue", "-c"],
     headless: &["github", "run"],
     attended: &["--interactive", "--mini", "-i"],
     ..CommandLine::NONE
 };
 
-/// The option to work in a fork.
-const FORK: &[&str] = &["--fork"];
-
 /// The arguments ask for the session that was used last, whichever that is.
-pub(super) fn continues_last(program: &Program<'_>) -> bool {
-    PROGRAMS.continues(program) && !PROGRAMS.has(program, FORK)
+pub(super) fn continues_last(programs: &CommandLine, program: &Program<'_>) -> bool {
+    programs.continues(program) && !programs.has(program, programs.forks)
 }
 
 /// It shows a session of a server, in the server's own directory.
-pub(super) fn is_client_without_directory(program: &Program<'_>) -> bool {
-    PROGRAMS.recognize(program) == Some(Role::Client) && program.option("--dir").is_none()
+pub(super) fn is_client_without_directory(programs: &CommandLine, program: &Program<'_>) -> bool {
+    programs.recognize(program) == Some(Role::Client) && program.option("--dir").is_none()
 }
 
 /// Where it listens, by its arguments. The port that it takes without being
@@ -96,10 +96,14 @@ pub(super) fn endpoint(program: &Program<'_>) -> Option<String> {
 }
 
 /// The server that a client is connected to may be this one.
-pub(super) fn may_be_server_of(server: &Program<'_>, client: &Program<'_>) -> bool {
+pub(super) fn may_be_server_of(
+    programs: &CommandLine,
+    server: &Program<'_>,
+    client: &Program<'_>,
+) -> bool {
     let url = client
         .option("--attach")
-        .or_else(|| PROGRAMS.word_after(client, "attach"));
+        .or_else(|| programs.word_after(client, "attach"));
     let asked = url.and_then(port_of_url);
     match (port(server), asked) {
         (Some(its), Some(asked)) => its == asked,
@@ -155,7 +159,7 @@ mod tests {
             /opt/opencode/bin/prog                             => none
             ",
         );
-        let continues = |command| continues_last(&program_of(&started_by(command)));
+        let continues = |command| continues_last(&PROGRAMS, &program_of(&started_by(command)));
         assert!(continues("opencode -c") && !continues("opencode -c --fork"));
     }
 
@@ -178,7 +182,7 @@ mod tests {
             (&any, "opencode attach http://127.0.0.1:4322", true),
         ] {
             let client = started_by(client);
-            let found = may_be_server_of(&program_of(server), &program_of(&client));
+            let found = may_be_server_of(&PROGRAMS, &program_of(server), &program_of(&client));
             assert_eq!(found, right, "{client:?}");
         }
     }
@@ -190,7 +194,7 @@ mod tests {
             ("opencode attach http://127.0.0.1:4321 --dir /w", false),
             ("opencode serve", false),
         ] {
-            let found = is_client_without_directory(&program_of(&started_by(command)));
+            let found = is_client_without_directory(&PROGRAMS, &program_of(&started_by(command)));
             assert_eq!(found, right, "{command}");
         }
     }

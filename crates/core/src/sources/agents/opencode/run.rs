@@ -156,6 +156,12 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess, mounts: &Mounts) -> bool
     let earliest = began.saturating_sub(ROUNDING_MS);
     let latest = began.saturating_add(START_MS_MAX);
     let is_of_its_time = (earliest..=latest).contains(&run.first_at_ms);
+    let is_host = process.role == Role::Host;
+    // It writes what its shell called the directory, which may be a link.
+    let is_its = || {
+        let written = run.directory.as_deref().zip(process.work_dir());
+        written.is_some_and(|(written, its)| mounts.leads_to(written, its))
+    };
     match run.first {
         // If its beginning was within reach and is not in a part that is missing, it
         // began before any of them.
@@ -168,15 +174,9 @@ fn may_be(log: &Log, run: &Run, process: &AgentProcess, mounts: &Mounts) -> bool
                 log.is_cut || (log.hole_until_ms >= Some(run.first_at_ms) && !is_known());
             is_hidden && run.first_at_ms >= earliest
         }
-        First::Server => is_of_its_time && process.role == Role::Host,
-        First::Directory => {
-            // It writes what its shell called the directory, which may be a link.
-            let is_its = || {
-                let written = run.directory.as_deref().zip(process.work_dir());
-                written.is_some_and(|(written, its)| mounts.leads_to(written, its))
-            };
-            is_of_its_time && process.role != Role::Host && is_its()
-        }
+        First::Server => is_of_its_time && is_host,
+        First::Directory => is_of_its_time && !is_host && is_its(),
+        First::Either => is_of_its_time && (is_host || is_its()),
     }
 }
 
@@ -189,6 +189,7 @@ mod tests {
     use whosup_sidecar::file::FileFacts;
 
     use super::*;
+    use crate::sources::agents::opencode::OPENCODE;
 
     const T: i64 = 1_795_813_200_000;
 
@@ -196,8 +197,8 @@ mod tests {
         let mut made = RecordedProcess::new(pid, 1_000, T + began);
         made.details.cwd = Ok(PathBuf::from(work_dir));
         AgentProcess {
-            agent: crate::sources::agents::opencode::AGENT,
-            adapter: &crate::sources::agents::opencode::OpenCode,
+            agent: OPENCODE.0.id(),
+            adapter: &OPENCODE,
             process: made.process,
             details: Arc::new(made.details),
             role,

@@ -11,7 +11,7 @@ use super::fit::{RealPaths, is_named};
 use super::log;
 use super::run::Runs;
 use super::session::Row;
-use super::{AGENT, databases_of, is_database};
+use super::{Relative, is_database};
 use crate::adapter::claim::Claim;
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::machine::problem::{Found, Problem};
@@ -22,7 +22,7 @@ pub(super) const HOME_ENTRIES_MAX: usize = 100_000;
 pub(super) const DATABASES_MAX: usize = 16;
 
 /// Reads the claims and sketches of one home.
-pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+pub(super) fn scan(agent: &'static Relative, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let processes: Vec<&AgentProcess> = look.processes_of(home).collect();
     let matters =
         |its: &&AgentProcess| matches!(its.role, Role::Session | Role::Host | Role::Client);
@@ -30,6 +30,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         return Found::default();
     }
     let mut scanning = Scanning {
+        agent,
         look,
         home,
         processes,
@@ -56,6 +57,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
 
 /// What was found of one home so far.
 pub(super) struct Scanning<'a> {
+    pub(super) agent: &'static Relative,
     pub(super) look: &'a Look<'a>,
     pub(super) home: &'a Home,
     pub(super) processes: Vec<&'a AgentProcess>,
@@ -90,7 +92,7 @@ impl<'a> Scanning<'a> {
             root
         };
         let path = directory.join("log").join("opencode.log");
-        match log::read(&path, since_ms.saturating_sub(1_000)) {
+        match log::read(&path, since_ms.saturating_sub(1_000), self.agent) {
             Ok(read) => {
                 self.runs = read.map(|log| Runs::new(log, &self.processes, self.real_paths.0))
             }
@@ -99,7 +101,7 @@ impl<'a> Scanning<'a> {
     }
 
     fn read_databases(&mut self) {
-        for path in databases_of(&self.home.root, &mut self.problems) {
+        for path in self.agent.databases_of(&self.home.root, &mut self.problems) {
             let read = SessionDb::read(&path).and_then(|database| {
                 let sessions = database.sessions()?;
                 Ok((database, sessions))
@@ -170,7 +172,8 @@ impl<'a> Scanning<'a> {
     }
 
     fn problem(&mut self, path: &Path, message: impl std::fmt::Display) {
-        self.problems.push(Problem::at(&AGENT, path, message));
+        let agent = self.agent.id();
+        self.problems.push(Problem::at(&agent, path, message));
     }
 
     pub(super) fn of_role(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use whosup_sidecar::SessionId;
 
+use super::Relative;
 use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::title::one_line;
@@ -12,8 +13,6 @@ use crate::sources::agents::kit::title::one_line;
 /// What opencode calls a session until it has found a title for it.
 const UNTITLED: &[&str] = &["New session - ", "Child session - "];
 
-/// What the title of a terminal begins with that shows a session.
-const TERMINAL_PREFIX: &str = "OC | ";
 /// How much of a session's title it shows, in the units of JavaScript.
 const TERMINAL_UNITS_MAX: usize = 40;
 
@@ -42,14 +41,15 @@ pub(super) struct Row {
 
 impl Row {
     /// What a terminal shows that is in it, where the title tells it from others.
-    pub(super) fn terminal_title(&self) -> Option<String> {
+    pub(super) fn terminal_title(&self, agent: &Relative) -> Option<String> {
+        let (prefix, end) = agent.terminal_title;
         let title = self.title.as_deref()?;
         let units: Vec<u16> = title.encode_utf16().collect();
         if units.len() <= TERMINAL_UNITS_MAX {
-            return Some(format!("{TERMINAL_PREFIX}{title}"));
+            return Some(format!("{prefix}{title}"));
         }
         let start = String::from_utf16_lossy(units.get(..TERMINAL_UNITS_MAX - 3)?);
-        Some(format!("{TERMINAL_PREFIX}{start}\u{2026}"))
+        Some(format!("{prefix}{start}{end}"))
     }
 
     /// What it tells a person.
@@ -142,6 +142,8 @@ impl Turn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::agents::kilo::KILO;
+    use crate::sources::agents::opencode::OPENCODE;
 
     #[test]
     fn a_title_that_stands_in_for_one_is_none() {
@@ -182,12 +184,16 @@ mod tests {
             is_archived: false,
             database: 0,
         };
-        assert_eq!(row.terminal_title().as_deref(), Some("OC | Fix the build"));
+        let shown = |row: &Row| row.terminal_title(OPENCODE.0);
+        assert_eq!(shown(&row).as_deref(), Some("OC | Fix the build"));
         row.title = Some("Write many more tests for the parser than there are".to_owned());
-        let shown = "OC | Write many more tests for the parser \u{2026}";
-        assert_eq!(row.terminal_title().as_deref(), Some(shown));
+        let cut = "OC | Write many more tests for the parser \u{2026}";
+        assert_eq!(shown(&row).as_deref(), Some(cut));
+        let of_kilo = row.terminal_title(KILO.0);
+        let cut = "Kilo CLI | Write many more tests for the parser ...";
+        assert_eq!(of_kilo.as_deref(), Some(cut));
         row.title = None;
-        assert_eq!(row.terminal_title(), None);
+        assert_eq!(shown(&row), None);
     }
 
     fn going_on(tool: Option<(&str, bool)>) -> Turn {

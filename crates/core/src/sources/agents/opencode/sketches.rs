@@ -195,7 +195,7 @@ impl<'a> Scanning<'a> {
             born_at_ms: row.created_at_ms,
             last_record_at_ms: row.last_message_at_ms,
             title: row.title.clone(),
-            terminal_title: row.terminal_title(),
+            terminal_title: row.terminal_title(self.agent),
             agent_version: row.version.clone(),
             started_at_ms: row.created_at_ms,
             described: Some(Box::new(described)),
@@ -216,7 +216,12 @@ impl<'a> Scanning<'a> {
         };
         if let Owners::These(pids) = owners {
             let others = self.of_role(Role::Session);
-            let others = others.filter(|its| !pids.contains(&its.process.pid));
+            let is_served = claimants.iter().any(|its| its.role == Role::Host);
+            // It may show what a server of the home works on.
+            let is_client = |its: &AgentProcess| {
+                self.agent.terminals_join_server && is_served && !self.is_known(its)
+            };
+            let others = others.filter(|its| !pids.contains(&its.process.pid) && !is_client(its));
             sketch.clues.extend(others.map(|its| {
                 Clue::untouched(its.process.pid, "by the log another process worked on it")
             }));
@@ -227,7 +232,7 @@ impl<'a> Scanning<'a> {
             claimants
         }
         .to_vec();
-        let is_headless = |its: &&AgentProcess| process::PROGRAMS.is_headless(&its.program());
+        let is_headless = |its: &&AgentProcess| self.agent.programs.is_headless(&its.program());
         if !serving.is_empty() && serving.iter().all(is_headless) {
             sketch.is_headless = Some(true);
         }
@@ -246,12 +251,13 @@ impl<'a> Scanning<'a> {
             return;
         }
         let clients: Vec<&AgentProcess> = self.of_role(Role::Client).collect();
+        let programs = self.agent.programs;
         let may_show = clients.into_iter().filter(|client| {
             let program = client.program();
             let is_its = servers
                 .iter()
-                .any(|server| process::may_be_server_of(&server.program(), &program));
-            let is_beside = process::is_client_without_directory(&program)
+                .any(|server| process::may_be_server_of(programs, &server.program(), &program));
+            let is_beside = process::is_client_without_directory(programs, &program)
                 || self.real_paths.are_beside(client, row);
             is_its && (is_named(client, row) || (is_beside && is_since(client, row)))
         });

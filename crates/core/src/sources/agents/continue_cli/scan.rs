@@ -1,0 +1,181 @@
+//! The sessions of one home, each a file, and the index of them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use whosup_sidecar::SessionId;
+use whosup_sidecar::file::{Links, ReadFileError, facts};
+
+use super::AGENT;
+use super::document::{BYTES_MAX, title_in};
+use super::process::PROGRAMS;
+use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Evidence, EvidenceKind, SessionKey, Subject};
+use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::dialect::text_at;
+use crate::sources::agents::kit::document::read_document;
+use crate::sources::agents::kit::folder::list_or_tell;
+
+/// How many sessions are looked at.
+const SESSIONS_MAX: usize = 100_000;
+/// The index, which lies beside the sessions.
+const INDEX: &str = "sessions.json";
+
+/// Reads the claims and sketches of one home.
+pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+    let processes = look.processes_of(home);
+    let processes = processes.filter(|process| process.role == Role::Session);
+    let mut scanning = Scanning {
+        look,
+        home,
+        processes: processes.collect(),
+        index: HashMap::new(),
+        found: Found::default(),
+    };
+    if look.depth.is_walk() || !scanning.processes.is_empty() {
+        scanning.walk(&&home.root.join("sessions"));
+    }
+    scanning.found
+}
+
+struct Scanning<'a> {
+    look: &'a Look<'a>,
+    home: &'a Home,
+    processes: Vec<&'a AgentProcess>,
+    /// The entries of the index, by the ids in them.
+    index: HashMap<String, Value>,
+    found: Found<AgentScan>,
+}
+
+impl Scanning<'_> {
+    fn problem(&mut self, path: &Path, message: impl std::fmt::Display) {
+        let problem = Problem::at(&AGENT, path, message);
+        self.found.problems.push(problem);
+    }
+
+    fn walk(&mut self, directory: &Path) {
+        let index = directory.join(INDEX);
+        match read_document(&index, BYTES_MAX) {
+            Ok(Some(Value::Array(entries))) => {
+                let id_of = |entry: &Value| text_at(entry, "/sessionId").map(str::to_owned);
+                let by_id = entries
+                    .into_iter()
+                    .filter_map(|one| Some((id_of(&one)?, one)));
+                self.index = by_id.take(SESSIONS_MAX).collect();
+            }
+            Ok(None) => {}
+            Ok(_) => self.problem(&index, "it is no JSON array"),
+            Err(reason) => self.problem(&index, reason),
+        }
+        let names = list_or_tell(directory, SESSIONS_MAX, |why| self.problem(directory, why));
+        for name in names.texts().filter(|name| *name != INDEX) {
+            let id = name.strip_suffix(".json").map(SessionId::parse);
+            if let Some(Ok(id)) = id {
+                self.read_session(id, directory.join(name));
+            }
+        }
+    }
+
+    /// Reads one session, if it is looked for or a process may have used it.
+    fn read_session(&mut self, id: SessionId, path: PathBuf) {
+        let modified_at_ms = match facts(&path, Links::Follow) {
+            Ok(facts) => facts.modified_ms,
+            Err(ReadFileError::NotFound { .. }) => return,
+            Err(error) => return self.problem(&path, error.reason()),
+        };
+        let indexed = self.index.remove(id.as_str());
+        let born_at_ms = indexed.as_ref().and_then(born_at_ms);
+        let may_use = |process: &&AgentProcess| {
+            is_after(process, modified_at_ms)
+                || (born_at_ms.is_some() && is_after(process, born_at_ms))
+                || names(process, &id)
+        };
+        if !self.processes.iter().any(may_use) && !self.look.depth.reaches(&id) {
+            return;
+        }
+        let Some(entry) = indexed.or_else(|| self.document_of(&id, &path)) else {
+            return;
+        };
+        let directory = entry.get("workspaceDirectory").and_then(Value::as_str);
+        let directory = directory.map(Path::new);
+        let work_dir = directory.filter(|directory| directory.is_absolute());
+        let key = SessionKey {
+            agent: AGENT,
+            session: id,
+            home: self.home.root.clone(),
+        };
+        if work_dir.is_none() && directory.is_some() {
+            let says = "an editor made it, and nothing records which editor has it open";
+            let evidence = Evidence::new(EvidenceKind::Transcript, path.clone(), says);
+            let claim = Claim::new(key.clone(), Subject::Unreadable, evidence);
+            self.found.found.claim(claim);
+        }
+        let processes = || self.processes.iter().copied();
+        let mut named = processes().filter(|process| names(process, &key.session));
+        let sketch = Sketch {
+            work_dir: work_dir.map(Path::to_owned),
+            born_at_ms,
+            started_at_ms: born_at_ms,
+            // Nothing in the document has a date. Where the index does not show either when
+            // the session began, the date of the file shows only what may have been.
+            last_record_at_ms: modified_at_ms.filter(|_| born_at_ms.is_some()),
+            perhaps_until_ms: modified_at_ms.filter(|_| born_at_ms.is_none()),
+            title: title_in(&entry),
+            transcript: Some(path),
+            unclaimed: Unclaimed::Owner,
+            is_headless: named
+                .next()
+                .map(|process| PROGRAMS.is_headless(&process.program())),
+            clues: processes()
+                .flat_map(|process| clues_of(process, born_at_ms, modified_at_ms))
+                .collect(),
+            ..Sketch::new(key.clone())
+        };
+        self.found.found.sketch(sketch);
+    }
+
+    /// The document itself, which has what the index has, but for the date.
+    fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
+        match read_document(path, BYTES_MAX) {
+            Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
+            Ok(_) => self.problem(path, "it does not have the session id that is process name"),
+            Err(reason) => self.problem(path, reason),
+        }
+        None
+    }
+}
+
+fn names(process: &AgentProcess, id: &SessionId) -> bool {
+    let named = process.named_session();
+    named.is_some_and(|named| id.as_str().starts_with(named))
+}
+
+fn born_at_ms(entry: &Value) -> Option<i64> {
+    let date: i64 = text_at(entry, "/dateCreated")?.parse().ok()?;
+    (date > 0).then_some(date)
+}
+
+/// What the arguments and the dates show about one process and one session. What a process
+/// resumes is older than the process, and may be of any directory.
+fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) -> Vec<Clue> {
+    let pid = process.process.pid;
+    let is_used = is_after(process, modified);
+    let is_younger = born.is_some() && is_after(process, born);
+    if PROGRAMS.continues(&process.program()) {
+        let gap = Clue::gap(pid, "it resumed a session, and nothing records which one");
+        let says = "it was used since the process began, which resumed some session";
+        let touched = (is_used && !is_younger).then(|| Clue::touched(pid, says));
+        return touched.into_iter().chain([gap]).collect();
+    }
+    let is_older = born.is_some() && !is_younger;
+    let untouched = || Clue::untouched(pid, "the session is older than the process");
+    (is_used && is_older).then(untouched).into_iter().collect()
+}
+
+/// Whether a date may lie behind the start of a process. One that is missing may.
+fn is_after(process: &AgentProcess, at_ms: Option<i64>) -> bool {
+    let began = process.process.began_at_ms.as_ref().ok();
+    let dates = began.zip(at_ms.as_ref());
+    dates.is_none_or(|(began, at)| *at >= began.saturating_sub(CLOCK_SLACK_MS))
+}

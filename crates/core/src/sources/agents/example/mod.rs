@@ -1,0 +1,201 @@
+//! An adapter to copy: `example`, an agent that does not exist.
+//!
+//! It compiles only in tests. The steps are in CONTRIBUTING.md, "Adding an agent". Begin
+//! the page of a real agent as here: what it leaves, version and month in which that was
+//! seen, and what the files do *not* show.
+//!
+//! What it leaves below its home (`EXAMPLE_HOME`, `~/.example`). Seen in Example 1.0,
+//! 2026-11.
+//!
+//! | File | Written | Shows |
+//! |---|---|---|
+//! | `running/PID.json` | at launch, removed at a clean exit | which session the process serves, since when |
+//! | `sessions/ID.jsonl` | from the first prompt on | the conversation, one record a line |
+
+use std::path::Path;
+
+use serde_json::Value;
+use whosup_process::Pid;
+use whosup_sidecar::file::{Links, facts};
+use whosup_sidecar::{AgentId, SessionId};
+
+use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject};
+use crate::adapter::phase::Phase;
+use crate::adapter::{
+    Adapter, AgentScan, CommandLine, Description, Form, Home, Invocation, Is, Look, Message, Named,
+    Profile, Role, Sketch, WatchPath,
+};
+use crate::machine::Machine;
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::dialect::{Dialect, Record, Step, date_at, text_at, texts_in};
+use crate::sources::agents::kit::document::read_document;
+use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::trust::trust_of;
+
+const AGENT: AgentId = AgentId::from_static("example");
+
+/// Every loop over outside data has a named bound.
+const ENTRIES_MAX: usize = 100_000;
+const REGISTRY_BYTES_MAX: u64 = 64 << 10;
+
+/// The adapter. Register it in `AGENTS` (`table.rs`), which this one is not in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Example;
+
+/// What is fixed. What an agent does not record stays at its default in
+/// [`Profile::USUAL`]: the answers are then *unknown* more often, and never wrong.
+static PROFILE: Profile = Profile {
+    id: "example",
+    name: "Example",
+    default_home: ".example",
+    home_variables: &["EXAMPLE_HOME"],
+    detection: "registry file per process",
+    checked_against: "1.0, 2026-11",
+    has_session_at_launch: true,
+    ..Profile::USUAL
+};
+
+/// How the programs look and what their arguments mean: a table, tested with
+/// `check_commands`.
+static PROGRAMS: CommandLine = CommandLine {
+    programs: &[
+        // The script of the package starts the native program and waits for it.
+        (Is::Launcher, &[Form::Script("bin/example")]),
+        (Is::ByArguments, &[Form::Executable("example")]),
+    ],
+    commands: &[(Role::Auxiliary, &["login", "update"])],
+    session: &[Named::Option(&["--resume"])],
+    headless: &["--print"],
+    ..CommandLine::NONE
+};
+
+/// How one record of the transcript reads. Title, messages, dates, phase and tokens
+/// follow from it.
+static DIALECT: Dialect = Dialect::of(record_of);
+
+fn record_of(record: &Value) -> Record<'_> {
+    let at_ms = date_at(record, "/at");
+    let dated = Record {
+        at_ms,
+        born_at_ms: at_ms,
+        ..Record::default()
+    };
+    match text_at(record, "/role") {
+        Some("user") => Record {
+            typed: texts_in(record.get("text")).collect(),
+            step: Step::Shows(Some(Phase::Working)),
+            ..dated
+        },
+        Some("assistant") => Record {
+            reply: texts_in(record.get("text")).collect(),
+            model: text_at(record, "/model"),
+            step: Step::Shows(Some(Phase::Idle)),
+            ..dated
+        },
+        _ => dated,
+    }
+}
+
+fn key(home: &Home, session: SessionId) -> SessionKey {
+    SessionKey {
+        agent: AGENT,
+        session,
+        home: home.root.clone(),
+    }
+}
+
+/// Reads one registry file. It claims, and leaves it to the judge whether that is true.
+fn claim_of(look: &Look<'_>, home: &Home, path: &Path) -> Result<Option<Claim>, String> {
+    let Some(entry) = read_document(path, REGISTRY_BYTES_MAX)? else {
+        return Ok(None);
+    };
+    let pid = entry.get("pid").and_then(Value::as_i64);
+    let pid = Pid::new(pid.ok_or("`pid` is not an integer")?).map_err(|why| why.to_string())?;
+    let id = text_at(&entry, "/session").ok_or("`session` is missing")?;
+    let id = SessionId::parse(id).map_err(|why| why.to_string())?;
+    let file = facts(path, Links::Follow).map_err(|why| why.reason())?;
+    let evidence = Evidence::new(
+        EvidenceKind::Registry,
+        path.to_owned(),
+        format!("pid {pid}"),
+    );
+    Ok(Some(Claim {
+        // The date of the claim is in the file; the date of the file is none.
+        dated_at_ms: date_at(&entry, "/at"),
+        modified_at_ms: file.modified_ms,
+        // Whoever serves a session writes this file: a dead claim is a dead session.
+        exclusivity: Exclusivity::Exclusive,
+        trust: trust_of(&file, home, look.machine),
+        placement: look.machine.mounts().placement_of(path),
+        ..Claim::new(key(home, id), Subject::Process(pid), evidence)
+    }))
+}
+
+impl Adapter for Example {
+    fn profile(&self) -> &'static Profile {
+        &PROFILE
+    }
+
+    fn programs(&self) -> &'static CommandLine {
+        &PROGRAMS
+    }
+
+    fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
+        let (mut scan, mut problems) = (AgentScan::default(), Vec::new());
+        let running = home.root.join("running");
+        let mut problem = |path: &Path, why: String| problems.push(Problem::at(&AGENT, path, why));
+        let names = list_or_tell(&running, ENTRIES_MAX, |why| problem(&running, why));
+        for name in names.texts().filter(|name| name.ends_with(".json")) {
+            let path = running.join(name);
+            match claim_of(look, home, &path) {
+                Ok(claim) => scan.claim_all(claim),
+                // One bad file is a problem beside everything that can be read.
+                Err(why) => problem(&path, why),
+            }
+        }
+        let sessions = home.root.join("sessions");
+        let names = list_or_tell(&sessions, ENTRIES_MAX, |why| problem(&sessions, why));
+        for name in names.texts() {
+            let id = name.strip_suffix(".jsonl").map(SessionId::parse);
+            let Some(Ok(id)) = id else { continue };
+            // The default depth reads what claims and processes lead to, and no more.
+            let is_claimed = scan.claims.iter().any(|claim| claim.key.session == id);
+            if is_claimed || look.depth.reaches(&id) {
+                scan.sketch(Sketch {
+                    transcript: Some(sessions.join(name)),
+                    is_orphan_when_stale: true,
+                    ..Sketch::new(key(home, id))
+                });
+            }
+        }
+        Found {
+            found: scan,
+            problems,
+        }
+    }
+
+    fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
+        let path = sketch.transcript.as_deref();
+        path.and_then(|path| DIALECT.describe(&AGENT, path))
+            .unwrap_or_default()
+    }
+
+    fn messages(&self, _: &Machine, sketch: &Sketch, messages_max: usize) -> Found<Vec<Message>> {
+        DIALECT.messages(&AGENT, sketch.transcript.as_deref(), messages_max)
+    }
+
+    fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let command = Invocation::new(["example", "--resume", sketch.key.session.as_str()]);
+        Some(command.in_home_of(sketch, is_default_home, "EXAMPLE_HOME"))
+    }
+
+    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+        let watched = ["running", "sessions"].map(|name| WatchPath {
+            path: home.root.join(name),
+            is_recursive: false,
+        });
+        watched.into()
+    }
+}
+
+mod tests;

@@ -1,0 +1,51 @@
+//! Reads files that are one JSON document each, and can only be read as a whole.
+
+use std::path::Path;
+
+use serde_json::Value;
+use whosup_sidecar::AgentId;
+use whosup_sidecar::file::{Links, ReadFileError, read_regular};
+
+use crate::machine::problem::{Found, Problem};
+
+/// How often a document is read that the agent may just be writing anew.
+const READS_MAX: usize = 3;
+
+/// Reads the document at `path`; `None` if there is no such file.
+///
+/// # Errors
+///
+/// Why it can't be read, without its path.
+pub(crate) fn read_document(path: &Path, bytes_max: u64) -> Result<Option<Value>, String> {
+    let mut reason = String::new();
+    for _ in 0..READS_MAX {
+        let file = match read_regular(path, bytes_max, Links::Follow) {
+            Ok(file) => file,
+            Err(ReadFileError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.reason()),
+        };
+        match serde_json::from_slice(&file.bytes) {
+            Ok(document) => return Ok(Some(document)),
+            Err(error) => reason = format!("it is not valid JSON: {error}"),
+        }
+    }
+    Err(reason)
+}
+
+/// Takes something from the document at `path`, and reports one that can't be read. A
+/// session without a document has nothing.
+pub(crate) fn from_document<T: Default>(
+    agent: &AgentId,
+    path: Option<&Path>,
+    bytes_max: u64,
+    take: impl FnOnce(&Value) -> T,
+) -> Found<T> {
+    let read = path.map(|path| read_document(path, bytes_max).map_err(|why| (path, why)));
+    match read.transpose() {
+        Ok(document) => Found::clean(document.flatten().as_ref().map(take).unwrap_or_default()),
+        Err((path, why)) => Found {
+            found: T::default(),
+            problems: vec![Problem::at(agent, path, why)],
+        },
+    }
+}

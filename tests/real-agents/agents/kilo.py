@@ -1,0 +1,27 @@
+"""Kilo CLI: a relative of opencode, a Node launcher above its native process. Seen in 7.7.7, 2026-11."""
+
+
+import install
+from agents.agent import Move
+from agents.opencode import OpenCode
+
+
+class Kilo(OpenCode):
+    """Kilo CLI in a terminal, and `run` without one."""
+
+    name = "kilo"
+    id = "kilo"
+    packages = (install.Package("@kilocode/cli", "7.7.7"),)
+    called, variable = "kilo", "KILO"
+    moves = (Move("XDG_DATA_HOME", {".local/share": ""}, home=called),)
+    has_hooks = False
+
+    def install(self):
+        # Its install script would only link the native program under another name, `.kilo`.
+        self.binary = install.binary(install.install(self.packages[0]), "kilo")
+
+    def configure_plugins(self, folder):
+        pass
+
+    def is_program(self, name):
+        return name in ("kilo", ".kilo")
