@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use whosup_sidecar::SessionId;
 
-use super::{AgentProcess, Sketch};
+use super::{AgentProcess, Matcher, Sketch};
 use crate::adapter::claim::Claim;
 use crate::machine::Machine;
 
@@ -62,6 +62,8 @@ pub struct Look<'a> {
     pub depth: &'a Depth,
     /// This agent's processes, of every home.
     pub processes: &'a [AgentProcess],
+    /// Matches with processes what logs do not name for certain.
+    pub matcher: &'static dyn Matcher,
 }
 
 impl<'a> Look<'a> {

@@ -13,6 +13,7 @@ use whosup_sidecar::AgentId;
 use crate::adapter::{Adapter, AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch};
 
 use crate::adapter::claim::{Claim, Trust};
+use crate::judging::attribution::LAUNCHES;
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -167,11 +168,7 @@ fn look<'a>(
     let mut settling = Settling::new(machine, &around, (&processes, &possible));
     let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
-            let look = Look {
-                machine,
-                depth: &scope.depth,
-                processes: &processes,
-            };
+            let look = look_with(machine, &scope.depth, &processes);
             let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
             question(&mut scanned, machine, &mut problems);
             let rest = match &mut settled {
@@ -292,6 +289,19 @@ fn may_be_in_a_pane(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Client) && process.process.tty.is_some()
 }
 
+const fn look_with<'a>(
+    machine: &'a Machine,
+    depth: &'a Depth,
+    processes: &'a [AgentProcess],
+) -> Look<'a> {
+    Look {
+        machine,
+        depth,
+        processes,
+        matcher: LAUNCHES,
+    }
+}
+
 fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<AgentScan> {
     let agent = agents::id_of(adapter);
     let its: Vec<AgentProcess> = look
@@ -323,20 +333,16 @@ impl Scanned<'_> {
     /// Reads what the files of sessions of this look tell of them.
     #[must_use]
     pub const fn describer(&self) -> Describer<'_> {
-        Describer(Look {
-            machine: self.machine,
-            depth: &self.depth,
-            processes: self.processes.as_slice(),
-        })
+        Describer(look_with(
+            self.machine,
+            &self.depth,
+            self.processes.as_slice(),
+        ))
     }
 
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
-        let describer = Describer(Look {
-            machine: self.machine,
-            depth: &self.depth,
-            processes: &self.processes,
-        });
+        let describer = Describer(look_with(self.machine, &self.depth, &self.processes));
         let sessions = self.snapshot.sessions.iter_mut();
         for session in sessions.filter(|session| wanted(session)) {
             self.snapshot.problems.extend(describer.describe(session));

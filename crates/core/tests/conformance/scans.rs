@@ -27,6 +27,7 @@ pub(super) fn scan(
         machine,
         depth: &depth,
         processes: &[],
+        matcher: whosup_core::judging::attribution::LAUNCHES,
     };
     adapter.scan(&look, &home)
 }
@@ -163,6 +164,7 @@ fn a_sketch_that_leads_nowhere_is_described_as_nothing() {
             machine: &machine,
             depth: &Depth::Live,
             processes: &[],
+            matcher: whosup_core::judging::attribution::LAUNCHES,
         };
         let without = adapter.describe(&look, &sketch);
         let without_messages = adapter.messages(&machine, &sketch, 5).found;

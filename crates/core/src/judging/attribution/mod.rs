@@ -14,14 +14,19 @@
 //! 3. `dead`: a session without a process has exited only if no process is left that
 //!    could serve it.
 //!
-//! Adapters contribute [clues](crate::adapter::Clue) and never match anything themselves.
+//! Adapters contribute [clues](crate::adapter::Clue) and never match anything themselves:
+//! what a log shows without naming a process for certain is matched here too, by `runs` and
+//! `openings`, before the adapter makes its claims ([`LAUNCHES`]). All of that, and the
+//! launches among the clues, go through the one function in `launch`.
 
 mod current;
 mod dead;
 mod directory;
 mod launch;
+mod openings;
 mod places;
 mod put_down;
+mod runs;
 mod seek;
 mod seeker;
 mod shown;
@@ -30,17 +35,46 @@ mod supersede;
 mod table;
 mod terminal;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use whosup_process::{Pid, Process, StartStamp};
+use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::SessionKey;
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, LoggedRun, Matcher, Opening, PlacedRuns, Role, Terminal};
+use crate::machine::mounts::Mounts;
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
 
 pub(crate) use directory::Beside;
 pub use places::Places;
+
+/// What adapters are given to have logs matched with processes.
+pub const LAUNCHES: &dyn Matcher = &Launches;
+
+#[derive(Debug)]
+struct Launches;
+
+impl Matcher for Launches {
+    fn place_runs(
+        &self,
+        runs: &[LoggedRun],
+        processes: &[&AgentProcess],
+        mounts: &Mounts,
+    ) -> PlacedRuns {
+        runs::place_runs(runs, processes, mounts)
+    }
+
+    fn openers(
+        &self,
+        births: &BTreeMap<SessionId, i64>,
+        terminals: &[Terminal],
+        openings: &[Opening],
+        now_ms: i64,
+    ) -> BTreeMap<SessionId, BTreeSet<Pid>> {
+        openings::openers(births, terminals, openings, now_ms)
+    }
+}
 
 /// The sessions in the making.
 pub(crate) type Drafts = BTreeMap<SessionKey, Draft>;

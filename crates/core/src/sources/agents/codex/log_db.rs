@@ -12,8 +12,8 @@ use std::path::Path;
 use whosup_process::Pid;
 use whosup_sidecar::file::{Links, facts};
 
-use super::openers::Opening;
 use super::state_db::{Failure, newest};
+use crate::adapter::Opening;
 use crate::sources::sqlite::{Database, SqliteError, integer, text};
 
 /// How large the database may be, its WAL included, in bytes, to be worth a look:

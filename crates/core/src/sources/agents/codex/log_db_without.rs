@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::openers::Opening;
+use crate::adapter::Opening;
 
 /// Tells of none.
 #[expect(

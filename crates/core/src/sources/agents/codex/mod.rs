@@ -35,7 +35,6 @@ mod hooks;
 mod locks;
 #[cfg_attr(not(feature = "sqlite"), path = "log_db_without.rs")]
 mod log_db;
-mod openers;
 mod process;
 mod record;
 mod rollout;

@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::log_db::openings;
-use super::openers::{Terminal, possible_terminals};
 use super::scan::Scanning;
 use super::thread_id;
-use crate::adapter::{AgentProcess, Role};
+use crate::adapter::{AgentProcess, Role, Terminal};
 use crate::machine::problem::Problem;
 
 impl Scanning<'_> {
@@ -51,6 +50,7 @@ impl Scanning<'_> {
             .filter_map(|id| Some((id.clone(), thread_id::born_at_ms(id.as_str())?)))
             .collect();
         let now_ms = self.look.machine.now_ms();
-        self.possible_terminals = possible_terminals(&births, &terminals, &openings, now_ms);
+        let matcher = self.look.matcher;
+        self.possible_terminals = matcher.openers(&births, &terminals, &openings, now_ms);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         found: Found::default(),
     };
     if look.depth.is_walk() || !scanning.processes.is_empty() {
-        scanning.walk(&&home.root.join("sessions"));
+        scanning.walk(&home.root.join("sessions"));
     }
     scanning.found
 }
@@ -139,7 +139,7 @@ impl Scanning<'_> {
     fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
-            Ok(_) => self.problem(path, "it does not have the session id that is process name"),
+            Ok(_) => self.problem(path, "it does not have the session id that is its name"),
             Err(reason) => self.problem(path, reason),
         }
         None

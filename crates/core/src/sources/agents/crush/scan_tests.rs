@@ -91,6 +91,7 @@ impl World {
             machine: &machine,
             depth: &depth,
             processes: &processes,
+            matcher: crate::judging::attribution::LAUNCHES,
         };
         scan(&look, &home)
     }

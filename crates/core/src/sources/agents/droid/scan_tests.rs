@@ -75,6 +75,7 @@ impl World {
             machine: &machine,
             depth: &depth,
             processes: &processes,
+            matcher: crate::judging::attribution::LAUNCHES,
         };
         let found = scan(&look, &home);
         assert_eq!(found.problems, []);

@@ -100,6 +100,7 @@ impl World {
             machine: &self.machine,
             depth,
             processes: &self.processes,
+            matcher: crate::judging::attribution::LAUNCHES,
         };
         KimiCli.scan(&look, &self.home)
     }
@@ -134,6 +135,7 @@ fn a_session_without_a_prompt_is_born_with_its_directory() {
         machine: &world.machine,
         depth: &Depth::Live,
         processes: &world.processes,
+        matcher: crate::judging::attribution::LAUNCHES,
     };
     let described = KimiCli.describe(&look, sketch);
     assert_eq!(described.problems, []);
@@ -183,6 +185,7 @@ fn only_a_session_that_has_no_transcript_is_described_as_untouched() {
         machine: &world.machine,
         depth: &Depth::All,
         processes: &[],
+        matcher: crate::judging::attribution::LAUNCHES,
     };
     let sketches = world.scan(&Depth::All).found.sketches;
     let described = |id: &str| {

@@ -54,7 +54,7 @@ impl Scanning<'_> {
 
     /// What was the last session of a process when the log ends, after which it may
     /// have gone on to another one.
-    fn claim_of_strayed(&self, runs: &Runs<'_>, process: &AgentProcess) -> Option<Claim> {
+    fn claim_of_strayed(&self, runs: &Runs, process: &AgentProcess) -> Option<Claim> {
         let pid = process.process.pid;
         let (name, run) = runs.of(pid)?;
         let session = SessionId::parse(runs.log.last_session_of(run)?).ok()?;

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use whosup_sidecar::file::{FileFacts, ReadFileError};
 
 use super::Relative;
+use crate::adapter::RunStart;
 use crate::sources::transcript::{Stopped, TailBounds, TranscriptError, TranscriptFile};
 
 /// How far back from its end the log is read: some ten thousand prompts.
@@ -37,29 +38,14 @@ const SESSION_MESSAGES: &[&str] = &["exiting loop", "loop", "process", "stream"]
 pub(super) struct Run {
     /// When its first line was written, of those that were read.
     pub(super) first_at_ms: i64,
-    /// What that line shows.
-    pub(super) first: First,
+    /// What that line shows; `None` if it is not its first line.
+    pub(super) first: Option<RunStart>,
     /// The directory that it opened first, of those that were read.
     pub(super) directory: Option<PathBuf>,
     /// When it last worked on each session.
     pub(super) worked_on: BTreeMap<String, i64>,
     /// When it last asked whether it may do something.
     pub(super) asked_at_ms: Option<i64>,
-}
-
-/// What the first line of a run shows, of those that were read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum First {
-    /// It begins as one does that works in one directory.
-    Directory,
-    /// It begins as a server does.
-    Server,
-    /// It begins as a server does, and as one of some relatives that works in one
-    /// directory.
-    Either,
-    /// It is not its first line.
-    #[default]
-    Later,
 }
 
 /// The end of the log.
@@ -135,6 +121,15 @@ pub(super) fn read(
 }
 
 impl Log {
+    /// What is known of the start of a run. `None` if the run began before all processes
+    /// from which the log was read.
+    pub(super) fn start_of(&self, run: &Run) -> Option<RunStart> {
+        let is_after_hole = self.hole_until_ms >= Some(run.first_at_ms);
+        let unread = self.is_cut.then_some(RunStart::Unread);
+        let missing = is_after_hole.then_some(RunStart::Missing);
+        run.first.or(unread).or(missing)
+    }
+
     /// The session that a run worked on last; not those that sub-agents have.
     pub(super) fn last_session_of<'a>(&self, run: &'a Run) -> Option<&'a str> {
         let its = run.worked_on.iter();
@@ -148,12 +143,14 @@ impl Log {
         let run = self.runs.entry(entry.run.to_owned()).or_default();
         run.first_at_ms = entry.at_ms;
         run.first = match &*entry.message {
-            DIRECTORY_MESSAGE => First::Directory,
-            SERVER_MESSAGE if agent.loads_first && run.directory.is_some() => First::Either,
-            SERVER_MESSAGE => First::Server,
-            _ => First::Later,
+            DIRECTORY_MESSAGE => Some(RunStart::Directory),
+            SERVER_MESSAGE if agent.loads_first && run.directory.is_some() => {
+                Some(RunStart::Either)
+            }
+            SERVER_MESSAGE => Some(RunStart::Host),
+            _ => None,
         };
-        if run.first == First::Directory
+        if run.first == Some(RunStart::Directory)
             && let Some(directory) = entry.field("directory")
         {
             run.directory = Some(PathBuf::from(directory));
@@ -289,7 +286,7 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         let log = read_since("2026-11-27T23:00:00Z");
         let run = &log.runs["d2b054c0"];
         assert_eq!(run.first_at_ms, ms("2026-11-27T23:19:38.589Z"));
-        assert_eq!(run.first, First::Directory);
+        assert_eq!(run.first, Some(RunStart::Directory));
         assert_eq!(
             run.directory.as_deref(),
             Some(Path::new("/home/dev/my app"))
@@ -301,8 +298,8 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         assert_eq!(run.worked_on, BTreeMap::from(worked_on));
         assert_eq!(run.asked_at_ms, Some(ms("2026-11-27T23:20:10Z")));
         assert_eq!(log.sub_agents, BTreeSet::from(["ses_2".to_owned()]));
-        assert_eq!(log.runs["e0c8e1a0"].first, First::Server);
-        assert_eq!(log.runs["aaaaaaaa"].first, First::Later);
+        assert_eq!(log.runs["e0c8e1a0"].first, Some(RunStart::Host));
+        assert_eq!(log.runs["aaaaaaaa"].first, None);
         assert_eq!(log.runs.len(), 3);
         assert!(!log.is_cut);
         assert_eq!(log.ends_at_ms, Some(ms("2026-11-27T23:20:13Z")));
@@ -318,7 +315,7 @@ timestamp=2026-11-27T23:20:14.000Z level=INFO run=d2b05";
         let log = read_since("2026-11-27T23:20:00Z");
         let run = &log.runs["d2b054c0"];
         assert_eq!(run.first_at_ms, ms("2026-11-27T23:20:08.743Z"));
-        assert_eq!((run.first, &run.directory), (First::Later, &None));
+        assert_eq!((run.first, &run.directory), (None, &None));
         assert!(!log.is_cut && !log.runs.contains_key("aaaaaaaa"));
         let none = read(Path::new("/nonexistent/opencode.log"), 0, OPENCODE.0).unwrap();
         assert!(none.is_none());

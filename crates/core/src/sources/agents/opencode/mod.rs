@@ -12,10 +12,10 @@
 //!
 //! No file names a process. The log names runs, by eight hexadecimal digits, and
 //! a run is a process: it writes its first line within seconds after the process
-//! began, and names the directory. So a process whose first line can only be one
-//! run's, and that run only its, claims what that run prompted last, as an
-//! *inferred* owner (`run.rs`). Where the log is silent (`OPENCODE_LOG_LEVEL`),
-//! arguments decide, or the terminal: directories and dates only make candidates.
+//! began, and names the directory. The solver matches both; a process of which the run
+//! is known claims what that run prompted last, as an *inferred* owner. Where the log is
+//! silent (`OPENCODE_LOG_LEVEL`), arguments decide, or the terminal: directories and dates
+//! only make candidates.
 //!
 //! A log whose end is missing is like one to which nothing was added since, but for
 //! what the database has: who may have gone on to a session that was used after the

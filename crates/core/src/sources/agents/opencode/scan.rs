@@ -62,7 +62,7 @@ pub(super) struct Scanning<'a> {
     pub(super) home: &'a Home,
     pub(super) processes: Vec<&'a AgentProcess>,
     /// The runs of the log; `None` if there is no log, or nobody to match.
-    pub(super) runs: Option<Runs<'a>>,
+    pub(super) runs: Option<Runs>,
     pub(super) databases: Vec<(PathBuf, SessionDb)>,
     /// Every database could be read.
     pub(super) is_all_read: bool,
@@ -94,7 +94,7 @@ impl<'a> Scanning<'a> {
         let path = directory.join("log").join("opencode.log");
         match log::read(&path, since_ms.saturating_sub(1_000), self.agent) {
             Ok(read) => {
-                self.runs = read.map(|log| Runs::new(log, &self.processes, self.real_paths.0))
+                self.runs = read.map(|log| Runs::new(log, self.look, &self.processes));
             }
             Err(error) => self.problem(&path, error.reason()),
         }

@@ -74,7 +74,6 @@ impl<'a> Scanning<'a> {
     }
 
     fn owners_by_log(&mut self, row: &Row) -> Owners {
-        let open = self.open_terminals();
         let these = |its: Vec<&AgentProcess>| {
             Owners::These(its.iter().map(|its| its.process.pid).collect())
         };
@@ -82,12 +81,12 @@ impl<'a> Scanning<'a> {
             return Owners::Any;
         };
         match runs.last_on(row.id.as_str()) {
-            Some((name, _)) if runs.is_placed(name) => these(Vec::new()),
+            Some((name, _)) if runs.process_of(name).is_some() => these(Vec::new()),
             // Whichever process that run is, it went on to another one.
             Some((_, run)) if runs.log.last_session_of(run) != Some(row.id.as_str()) => {
                 these(Vec::new())
             }
-            Some((_, run)) => runs.owners(run, &open).map_or(Owners::Nobody, these),
+            Some((name, _)) => runs.owners(name).map_or(Owners::Nobody, Owners::These),
             // Whoever is known would have said so.
             None if !runs.is_empty() => these(self.open_beside(row)),
             None => Owners::Any,

@@ -1,18 +1,20 @@
-//! Finds out which terminals may show a thread that the daemon serves, by the
-//! times when terminals have opened threads. Pure.
+//! Which terminals may show a session that a host serves, by the times when terminals have
+//! opened sessions. Pure.
 //!
-//! A thread that a terminal makes is born, by its id, at most a tenth of a second
-//! before the terminal's log says that it has opened one. So a thread that was
-//! born just before one terminal's row, and no other's, was made by that
-//! terminal. What can't be told in that way is left out, and goes by directories
-//! and dates.
+//! A session that a terminal makes is born at most a tenth of a second before the log says
+//! that the terminal has opened one (Codex 0.171, 2026-11). So a session that was born just
+//! before the row of one terminal, and of no other, was made by that terminal. What rows do
+//! not decide goes by directories and dates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
-/// How much later than a thread's birth its row may be dated, in milliseconds.
+use super::launch::{Event, Launched, match_launches};
+use crate::adapter::{Opening, Terminal};
+
+/// How much later than the birth of a session its row may be dated, in milliseconds.
 /// Seen: 30 to 60.
 const ROW_AFTER_BIRTH_MS: i64 = 1_000;
 /// How long a row may take to be written, in milliseconds. Seen: up to ten
@@ -21,33 +23,9 @@ const WRITTEN_AFTER_MS: i64 = 15_000;
 /// How much older than its process a row may look, in milliseconds, for rounding.
 const ROUNDING_MS: i64 = 250;
 
-/// A process says that it has opened a thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Opening {
-    /// The process.
-    pub(super) pid: Pid,
-    /// The log's name for it, which no other process has.
-    pub(super) process: String,
-    /// When, in milliseconds since 1970.
-    pub(super) at_ms: i64,
-}
-
-/// A terminal that lives and shows a thread of the daemon's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Terminal {
-    /// Its process.
-    pub(super) pid: Pid,
-    /// When that began, in milliseconds since 1970.
-    pub(super) began_at_ms: i64,
-}
-
-/// For each thread that was made by one of `terminals`, those that may show it
-/// now: that one, and who has opened something since that was not made then.
-///
-/// `threads` are all that is known of, with their births. Empty while one of the
-/// terminals has told nothing: it may have opened any.
-pub(super) fn possible_terminals(
-    threads: &BTreeMap<SessionId, i64>,
+/// See [`Matcher::openers`](crate::adapter::Matcher::openers).
+pub(super) fn openers(
+    births: &BTreeMap<SessionId, i64>,
     terminals: &[Terminal],
     openings: &[Opening],
     now_ms: i64,
@@ -55,7 +33,7 @@ pub(super) fn possible_terminals(
     let Some(names) = names_of(terminals, openings) else {
         return BTreeMap::new();
     };
-    let made = makers(threads, openings, now_ms);
+    let made = makers(births, openings, now_ms);
     let explained: BTreeSet<usize> = made.values().copied().collect();
     let is_living = |opening: &Opening| names.get(&opening.pid) == Some(&opening.process.as_str());
     let later_ones = |made_at_ms: i64| {
@@ -65,26 +43,26 @@ pub(super) fn possible_terminals(
             .map(|(_, opening)| opening)
             .filter(move |opening| opening.at_ms > made_at_ms)
     };
-    let all = made.iter().filter_map(|(thread, at)| {
+    let all = made.iter().filter_map(|(session, at)| {
         let opening = openings.get(*at).filter(|opening| is_living(opening))?;
         let mut possible = BTreeSet::from([opening.pid]);
         let later = later_ones(opening.at_ms).filter(|opening| is_living(opening));
         possible.extend(later.map(|opening| opening.pid));
-        Some(((*thread).clone(), possible))
+        Some(((*session).clone(), possible))
     });
     all.collect()
 }
 
-/// The opening with which each thread was made, by its place among `openings`.
+/// The opening with which each session was made, by its place among `openings`.
 ///
-/// Threads born within one another's second are matched together: each is to
-/// have a row, each row a thread, and there must be one way only to do that.
+/// Sessions born within one another's second are matched together: each is to have a row,
+/// each row a session, and there must be one way only to do that.
 fn makers<'a>(
-    threads: &'a BTreeMap<SessionId, i64>,
+    born: &'a BTreeMap<SessionId, i64>,
     openings: &[Opening],
     now_ms: i64,
 ) -> BTreeMap<&'a SessionId, usize> {
-    let mut births: Vec<(&SessionId, i64)> = threads.iter().map(|(id, born)| (id, *born)).collect();
+    let mut births: Vec<(&SessionId, i64)> = born.iter().map(|(id, born)| (id, *born)).collect();
     births.sort_by_key(|(_, born)| *born);
     let together =
         births.chunk_by(|(_, one), (_, next)| *next <= one.saturating_add(ROW_AFTER_BIRTH_MS));
@@ -99,40 +77,29 @@ fn makers<'a>(
         .collect()
 }
 
-/// The only way to give each thread a row, and each row of their time a thread.
+/// The only way to give each session a row, and each row of their time a session.
 fn match_all<'a>(
     births: &[(&'a SessionId, i64)],
     openings: &[Opening],
 ) -> Option<Vec<(&'a SessionId, usize)>> {
-    let explains = |born: i64, at: usize| {
-        let since = born..=born.saturating_add(ROW_AFTER_BIRTH_MS);
-        openings
-            .get(at)
-            .is_some_and(|opening| since.contains(&opening.at_ms))
-    };
-    let mut free: BTreeSet<usize> = (0..openings.len())
-        .filter(|at| births.iter().any(|(_, born)| explains(*born, *at)))
-        .collect();
-    if free.len() != births.len() {
+    let rows = openings.iter().enumerate().filter_map(|(at, opening)| {
+        let explained = births.iter().enumerate().filter(|(_, (_, born))| {
+            (*born..=born.saturating_add(ROW_AFTER_BIRTH_MS)).contains(&opening.at_ms)
+        });
+        let processes: Vec<usize> = explained.map(|(place, _)| place).collect();
+        let is_sure = true;
+        (!processes.is_empty()).then_some((at, Event { processes, is_sure }))
+    });
+    let (places, rows): (Vec<usize>, Vec<Event>) = rows.unzip();
+    if rows.len() != births.len() {
         return None;
     }
-    let mut open: Vec<&(&SessionId, i64)> = births.iter().collect();
-    let mut matched = Vec::new();
-    // If there is one way only, some thread has one free row only.
-    while !open.is_empty() {
-        let sole = open.iter().enumerate().find_map(|(place, (id, born))| {
-            let mut rows = free.iter().filter(|at| explains(*born, **at));
-            let (Some(row), None) = (rows.next(), rows.next()) else {
-                return None;
-            };
-            Some((place, *id, *row))
-        });
-        let (place, id, row) = sole?;
-        open.remove(place);
-        free.remove(&row);
-        matched.push((id, row));
-    }
-    Some(matched)
+    let matched = match_launches(&vec![Launched { has_event: true }; births.len()], &rows);
+    let births = births.iter().enumerate();
+    // One that is not matched leaves all of them open.
+    births
+        .map(|(place, (id, _))| Some((*id, *places.get(*matched.get(&place)?)?)))
+        .collect()
 }
 
 /// The log's name of each terminal; `None` if one has none, or two since it began.
@@ -194,7 +161,7 @@ mod tests {
             .iter()
             .map(|(id, born)| (SessionId::parse(id).expect("an id"), *born))
             .collect();
-        possible_terminals(&threads, terminals, rows, now_ms)
+        openers(&threads, terminals, rows, now_ms)
             .into_iter()
             .map(|(id, pids)| (id.to_string(), pids.iter().map(|pid| pid.get()).collect()))
             .collect()
