@@ -30,8 +30,16 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(20);
 /// How many cases of each agent are looked at.
 const CASES_PER_AGENT: usize = 3;
 
-/// Agents that keep all they have in a database.
-const WITHOUT_TRANSCRIPTS: &[&str] = &["cline", "common-place", "crush", "kilo", "opencode"];
+/// Agents that keep all they have in a database, or in documents of which only those of a
+/// bounded length are read.
+const WITHOUT_TRANSCRIPTS: &[&str] = &[
+    "cline",
+    "common-place",
+    "continue",
+    "crush",
+    "kilo",
+    "opencode",
+];
 
 /// The most memory that this program has had (`VmHWM`, proc_pid_status(5)).
 fn resident_bytes_peak() -> Option<u64> {
