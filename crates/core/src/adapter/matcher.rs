@@ -10,7 +10,7 @@ use whosup_process::Pid;
 use whosup_sidecar::SessionId;
 
 use super::AgentProcess;
-use crate::machine::mounts::Mounts;
+use crate::machine::Machine;
 
 /// Matches what logs show with processes. The solver implements it.
 pub trait Matcher: std::fmt::Debug + Sync {
@@ -19,7 +19,7 @@ pub trait Matcher: std::fmt::Debug + Sync {
         &self,
         runs: &[LoggedRun],
         processes: &[&AgentProcess],
-        mounts: &Mounts,
+        machine: &Machine,
     ) -> PlacedRuns;
 
     /// For each session that one of `terminals` made, finds the terminals that may show it
@@ -69,10 +69,9 @@ pub enum RunStart {
 pub struct PlacedRuns {
     /// The run of each process of which it is known.
     pub run_of: BTreeMap<Pid, String>,
-    /// For each other run the processes of role `Session` that may be it. `None` if there
-    /// is but one, which may be another run as well: then this run may be that of a process
-    /// which is gone.
-    pub open: BTreeMap<String, Option<BTreeSet<Pid>>>,
+    /// For each other run the processes of role `Session` that may be it. It may also be
+    /// that of a process which is gone.
+    pub open: BTreeMap<String, BTreeSet<Pid>>,
 }
 
 /// A process has logged that it opened a session, and not which one.

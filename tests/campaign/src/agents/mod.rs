@@ -4,6 +4,7 @@
 mod claude_code;
 mod cline;
 mod codex;
+mod continue_cli;
 mod copilot;
 mod crush;
 mod droid;
@@ -23,7 +24,7 @@ use crate::actor::Program;
 use crate::world::{Kind, World};
 
 /// All of them.
-pub(crate) const AGENTS: [&dyn Agent; 13] = [
+pub(crate) const AGENTS: [&dyn Agent; 15] = [
     &claude_code::ClaudeCode,
     &codex::Codex,
     &gemini::Gemini,
@@ -31,12 +32,14 @@ pub(crate) const AGENTS: [&dyn Agent; 13] = [
     &qwen_code::QwenCode,
     &kimi_cli::KimiCli,
     &kimi_code::KimiCode,
-    &opencode::Opencode,
+    &opencode::OPENCODE,
+    &opencode::KILO,
     &pi::Pi,
     &vibe::Vibe,
     &cline::Cline,
     &droid::Droid,
     &crush::Crush,
+    &continue_cli::Continue,
 ];
 
 /// What an agent does, in general.

@@ -15,9 +15,23 @@ pub(super) struct Launched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) processes: Vec<usize>,
-    /// It was a launch, and not perhaps a running process that began another session. What
-    /// was perhaps no launch is matched with none, and counts against others.
-    pub(super) is_sure: bool,
+    /// Those of them that it is matched with, if it is matched with any. For the others it
+    /// was perhaps no launch of theirs: it counts against other events, and no more.
+    pub(super) sure: Vec<usize>,
+}
+
+impl Event {
+    /// The launch of one of `processes`.
+    pub(super) fn launch(processes: Vec<usize>) -> Self {
+        let sure = processes.clone();
+        Self { processes, sure }
+    }
+
+    /// Perhaps the launch of one of `processes`, perhaps something else.
+    pub(super) const fn perhaps(processes: Vec<usize>) -> Self {
+        let sure = Vec::new();
+        Self { processes, sure }
+    }
 }
 
 /// Matches launches and events, each by its place.
@@ -40,8 +54,9 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
         let free = (0..processes.len()).filter(|process| !event_of.contains_key(process));
         let sole: Vec<(usize, usize)> = free
             .filter_map(|process| match free_events(process).as_slice() {
-                [only] if events.get(*only).is_some_and(|event| event.is_sure) => {
-                    Some((process, *only))
+                [only] => {
+                    let is_sure = events.get(*only)?.sure.contains(&process);
+                    is_sure.then_some((process, *only))
                 }
                 _ => None,
             })
@@ -73,10 +88,7 @@ mod tests {
         let processes = vec![Launched { has_event }; processes];
         let events: Vec<Event> = events
             .iter()
-            .map(|processes| Event {
-                processes: processes.to_vec(),
-                is_sure: true,
-            })
+            .map(|processes| Event::launch(processes.to_vec()))
             .collect();
         let right: BTreeMap<usize, usize> = right.iter().copied().collect();
         assert_eq!(match_launches(&processes, &events), right);
@@ -101,13 +113,11 @@ mod tests {
     #[test]
     fn what_was_perhaps_no_launch_counts_against_others_and_is_matched_with_none() {
         let processes = [Launched { has_event: true }];
-        let event = |is_sure| Event {
-            processes: vec![0],
-            is_sure,
-        };
-        assert!(match_launches(&processes, &[event(false)]).is_empty());
-        assert!(match_launches(&processes, &[event(true), event(false)]).is_empty());
-        assert_eq!(match_launches(&processes, &[event(true)])[&0], 0);
+        let launch = Event::launch(vec![0]);
+        let perhaps = Event::perhaps(vec![0]);
+        assert!(match_launches(&processes, std::slice::from_ref(&perhaps)).is_empty());
+        assert!(match_launches(&processes, &[launch.clone(), perhaps]).is_empty());
+        assert_eq!(match_launches(&processes, &[launch])[&0], 0);
     }
 
     #[test]

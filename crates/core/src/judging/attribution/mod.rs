@@ -42,7 +42,7 @@ use whosup_sidecar::SessionId;
 
 use crate::adapter::claim::SessionKey;
 use crate::adapter::{AgentProcess, LoggedRun, Matcher, Opening, PlacedRuns, Role, Terminal};
-use crate::machine::mounts::Mounts;
+use crate::machine::Machine;
 use crate::sessions::merge::{Draft, Parts};
 use crate::sessions::session::Unattributed;
 
@@ -60,9 +60,9 @@ impl Matcher for Launches {
         &self,
         runs: &[LoggedRun],
         processes: &[&AgentProcess],
-        mounts: &Mounts,
+        machine: &Machine,
     ) -> PlacedRuns {
-        runs::place_runs(runs, processes, mounts)
+        runs::place_runs(runs, processes, machine)
     }
 
     fn openers(

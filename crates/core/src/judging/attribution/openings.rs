@@ -87,8 +87,7 @@ fn match_all<'a>(
             (*born..=born.saturating_add(ROW_AFTER_BIRTH_MS)).contains(&opening.at_ms)
         });
         let processes: Vec<usize> = explained.map(|(place, _)| place).collect();
-        let is_sure = true;
-        (!processes.is_empty()).then_some((at, Event { processes, is_sure }))
+        (!processes.is_empty()).then(|| (at, Event::launch(processes)))
     });
     let (places, rows): (Vec<usize>, Vec<Event>) = rows.unzip();
     if rows.len() != births.len() {

@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whosup_process::Pid;
 
+use super::directory::Beside;
 use super::launch::{Event, Launched, match_launches};
+use super::places::Places;
 use crate::adapter::{AgentProcess, LoggedRun, PlacedRuns, Role, RunStart};
-use crate::machine::mounts::Mounts;
+use crate::machine::Machine;
 
 /// How long after it began a process may write its first line, in milliseconds.
 const START_MS_MAX: i64 = 60_000;
@@ -22,14 +24,23 @@ const ROUNDING_MS: i64 = 50;
 pub(super) fn place_runs(
     runs: &[LoggedRun],
     processes: &[&AgentProcess],
-    mounts: &Mounts,
+    machine: &Machine,
 ) -> PlacedRuns {
     let writing: Vec<&AgentProcess> = processes.iter().copied().filter(may_write).collect();
+    let mut found = Places::default();
+    for process in &writing {
+        found.find_process(machine, process);
+    }
+    for directory in runs.iter().filter_map(|run| run.directory.as_deref()) {
+        found.find(machine.mounts(), directory);
+    }
     let events: Vec<Event> = runs
         .iter()
         .map(|run| Event {
-            processes: places(&writing, |its| may_be(runs, run, its, mounts)),
-            is_sure: is_start_known(run),
+            processes: places(&writing, |its| {
+                is_of(runs, run, its, &found) >= Fit::Possible
+            }),
+            sure: places(&writing, |its| is_of(runs, run, its, &found) == Fit::Good),
         })
         .collect();
     let launched = vec![Launched { has_event: true }; writing.len()];
@@ -48,25 +59,15 @@ pub(super) fn place_runs(
                 .get(*process)
                 .is_some_and(|its| its.role == Role::Session)
     };
-    let unplaced = || {
-        events
-            .iter()
-            .enumerate()
-            .filter(|(run, _)| !is_placed(*run))
-    };
-    let open = unplaced().filter_map(|(run, event)| {
-        let possible: Vec<usize> = event.processes.iter().copied().filter(is_open).collect();
-        let others = |process: &usize| {
-            unplaced()
-                .filter(|(_, other)| other.processes.contains(process))
-                .count()
-        };
-        let may_be_gone = matches!(possible.as_slice(), [only] if others(only) > 1);
-        let pids = || -> BTreeSet<Pid> {
-            let its = possible.iter().filter_map(|process| writing.get(*process));
-            its.map(|its| its.process.pid).collect()
-        };
-        Some((runs.get(run)?.name.clone(), (!may_be_gone).then(pids)))
+    let unplaced = events
+        .iter()
+        .enumerate()
+        .filter(|(run, _)| !is_placed(*run));
+    let open = unplaced.filter_map(|(run, event)| {
+        let possible = event.processes.iter().filter(|process| is_open(process));
+        let possible = possible.filter_map(|process| writing.get(*process));
+        let pids: BTreeSet<Pid> = possible.map(|its| its.process.pid).collect();
+        Some((runs.get(run)?.name.clone(), pids))
     });
     PlacedRuns {
         open: open.collect(),
@@ -90,30 +91,50 @@ fn is_start_known(run: &LoggedRun) -> bool {
     !matches!(run.start, RunStart::Unread | RunStart::Missing)
 }
 
-/// The process may be this run: the run began soon after it, in its directory.
-fn may_be(runs: &[LoggedRun], run: &LoggedRun, process: &AgentProcess, mounts: &Mounts) -> bool {
+/// How well a process and a run go together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    /// The process is not the run.
+    None,
+    /// The process may be the run: it works elsewhere now, but the directory of one of them
+    /// may have been renamed, or nothing shows where or when the run began.
+    Possible,
+    /// The run began soon after the process, in its directory.
+    Good,
+}
+
+fn is_of(runs: &[LoggedRun], run: &LoggedRun, process: &AgentProcess, places: &Places) -> Fit {
     let Ok(began) = process.process.began_at_ms else {
-        return false;
+        return Fit::None;
     };
     let earliest = began.saturating_sub(ROUNDING_MS);
     let latest = began.saturating_add(START_MS_MAX);
     let is_of_its_time = (earliest..=latest).contains(&run.first_at_ms);
-    let is_host = process.role == Role::Host;
-    // A run writes what its shell called the directory, which may be a link.
-    let is_its = || {
-        let written = run.directory.as_deref().zip(process.work_dir());
-        written.is_some_and(|(written, its)| mounts.leads_to(written, its))
-    };
-    match run.start {
-        RunStart::Unread => run.first_at_ms >= earliest,
-        RunStart::Missing => {
-            let mut begun = runs.iter().filter(|run| is_start_known(run));
-            let is_known = begun.any(|run| may_be(runs, run, process, mounts));
-            run.first_at_ms >= earliest && !is_known
+    let possible = |is_possible| {
+        if is_possible {
+            Fit::Possible
+        } else {
+            Fit::None
         }
-        RunStart::Host => is_of_its_time && is_host,
-        RunStart::Directory => is_of_its_time && !is_host && is_its(),
-        RunStart::Either => is_of_its_time && (is_host || is_its()),
+    };
+    // A run writes what its shell called the directory, which may be a link.
+    let by_directory =
+        || match places.beside(&process.process, &process.details, run.directory.as_deref()) {
+            Beside::Same => Fit::Good,
+            Beside::Unknown => Fit::Possible,
+            Beside::Excluded => Fit::None,
+        };
+    match (run.start, process.role) {
+        (RunStart::Unread, _) => possible(run.first_at_ms >= earliest),
+        (RunStart::Missing, _) => {
+            let mut begun = runs.iter().filter(|run| is_start_known(run));
+            let is_known = begun.any(|run| is_of(runs, run, process, places) > Fit::None);
+            possible(run.first_at_ms >= earliest && !is_known)
+        }
+        _ if !is_of_its_time => Fit::None,
+        (RunStart::Host | RunStart::Either, Role::Host) => Fit::Good,
+        (RunStart::Directory | RunStart::Either, role) if role != Role::Host => by_directory(),
+        _ => Fit::None,
     }
 }
 
@@ -127,7 +148,8 @@ mod tests {
     use super::*;
     use crate::sources::agents::opencode::OPENCODE;
 
-    const T: i64 = 1_795_813_200_000;
+    /// After every directory that is there was born: the year 2100.
+    const T: i64 = 4_102_444_800_000;
 
     fn process(pid: i32, began: i64, work_dir: &str, role: Role) -> AgentProcess {
         let mut made = RecordedProcess::new(pid, 1_000, T + began);
@@ -157,7 +179,7 @@ mod tests {
 
     fn place(runs: &[LoggedRun], processes: &[AgentProcess]) -> PlacedRuns {
         let processes: Vec<_> = processes.iter().collect();
-        place_runs(runs, &processes, &Mounts::of_this_machine())
+        place_runs(runs, &processes, &Machine::here())
     }
 
     #[track_caller]
@@ -173,14 +195,26 @@ mod tests {
 
     #[test]
     fn a_run_goes_with_the_process_that_began_before_it_in_its_directory() {
+        let terminal = |began| process(1, began, "/proc", Role::Session);
         let runs = [
-            run("a", 9_000, "/w"),
-            run("b", 9_000, "/other"),
-            run("c", 70_000, "/w"),
+            run("a", 9_000, "/proc"),
+            run("b", 9_000, "/sys"),
+            run("c", 70_000, "/proc"),
         ];
-        check(&runs, &[terminal(1, 0)], &[(1, "a")]);
-        check(&runs, &[terminal(1, 80_000)], &[]);
-        check(&[], &[terminal(1, 0)], &[]);
+        check(&runs[..1], &[terminal(0)], &[(1, "a")]);
+        check(&runs[1..2], &[terminal(0)], &[]);
+        check(&runs[2..], &[terminal(0)], &[]);
+        check(&runs, &[terminal(80_000)], &[]);
+        check(&[], &[terminal(0)], &[]);
+    }
+
+    #[test]
+    fn a_run_whose_directory_is_no_longer_there_may_be_that_of_any_process() {
+        // It was renamed, and the process of the run with it.
+        let runs = [run("old-name", 1_000, "/gone"), run("ended", 9_000, "/w")];
+        check(&runs, &[terminal(1, 0)], &[]);
+        check(&runs[..1], &[terminal(1, 0)], &[]);
+        check(&runs[1..], &[terminal(1, 0)], &[(1, "ended")]);
     }
 
     #[test]
@@ -201,16 +235,18 @@ mod tests {
         let runs = [run("a", 9_000, "/w"), run("gone", 12_000, "/w")];
         let placed = place(&runs, &[terminal(1, 0)]);
         assert_eq!(placed.run_of, BTreeMap::new());
-        assert_eq!(placed.open["a"], None);
+        let pid = Pid::new(1).expect("a PID");
+        assert_eq!(placed.open["a"], BTreeSet::from([pid]));
+        assert_eq!(placed.open["gone"], placed.open["a"]);
     }
 
     #[test]
     fn an_open_run_is_one_of_the_processes_that_it_may_be() {
-        let runs = [run("a", 9_000, "/w"), run("elsewhere", 9_000, "/other")];
+        let runs = [run("a", 9_000, "/w"), run("elsewhere", 90_000, "/w")];
         let placed = place(&runs, &[terminal(1, 0), terminal(2, 1)]);
         let pids = [1, 2].map(|pid| Pid::new(pid).expect("a PID"));
-        assert_eq!(placed.open["a"], Some(BTreeSet::from(pids)));
-        assert_eq!(placed.open["elsewhere"], Some(BTreeSet::new()));
+        assert_eq!(placed.open["a"], BTreeSet::from(pids));
+        assert_eq!(placed.open["elsewhere"], BTreeSet::new());
     }
 
     #[test]

@@ -111,7 +111,11 @@ impl Table {
                 });
                 let processes: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
                 if !processes.is_empty() {
-                    events.push((session, at_ms, Event { processes, is_sure }));
+                    let event = match is_sure {
+                        true => Event::launch(processes),
+                        false => Event::perhaps(processes),
+                    };
+                    events.push((session, at_ms, event));
                 }
             }
         }

@@ -26,9 +26,7 @@ impl Runs {
             })
         });
         let runs: Vec<LoggedRun> = runs.collect();
-        let placed = look
-            .matcher
-            .place_runs(&runs, processes, look.machine.mounts());
+        let placed = look.matcher.place_runs(&runs, processes, look.machine);
         Self { log, placed }
     }
 
@@ -60,9 +58,8 @@ impl Runs {
         self.placed.run_of.is_empty()
     }
 
-    /// Of processes whose runs are not known, those that may be this one. `None` if this
-    /// one may be that of a process which is gone.
-    pub(super) fn owners(&self, run: &str) -> Option<BTreeSet<Pid>> {
+    /// Of processes whose runs are not known, those that may be this one.
+    pub(super) fn owners(&self, run: &str) -> BTreeSet<Pid> {
         self.placed.open.get(run).cloned().unwrap_or_default()
     }
 }

@@ -23,8 +23,6 @@ enum Owners {
     Any,
     /// These, as the log tells.
     These(BTreeSet<Pid>),
-    /// Nobody that could be told from others.
-    Nobody,
 }
 
 impl<'a> Scanning<'a> {
@@ -58,7 +56,6 @@ impl<'a> Scanning<'a> {
         match told {
             Owners::Any => return Owners::Any,
             Owners::These(pids) => strayed.extend(pids),
-            Owners::Nobody => {}
         }
         if is_untold {
             strayed.extend(self.open_beside(row).iter().map(|its| its.process.pid));
@@ -86,7 +83,7 @@ impl<'a> Scanning<'a> {
             Some((_, run)) if runs.log.last_session_of(run) != Some(row.id.as_str()) => {
                 these(Vec::new())
             }
-            Some((name, _)) => runs.owners(name).map_or(Owners::Nobody, Owners::These),
+            Some((name, _)) => Owners::These(runs.owners(name)),
             // Whoever is known would have said so.
             None if !runs.is_empty() => these(self.open_beside(row)),
             None => Owners::Any,
@@ -169,7 +166,6 @@ impl<'a> Scanning<'a> {
         let fits = |its: &&AgentProcess| match owners {
             Owners::These(pids) => pids.contains(&its.process.pid),
             Owners::Any => is_since(its, row) && self.real_paths.are_beside(its, row),
-            Owners::Nobody => false,
         };
         let mut possible: Vec<&AgentProcess> = terminals.iter().copied().filter(fits).collect();
         let named = terminals.into_iter().filter(|its| is_named(its, row));
@@ -209,10 +205,7 @@ impl<'a> Scanning<'a> {
         claimants: &[&AgentProcess],
         possible: &[&AgentProcess],
     ) {
-        sketch.unclaimed = match owners {
-            Owners::Nobody => Unclaimed::Nobody,
-            Owners::Any | Owners::These(_) => Unclaimed::Owner,
-        };
+        sketch.unclaimed = Unclaimed::Owner;
         if let Owners::These(pids) = owners {
             let others = self.of_role(Role::Session);
             let is_served = claimants.iter().any(|its| its.role == Role::Host);
