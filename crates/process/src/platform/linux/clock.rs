@@ -17,12 +17,7 @@ impl Clock {
     /// clock that start ticks count on, `CLOCK_BOOTTIME`. In a time namespace
     /// both that clock and field 22 of `stat` have the namespace's offset.
     pub(super) fn system() -> Self {
-        let now_ms = milliseconds(clock_gettime(ClockId::Realtime));
-        let since_boot_ms = milliseconds(clock_gettime(ClockId::Boottime));
-        let booted_at_ms = now_ms
-            .zip(since_boot_ms)
-            .and_then(|(now_ms, since_boot_ms)| now_ms.checked_sub(since_boot_ms));
-        Self::new(booted_at_ms.ok_or(Absent::Unsupported))
+        Self::new(booted_at_ms().ok_or(Absent::Unsupported))
     }
 
     /// A clock for a kernel that began at `booted_at_ms`.
@@ -62,9 +57,31 @@ pub(super) fn parse_booted_at_ms(bytes: &[u8]) -> Field<i64> {
         .ok_or_else(|| Absent::Malformed("no `btime` in `stat`".to_owned()))
 }
 
-fn milliseconds(time: Timespec) -> Option<i64> {
-    let whole = time.tv_sec.checked_mul(1000)?;
-    whole.checked_add(time.tv_nsec / 1_000_000)
+/// When the kernel began, in whole milliseconds since 1970.
+///
+/// Every look is to come to the same date. So the difference of the two clocks is rounded
+/// once, and of several readings the one counts that was interrupted least.
+fn booted_at_ms() -> Option<i64> {
+    let readings = (0..CLOCK_READINGS).filter_map(|_| {
+        let before = nanoseconds(clock_gettime(ClockId::Boottime))?;
+        let now = nanoseconds(clock_gettime(ClockId::Realtime))?;
+        let after = nanoseconds(clock_gettime(ClockId::Boottime))?;
+        let took = after.checked_sub(before)?;
+        let booted_at = now.checked_sub(before.checked_add(took / 2)?)?;
+        Some((took, booted_at))
+    });
+    let (_, booted_at) = readings.min()?;
+    booted_at
+        .checked_add(500_000)
+        .map(|it| it.div_euclid(1_000_000))
+}
+
+/// How often the clocks are read for one date.
+const CLOCK_READINGS: usize = 5;
+
+fn nanoseconds(time: Timespec) -> Option<i64> {
+    let whole = time.tv_sec.checked_mul(1_000_000_000)?;
+    whole.checked_add(time.tv_nsec)
 }
 
 #[cfg(test)]
@@ -78,6 +95,14 @@ mod tests {
         assert_eq!(clock.began_at_ms(8123), Ok(1_790_000_081_230));
         clock.ticks_per_second = 300;
         assert_eq!(clock.began_at_ms(1), Ok(1_790_000_000_003));
+    }
+
+    #[test]
+    fn two_looks_date_the_boot_alike() {
+        // The clock may be set in between, and its rate be corrected.
+        let dates: Vec<_> = (0..200).map(|_| booted_at_ms().unwrap()).collect();
+        let alike = dates.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(alike >= 190, "{dates:?}");
     }
 
     #[test]
