@@ -117,15 +117,16 @@ fn reused_at_once(world: &World, at: usize, session: &Session) -> Option<&'stati
 }
 
 /// pi dates a session by the launch of its process, and the kernel notes the use of a
-/// terminal in steps. So within one step, a process whose own session is not on disk, or is
-/// there under the former name of its directory, looks like the one that was launched a
-/// moment later, prompted and ended.
+/// terminal in steps. So within one step, a process whose own session is not on disk, is
+/// there under the former name of its directory, or was not prompted since the process took
+/// it up, looks like the one that was launched a moment later, prompted and ended.
 fn launched_together(world: &World, at: usize, session: &Session) -> Option<&'static str> {
     let is_found = |process: &Process| {
         let own = process.current.and_then(|own| world.sessions.get(own));
         let directory = world.directories.get(process.directory);
         own.zip(directory).is_some_and(|(own, directory)| {
-            own.is_on_disk && directory.now.as_ref() == Some(&own.work_dir)
+            let is_used = !process.is_silent;
+            own.is_on_disk && is_used && directory.now.as_ref() == Some(&own.work_dir)
         })
     };
     let looks_like_it = |process: &Process| {

@@ -39,6 +39,9 @@ pub struct Claim {
     pub modified_at_ms: Option<i64>,
     /// When the process took up the session.
     pub taken_up: TakenUp,
+    /// The process that ended the session, of a claim that it is released. The process has
+    /// no known session since, until it takes one up.
+    pub ended_by: Option<Pid>,
     /// No file records it: the source concludes it from what it reads.
     pub is_inferred: bool,
     /// The program that the claim names.
@@ -70,6 +73,7 @@ impl Claim {
             dated_at_ms: None,
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            ended_by: None,
             is_inferred: false,
             executable: None,
             work_dir: None,

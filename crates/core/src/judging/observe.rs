@@ -8,7 +8,9 @@ mod rivals;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use whosup_process::{AtPid, AtPids, Pid, Platform, ProbeError, Process, ProcessTable, StampKind};
+use whosup_process::{
+    AtPid, AtPids, Details, Pid, Platform, ProbeError, Process, ProcessTable, StampKind,
+};
 
 use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, Serving};
 use crate::adapter::{AgentProcess, Role};
@@ -200,6 +202,16 @@ impl<'a> Observer<'a> {
                     self.compare(claim, seen);
                 }
             }
+            // A namespace that is gone may have had the number as well.
+            None => {
+                let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
+                if let Some(seen) = here {
+                    let rival = self.rival(claim, &seen.process);
+                    seen.rival = Some(rival)
+                        .filter(|rival| *rival == Rival::There)
+                        .unwrap_or(Rival::None);
+                }
+            }
             _ => {}
         }
         observed
@@ -291,13 +303,14 @@ impl<'a> Observer<'a> {
             .is_some_and(|claimed| details.cwd.as_ref().is_ok_and(|cwd| is_same(cwd, claimed)));
         let mut recognition = recognition(self.machine, claim, &process, is_in_claimed_directory);
         // An agent writes the PID of the process that runs it. One that has the number and
-        // only starts the agent got it after that, whatever dates are rounded to.
-        let is_younger = claim
-            .dated_at_ms
-            .zip(process.began_at_ms.as_ref().ok())
-            .is_some_and(|(dated, began)| dated < *began);
-        if claim.stamp.is_none() && is_younger && self.probes.launchers.contains(&process.pid) {
-            recognition = Recognition::AnotherProgram;
+        // only starts the agent is not meant. Whether it got the number after that, dates
+        // show, whatever they are rounded to.
+        if claim.stamp.is_none() && self.probes.launchers.contains(&process.pid) {
+            let dates = claim.dated_at_ms.zip(process.began_at_ms.as_ref().ok());
+            recognition = match dates {
+                Some((dated, began)) if dated < *began => Recognition::AnotherProgram,
+                _ => Recognition::Unrecognized,
+            };
         }
         Seen {
             recognition,
@@ -328,17 +341,25 @@ impl<'a> Observer<'a> {
     /// What is needed to tell which of several processes with one PID is meant.
     fn compare(&self, claim: &Claim, seen: &mut Seen) {
         let details = self.machine.table().details(&seen.process);
-        let candidate = Candidate {
-            machine: self.machine,
-            process: &seen.process,
-            details: &details,
-        };
-        let pids = [claim.subject.pid(), Some(seen.process.pid)];
-        let is_of_another_user = candidate.is_of_another_user(claim);
+        let candidate = self.candidate(&seen.process, &details);
+        seen.is_of_another_user = candidate.is_of_another_user(claim);
+        seen.rival = self.rival(claim, &seen.process);
+    }
+
+    /// What the other claims with the PID say of the process.
+    fn rival(&self, claim: &Claim, process: &Process) -> Rival {
+        let details = self.machine.table().details(process);
+        let pids = [claim.subject.pid(), Some(process.pid)];
         let others: Vec<&Claim> = self.claims_to(pids).collect();
-        let rival = candidate.rival(claim, &others);
-        seen.is_of_another_user = is_of_another_user;
-        seen.rival = rival;
+        self.candidate(process, &details).rival(claim, &others)
+    }
+
+    const fn candidate<'c>(&'c self, process: &'c Process, details: &'c Details) -> Candidate<'c> {
+        Candidate {
+            machine: self.machine,
+            process,
+            details,
+        }
     }
 }
 
@@ -364,7 +385,7 @@ impl Observed {
 
 /// It may be the one that a live claim is about. There is one of these at most.
 fn fits(claim: &Claim, seen: &Seen) -> bool {
-    let is_excluded = seen.is_of_another_user || seen.rival == Rival::Better;
+    let is_excluded = seen.is_of_another_user || seen.rival >= Rival::Better;
     let is_it = match &claim.stamp {
         Some(stamp) => {
             seen.process.stamp == *stamp && seen.recognition != Recognition::AnotherProgram

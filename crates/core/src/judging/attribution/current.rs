@@ -24,10 +24,6 @@ pub(crate) enum Event {
     /// It took it up then; `None` is not known, and is before all that is.
     TakenUp(Option<i64>),
     /// It took it up then, and it has ended in it since.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "an end names no process in any claim yet")
-    )]
     Ended(Option<i64>),
     /// A source names it as the one that is served, and does not say since when. What
     /// it is dated counts only among several of the kind.

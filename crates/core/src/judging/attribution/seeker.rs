@@ -67,6 +67,7 @@ impl<'a> Seeker<'a> {
             _ => None,
         });
         ProcessFacts {
+            began_ms: self.began_at_ms,
             is_run_incomplete: clues().any(|clue| clue.kind == ClueKind::Gap),
             must_have_one: part == Unclaimed::Client && has_session,
             is_lost: false,

@@ -68,6 +68,8 @@ pub(super) enum Because {
 /// A session, as far as the solver needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SessionDates {
+    /// When it was born, as far as is known.
+    pub(super) born_ms: Option<i64>,
     /// When something was last recorded in it, as far as is known.
     pub(super) last_ms: Option<i64>,
     /// The latest that something can have happened in it.
@@ -77,6 +79,8 @@ pub(super) struct SessionDates {
 /// A process, as far as the solver needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProcessFacts {
+    /// When it began, as far as is known.
+    pub(super) began_ms: Option<i64>,
     /// The log of its run may lack something: it may have gone on.
     pub(super) is_run_incomplete: bool,
     /// It went on to a session that is not known.
@@ -194,6 +198,23 @@ impl Solver<'_> {
         served.any(|(served, _)| *served == session) || self.solution.left.contains_key(&session)
     }
 
+    /// The session was born since `process` began, and before `other` did: `other` does not
+    /// explain all that happened in it.
+    fn is_born_between(&self, process: usize, other: usize, session: usize) -> bool {
+        let born_ms = self.dates(session).born_ms;
+        let (began_ms, other_ms) = (self.facts(process).began_ms, self.facts(other).began_ms);
+        let dates = born_ms.zip(began_ms).zip(other_ms);
+        dates.is_some_and(|((born, began), other)| began <= born && born < other)
+    }
+
+    /// Others explain what happened in the session since `process` began.
+    fn is_explained_to(&self, process: usize, session: usize) -> bool {
+        let serves = self.solution.serves.iter();
+        let mut serving = serves.filter(|(_, (served, _))| *served == session);
+        let explains = |other: usize| !self.is_born_between(process, other, session);
+        self.solution.left.contains_key(&session) || serving.any(|(other, _)| explains(*other))
+    }
+
     fn facts(&self, process: usize) -> ProcessFacts {
         self.processes.get(process).copied().unwrap_or_default()
     }
@@ -240,7 +261,7 @@ impl Solver<'_> {
         let others = self.pairs(process).filter(|pair| {
             pair.session != session
                 && (pair.is_only_shown() || (!is_whole && pair.is_touched))
-                && !self.is_explained(pair.session)
+                && !self.is_explained_to(process, pair.session)
                 && !self.is_of_another(process, pair.session)
         });
         others.map(|pair| pair.session).collect()
@@ -252,6 +273,7 @@ impl Solver<'_> {
         others.any(|other| {
             let last = self.evidence_of(other).last().copied();
             last.is_some_and(|(_, _, its)| its == session)
+                && !self.is_born_between(process, other, session)
         })
     }
 

@@ -38,6 +38,7 @@ fn named(process: usize, session: usize, at_ms: i64) -> Pair {
 
 fn dates(last_ms: &[i64]) -> Vec<SessionDates> {
     let dates = last_ms.iter().map(|last| SessionDates {
+        born_ms: None,
         last_ms: Some(*last),
         latest_ms: Some(*last),
     });
@@ -256,5 +257,29 @@ proptest! {
             prop_assert!(known.any(|pair| pair.process == *process && pair.session == *session));
             prop_assert!(!forward.open.contains_key(process));
         }
+    }
+}
+
+#[test]
+fn a_session_that_was_born_before_its_process_may_be_that_of_another_process() {
+    // The first process was launched for session 0 and made session 1, which the second
+    // process took up later.
+    let pairs = [named(0, 0, 10), touched(0, 1), named(1, 1, 30)];
+    let solve_with = |born_ms: i64| {
+        let facts = |began_ms| ProcessFacts {
+            began_ms: Some(began_ms),
+            ..ProcessFacts::default()
+        };
+        let mut dates = dates(&[5, 40]);
+        dates[1].born_ms = Some(born_ms);
+        solve(&[facts(10), facts(30)], &dates, &pairs)
+    };
+    let between = solve_with(20);
+    assert_eq!(between.serves.get(&0), None);
+    assert_eq!(between.open[&0], [0, 1]);
+    assert_eq!(between.serves[&1], (1, Because::Arguments));
+    for elsewhere in [5, 30] {
+        let solution = solve_with(elsewhere);
+        assert_eq!(solution.serves[&0], (0, Because::Arguments));
     }
 }

@@ -14,6 +14,7 @@ use crate::sessions::merge::{Draft, Parts};
 /// parent. What was left stays left when the process exits.
 pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
     for (process, mut takings) in takings(drafts) {
+        takings.extend(ends(drafts, parts, &process));
         // What a process holds now says more than what was heard of it before.
         let held: BTreeSet<SessionKey> = takings
             .iter()
@@ -62,6 +63,28 @@ fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
     let mut its = claims
         .filter(|judged| judged.process.as_deref().map(process_key).as_ref() == Some(process));
     its.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
+}
+
+/// The sessions that a process has ended, as their claims say.
+fn ends(drafts: &Drafts, parts: &Parts, process: &ProcessKey) -> Vec<Taking<SessionKey>> {
+    let mut processes = parts.processes.iter();
+    let found = processes.find(|its| process_key(&its.process) == *process);
+    let Some(began_ms) = found.and_then(|its| its.process.began_at_ms.clone().ok()) else {
+        return Vec::new();
+    };
+    let all = drafts.iter().flat_map(|(key, draft)| {
+        let claims = draft.claims().map(|judged| &judged.claim);
+        let its = claims.filter(|claim| claim.ended_by == Some(process.0));
+        its.map(move |claim| (key, claim.dated_at_ms))
+    });
+    let since = all.filter(|(_, at_ms)| at_ms.is_some_and(|at_ms| at_ms >= began_ms));
+    since
+        .map(|(key, at_ms)| Taking {
+            key: key.clone(),
+            event: Event::Ended(at_ms),
+            is_from_hooks: false,
+        })
+        .collect()
 }
 
 /// When each process took up its sessions, by every live claim.

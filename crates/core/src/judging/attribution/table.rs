@@ -17,6 +17,7 @@ pub(super) fn dates(draft: &Draft) -> SessionDates {
     let sketch = &draft.sketch;
     let last_ms = sketch.last_record_at_ms.max(sketch.born_at_ms);
     SessionDates {
+        born_ms: sketch.born_at_ms,
         last_ms,
         latest_ms: last_ms.max(sketch.perhaps_until_ms),
     }

@@ -85,7 +85,7 @@ impl Candidate<'_> {
         }
         let works_there = |one: &Claim| self.is_in_directory_of(one);
         if works_there(claim) == Some(false) && works_there(other) == Some(true) {
-            return Rival::Better;
+            return Rival::There;
         }
         // A process that goes over to another session removes its sidecar of the first:
         // one that was written at the start of the process and is still there is about

@@ -34,6 +34,7 @@ fn claim(session: &str, pid: i32) -> Claim {
         dated_at_ms: Some(CLAIMED),
         modified_at_ms: None,
         taken_up: TakenUp::AsDated,
+        ended_by: None,
         is_inferred: false,
         executable: None,
         work_dir: Some(PathBuf::from("/w/app")),

@@ -84,6 +84,9 @@ pub enum Rival {
     Equal,
     /// The other one is about it.
     Better,
+    /// The other one is about it: it names the directory in which the process works, and
+    /// the claim names another one.
+    There,
 }
 
 /// Whether a process is the program that a claim is about.
@@ -358,7 +361,7 @@ impl Judging<'_> {
     fn is_another_ones(&self, seen: &Seen) -> bool {
         let has_stamp = self.stamp_equals(&seen.process) == Some(true);
         let is_another_program = seen.recognition == Recognition::AnotherProgram && !has_stamp;
-        seen.is_of_another_user || seen.rival == Rival::Better || is_another_program
+        seen.is_of_another_user || seen.rival >= Rival::Better || is_another_program
     }
 
     fn fits_unnamed(&self, seen: &Seen) -> bool {
@@ -433,6 +436,10 @@ impl Judging<'_> {
         }
         match self.is_older_than_claim(&seen.process) {
             None => Verdict::Unknown(UnknownBecause::ProbeFailed),
+            // The number is that of a process in a namespace which may be gone.
+            Some(true) if seen.rival == Rival::There => {
+                Verdict::Unknown(UnknownBecause::OtherPidNamespace)
+            }
             Some(true) if seen.recognition.may_be_the_agent() => {
                 Verdict::Live(LiveBecause::StartedBeforeClaim, self.at_best_consistent())
             }

@@ -79,6 +79,7 @@ fn world() -> World {
             dated_at_ms: Some(CLAIMED),
             modified_at_ms: Some(CLAIMED),
             taken_up: TakenUp::AsDated,
+            ended_by: None,
             is_inferred: false,
             executable: None,
             work_dir: Some(PathBuf::from("/home/dev/app")),

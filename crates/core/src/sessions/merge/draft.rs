@@ -166,6 +166,10 @@ impl Draft {
         });
     }
 
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &JudgedClaim> {
+        self.claims.iter()
+    }
+
     pub(crate) fn live_claims(&self) -> impl Iterator<Item = &JudgedClaim> {
         self.claims.iter().filter(|claim| is_live(claim.verdict))
     }

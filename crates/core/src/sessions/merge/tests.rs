@@ -45,6 +45,7 @@ fn claim(session: &str, pid: i32, at_s: i64, verdict: Verdict) -> JudgedClaim {
             dated_at_ms: Some(T + at_s * 1_000),
             modified_at_ms: None,
             taken_up: TakenUp::AsDated,
+            ended_by: None,
             is_inferred: false,
             executable: None,
             work_dir: None,

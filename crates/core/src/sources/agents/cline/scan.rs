@@ -209,6 +209,7 @@ impl<'a> Scanning<'a> {
         if row.is_ended() {
             claim.subject = Subject::Released;
             claim.dated_at_ms = row.ended_at_ms.or(row.started_at_ms);
+            claim.ended_by = Some(pid).filter(|_| row.is_finished() && row.parent.is_none());
         } else if process.is_some_and(|its| process::is_hub(&its.program())) {
             return None;
         }
@@ -307,6 +308,7 @@ impl<'a> Scanning<'a> {
                 && claim
                     .subject
                     .pid()
+                    .or(claim.ended_by)
                     .is_some_and(|pid| self.process(pid).is_some())
         });
         is_claimed || self.of_role(Role::Session).any(|its| self.fits(its, row))

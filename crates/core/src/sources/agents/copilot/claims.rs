@@ -349,7 +349,11 @@ impl Scanning<'_> {
             .locks
             .iter()
             .any(|lock| !self.holders_of(lock).is_empty());
-        (log.opened.contains(&session.id) && !is_by_another).then_some(opened_at_ms)
+        // A process that opens a session again has it in front again.
+        let left_at_ms = log.left_at_ms.get(&session.id);
+        let is_opened_since = left_at_ms.is_some_and(|left| opened_at_ms > *left);
+        let is_its = log.opened.contains(&session.id) && !is_opened_since;
+        (is_its && !is_by_another).then_some(opened_at_ms)
     }
 
     /// It was open in a terminal and never closed, and no process has a lock of it.

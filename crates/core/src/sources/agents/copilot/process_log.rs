@@ -20,6 +20,8 @@
 //! front may have changed since. One that is cut between two lines looks like one to
 //! which nothing was added, and counts as that.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use whosup_process::Pid;
 use whosup_sidecar::SessionId;
@@ -48,6 +50,8 @@ pub(super) struct ProcessLog {
     pub(super) foreground: Option<(SessionId, Option<i64>)>,
     /// Sessions that it has opened, as far as the log was read.
     pub(super) opened: Vec<SessionId>,
+    /// When a session was in front last that is not any more, in milliseconds since 1970.
+    pub(super) left_at_ms: BTreeMap<SessionId, i64>,
     /// The version of Copilot.
     pub(super) version: Option<String>,
     /// A part of it is missing: other sessions may have been opened, and another one
@@ -61,7 +65,7 @@ enum Event {
     Opened(SessionId),
     Started(String),
     Registered(SessionId, Option<i64>),
-    Unregistered(SessionId),
+    Unregistered(SessionId, Option<i64>),
 }
 
 impl ProcessLog {
@@ -129,13 +133,20 @@ impl ProcessLog {
                 }
             }
             Event::Started(version) => self.version = Some(version.clone()),
-            Event::Unregistered(_) => {}
+            Event::Unregistered(id, Some(at_ms)) => {
+                let known = self.left_at_ms.len();
+                if known < OPENED_MAX || self.left_at_ms.contains_key(id) {
+                    let left_at_ms = self.left_at_ms.entry(id.clone()).or_insert(*at_ms);
+                    *left_at_ms = (*at_ms).max(*left_at_ms);
+                }
+            }
+            Event::Unregistered(_, None) => {}
         }
     }
 }
 
 const fn is_change(event: &Event) -> bool {
-    matches!(event, Event::Registered(..) | Event::Unregistered(_))
+    matches!(event, Event::Registered(..) | Event::Unregistered(..))
 }
 
 fn after(
@@ -144,7 +155,7 @@ fn after(
 ) -> Option<(SessionId, Option<i64>)> {
     match event {
         Event::Registered(id, at_ms) => Some((id.clone(), *at_ms)),
-        Event::Unregistered(id) => before.filter(|(shown, _)| shown != id),
+        Event::Unregistered(id, _) => before.filter(|(shown, _)| shown != id),
         Event::Opened(_) | Event::Started(_) => before,
     }
 }
@@ -176,7 +187,7 @@ fn event_on(line: &Line) -> Option<Event> {
         return Some(Event::Registered(id, at_ms()));
     }
     if let Some(id) = id_after("Unregistering foreground session: ") {
-        return Some(Event::Unregistered(id));
+        return Some(Event::Unregistered(id, at_ms()));
     }
     if let Some(id) = id_after("Workspace initialized: ") {
         return Some(Event::Opened(id));
