@@ -61,7 +61,13 @@ impl Arena {
         self.root().join("home")
     }
 
+    /// Where `XDG_STATE_HOME` points to: not to what is the default.
     pub(super) fn state(&self) -> PathBuf {
+        self.root().join("home/state of its own")
+    }
+
+    /// The default of `XDG_STATE_HOME`.
+    pub(super) fn default_state(&self) -> PathBuf {
         self.root().join("home/.local/state")
     }
 

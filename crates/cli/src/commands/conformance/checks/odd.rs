@@ -5,16 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::commands::conformance::arena::Arena;
-use crate::commands::conformance::check::{Kit, Outcome};
+use crate::commands::conformance::check::{Kit, Outcome, WITHOUT_RIGHTS};
 use crate::commands::conformance::subject::{Answer, Subject};
-
-/// How a program is started without the rights of root (setpriv(1)).
-const WITHOUT_RIGHTS: [&str; 4] = [
-    "setpriv",
-    "--reuid=65534",
-    "--regid=65534",
-    "--clear-groups",
-];
 
 /// Ids that are good, and odd.
 pub(super) fn odd_ids(kit: &Kit) -> Result<Outcome, String> {
@@ -81,7 +73,7 @@ pub(super) fn read_only(kit: &Kit) -> Result<Outcome, String> {
             set_mode(directory, 0o777)?;
         }
     }
-    let mut subject = match kit.start_below(wrapper, &arena) {
+    let mut subject = match kit.launch(wrapper, &arena).start() {
         Ok(subject) => subject,
         Err(error) if is_root => return Ok(Outcome::Skipped(error)),
         Err(error) => return Err(error),
