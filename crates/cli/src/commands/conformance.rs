@@ -5,7 +5,9 @@ mod burst;
 mod check;
 mod follower;
 mod report;
+mod stage;
 mod subject;
+mod watch;
 
 mod checks;
 
@@ -86,7 +88,9 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ConformanceArgs) -> anyhow::Res
     let words: Vec<String> = words.collect();
     let kit = Kit::new(command, Duration::from_secs(arguments.timeout.max(1)));
     let failed = || format!("cannot check `{}`", words.join(" "));
-    kit.greet().map_err(|why| anyhow!(why)).with_context(failed)?;
+    kit.greet()
+        .map_err(|why| anyhow!(why))
+        .with_context(failed)?;
     let mut checks = Vec::new();
     for check in CHECKS.iter().filter(|check| is_asked_for(check, arguments)) {
         let checked = Checked::new(check, (check.run)(&kit));

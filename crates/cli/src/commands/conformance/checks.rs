@@ -1,9 +1,15 @@
 //! The checks, in the order in which they are made.
 
+mod claims;
 mod ending;
 mod fields;
+mod left_overs;
+#[cfg(target_os = "linux")]
+mod meanwhile;
 mod odd;
+mod place;
 mod several;
+mod surroundings;
 
 use super::burst;
 use super::check::Check;
@@ -21,19 +27,49 @@ pub(super) const CHECKS: &[Check] = &[
         run: fields::identity,
     },
     Check {
+        id: "odd-name",
+        name: "a program with an odd name is named right",
+        run: surroundings::odd_name,
+    },
+    Check {
+        id: "other-clock",
+        name: "in a time namespace it leaves out its start",
+        run: surroundings::other_clock,
+    },
+    Check {
         id: "name",
         name: "the file has a name that readers look for",
-        run: fields::name,
+        run: place::name,
     },
     Check {
         id: "mode",
-        name: "only its owner may read the file",
-        run: fields::mode,
+        name: "only its owner may read file and directory",
+        run: place::mode,
+    },
+    Check {
+        id: "place",
+        name: "the common place is where it should be",
+        run: place::common_place,
+    },
+    Check {
+        id: "temporary",
+        name: "temporary files have names that others clear",
+        run: place::temporary,
+    },
+    Check {
+        id: "unlocked",
+        name: "no lock outlasts a call",
+        run: place::unlocked,
     },
     Check {
         id: "switch",
         name: "a switch leaves the new session's file alone",
         run: fields::switch,
+    },
+    Check {
+        id: "same",
+        name: "a switch to the same session keeps its file",
+        run: fields::same,
     },
     Check {
         id: "burst",
@@ -66,6 +102,56 @@ pub(super) const CHECKS: &[Check] = &[
         run: several::taken_over_at_once,
     },
     Check {
+        id: "left",
+        name: "a claim that may hold is left where it is",
+        run: claims::left,
+    },
+    Check {
+        id: "planted",
+        name: "a claim that others may have written is left",
+        run: claims::planted,
+    },
+    Check {
+        id: "other-user",
+        name: "another user's process counts as living",
+        run: claims::other_user,
+    },
+    Check {
+        id: "no-sidecar",
+        name: "what is no sidecar is left and not waited for",
+        run: claims::no_sidecar,
+    },
+    Check {
+        id: "gone",
+        name: "a claim whose process is gone is taken over",
+        run: claims::gone,
+    },
+    Check {
+        id: "own",
+        name: "a process knows its own claim",
+        run: claims::own,
+    },
+    Check {
+        id: "swapped",
+        name: "a file that another one wrote is left",
+        run: claims::swapped,
+    },
+    Check {
+        id: "takeover-changed",
+        name: "a claim that changes before a takeover is left",
+        run: meanwhile::taken_over,
+    },
+    Check {
+        id: "name-taken",
+        name: "a name that is taken meanwhile is left",
+        run: meanwhile::name_taken,
+    },
+    Check {
+        id: "left-overs",
+        name: "what dead writers left goes, and nothing else",
+        run: left_overs::cleared,
+    },
+    Check {
         id: "exit",
         name: "an end leaves nothing that is not whole",
         run: ending::exit,
@@ -96,9 +182,24 @@ pub(super) const CHECKS: &[Check] = &[
         run: odd::read_only,
     },
     Check {
+        id: "full",
+        name: "a switch that can't be written ends the old file",
+        run: surroundings::full_disk,
+    },
+    Check {
+        id: "no-unicode",
+        name: "a directory that is no Unicode is refused",
+        run: surroundings::no_unicode,
+    },
+    Check {
         id: "phase",
         name: "a phase is written whole (optional)",
         run: ending::phase,
+    },
+    Check {
+        id: "fork",
+        name: "a forked child is refused (optional)",
+        run: ending::fork,
     },
     Check {
         id: "release",
