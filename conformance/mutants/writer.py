@@ -302,6 +302,8 @@ class Owner:
         self.path = None
         self.data = b""
         self.is_released = False
+        # What was written since the program began: there nothing of ours is left over.
+        self.owned = set()
 
     def require_open(self):
         if os.getpid() != self.maker:
@@ -357,6 +359,7 @@ class Owner:
         finally:
             if old[0] is not None:
                 remove(*old)
+                self.owned.discard(old[0])
 
     def update(self, phase):
         self.require_open()
@@ -384,6 +387,7 @@ class Owner:
         path = os.path.join(directory, f"{self.session}.runtime.json")
         data = self.text()
         self.path, self.data = self.claim(path, data), data
+        self.owned.add(self.path)
 
     def claim(self, path, data):
         for _ in range(8):
@@ -418,7 +422,7 @@ class Owner:
         if claim["session_id"] != self.session:
             return "another's", b""
         if is_own(claim):
-            return "own", b""
+            return ("another's" if path in self.owned else "own"), b""
         return ("stale", data) if is_gone(claim, facts) else ("another's", b"")
 
     def clear_left_overs(self):

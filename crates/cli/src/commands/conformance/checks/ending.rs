@@ -102,7 +102,12 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
             return Err("a phase changed the file's place or its `started_at`".to_owned());
         }
     }
-    Ok(Outcome::Passed)
+    subject.must("switch s-without-phase")?;
+    let (_, claim) = arena.only_claim()?;
+    match claim.sidecar.phase {
+        None => Ok(Outcome::Passed),
+        Some(phase) => Err(format!("after a switch `phase` is still `{phase}`")),
+    }
 }
 
 /// A child that it forks has no part in its session.

@@ -113,7 +113,11 @@ pub(super) fn no_unicode(kit: &Kit) -> Result<Outcome, String> {
 /// A disk on which nothing can be written, and everything removed.
 pub(super) fn full_disk(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
-    let cannot = || Ok(Outcome::Skipped("`env --ignore-signal` is not here".to_owned()));
+    let cannot = || {
+        Ok(Outcome::Skipped(
+            "`env --ignore-signal` is not here".to_owned(),
+        ))
+    };
     let Ok(mut subject) = kit.launch(&WITHOUT_SIGXFSZ, &arena).start() else {
         return cannot();
     };
