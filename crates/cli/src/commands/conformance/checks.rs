@@ -217,11 +217,8 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/conformance.md");
         let text = std::fs::read_to_string(path).unwrap();
         for check in CHECKS {
-            assert!(
-                text.contains(&format!("\n| {} | ", check.name)),
-                "{}",
-                check.name
-            );
+            let row = format!("\n| {} | `{}` | ", check.name, check.id);
+            assert!(text.contains(&row), "{row}");
         }
     }
 }

@@ -14,28 +14,17 @@ use crate::commands::conformance::subject::Subject;
 
 /// How exact a date is that a process writes, in milliseconds.
 const SLACK_MS: i64 = 20;
-/// How long a process runs before it takes up a session, in milliseconds: a date of the
-/// process is not taken for one of the session then. Half a second of it lies within one
-/// second, so that a date without fractions shows.
-const BEFORE_SESSION_MS: u64 = 600;
-
-/// Waits until a second is half over.
-fn wait_for_half_a_second() {
-    let into_second = now_ms().rem_euclid(1_000).unsigned_abs();
-    let half = 1_500 - into_second;
-    let pause = if half < BEFORE_SESSION_MS {
-        half + 1_000
-    } else {
-        half
-    };
-    std::thread::sleep(Duration::from_millis(pause));
-}
+/// How much older a process or a session gets before its date is compared with that of
+/// the next one.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Every field that must be there, and that it is true.
 pub(super) fn fields(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start(&arena)?;
-    wait_for_half_a_second();
+    // Once it answers, whatever that is, it has begun: its date is not the session's.
+    subject.ask("anything")?;
+    std::thread::sleep(PAUSE);
     let before = now_ms();
     subject.must("start s-fields")?;
     let (_, claim) = arena.only_claim()?;
@@ -188,6 +177,7 @@ pub(super) fn switch(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-one")?;
     let (_, first) = arena.only_claim()?;
+    std::thread::sleep(PAUSE);
     let before = now_ms();
     subject.must("switch s-two")?;
     let (_, second) = arena.only_claim()?;
@@ -210,6 +200,10 @@ pub(super) fn switch(kit: &Kit) -> Result<Outcome, String> {
     let (_, third) = arena.only_claim()?;
     if third.session() != "s-one" {
         return Err("it does not switch back".to_owned());
+    }
+    let dates = [&first, &second, &third].map(|claim| claim.sidecar.started_at_ms);
+    if dates.iter().all(|date| date % 1_000 == 0) {
+        return Err("`started_at` has no fractions of seconds".to_owned());
     }
     Ok(Outcome::Passed)
 }
@@ -241,6 +235,7 @@ pub(super) fn same(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-same")?;
     let (path, _) = arena.only_claim()?;
+    std::thread::sleep(PAUSE);
     let before = now_ms();
     subject.must("switch s-same")?;
     let (now, claim) = arena.only_claim()?;

@@ -98,7 +98,7 @@ pub(super) fn refused_ids(kit: &Kit) -> Result<Outcome, String> {
     ]) {
         match subject.ask(&format!("switch {id}"))? {
             Answer::Error(_) => {}
-            other => return Err(format!("it answered {other:?} to `switch {id}`")),
+            other => return Err(format!("it answered {other:?} to the id {id:?}")),
         }
         if arena.files() != before {
             return Err(format!("`switch {id}` changed files"));
