@@ -210,7 +210,7 @@ export class Owner {
 
   #taken(id: string, options: SessionOptions): Current {
     checkSession(id);
-    const workDir = absolute("workDir", options.workDir ?? process.cwd());
+    const workDir = absolute("workDir", options.workDir ?? ownDirectory());
     const startedAt = Date.now() / 1000;
     const session = { id, options: { ...options, workDir }, startedAt };
     if (options.sessionDirectory !== undefined) {
@@ -414,6 +414,15 @@ function isStale(sidecar: Sidecar, file: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The directory of the process. Node.js shows what is no Unicode as U+FFFD, which is another name. */
+function ownDirectory(): string {
+  const directory = process.cwd();
+  if (directory.includes("\uFFFD") && !fs.existsSync(directory)) {
+    throw refused(`the directory of the process is not Unicode: ${directory}`);
+  }
+  return directory;
 }
 
 function takeAway(file: string, stale: Buffer, current: Current): void {
