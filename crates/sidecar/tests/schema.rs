@@ -159,7 +159,10 @@ proptest! {
 /// The words in backticks that a row of the document's table has.
 fn words_of_row(document: &str, field: &str) -> Vec<String> {
     let begin = format!("| `{field}` | string | ");
-    let row = document.lines().find_map(|line| line.strip_prefix(&begin)).unwrap();
+    let row = document
+        .lines()
+        .find_map(|line| line.strip_prefix(&begin))
+        .unwrap();
     let quoted = row.split('`').skip(1).step_by(2).map(str::to_owned);
     let is_word = |word: &String| word.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
     quoted.filter(is_word).collect()

@@ -7,6 +7,7 @@ mod follower;
 mod report;
 mod stage;
 mod subject;
+#[cfg(target_os = "linux")]
 mod watch;
 
 mod checks;

@@ -2,10 +2,13 @@
 
 mod claims;
 mod ending;
+#[cfg(target_os = "linux")]
+mod events;
+#[cfg(not(target_os = "linux"))]
+#[path = "checks/events/other.rs"]
+mod events;
 mod fields;
 mod left_overs;
-#[cfg(target_os = "linux")]
-mod meanwhile;
 mod odd;
 mod place;
 mod several;
@@ -54,7 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "temporary",
         name: "temporary files have names that others clear",
-        run: place::temporary,
+        run: events::temporary,
     },
     Check {
         id: "unlocked",
@@ -139,12 +142,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "takeover-changed",
         name: "a claim that changes before a takeover is left",
-        run: meanwhile::taken_over,
+        run: events::taken_over,
     },
     Check {
         id: "name-taken",
         name: "a name that is taken meanwhile is left",
-        run: meanwhile::name_taken,
+        run: events::name_taken,
     },
     Check {
         id: "left-overs",

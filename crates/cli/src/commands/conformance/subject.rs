@@ -1,7 +1,7 @@
 //! One run of the program that is checked.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -130,9 +130,11 @@ impl Subject {
     /// Writes a line, and does not wait for the answer.
     pub(super) fn tell(&mut self, line: &str) -> Result<(), String> {
         let input = self.input.as_mut().ok_or("it was told to end")?;
-        writeln!(input, "{line}")
-            .and_then(|()| input.flush())
-            .map_err(|error| format!("it does not take `{line}`: {error}"))
+        let told = writeln!(input, "{line}").and_then(|()| input.flush());
+        told.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => "it ended without an answer".to_owned(),
+            _ => format!("it does not take `{line}`: {error}"),
+        })
     }
 
     /// Waits for the next answer.

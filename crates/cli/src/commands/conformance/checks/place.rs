@@ -1,17 +1,15 @@
-//! Where the file lies: directories, modes, temporary names, locks.
+//! Where the file lies: directories, modes, locks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::inotify::ReadFlags;
 use rustix::fs::{FlockOperation, fcntl_lock, flock};
 use whosup_core::sidecar::AgentId;
 
-use crate::commands::conformance::arena::{Arena, Claim, is_sidecar_name};
+use crate::commands::conformance::arena::{Arena, Claim};
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::subject::StateHome;
-use crate::commands::conformance::watch::{Happened, Watch};
 
 /// The directory of the common place, in the state directory.
 const COMMON_PLACE: &str = "agent-sessions";
@@ -109,70 +107,6 @@ fn check_place(arena: &Arena, path: &Path, state: &Path, claim: &Claim) -> Resul
         ));
     }
     Ok(())
-}
-
-/// How new files get their names.
-pub(super) fn temporary(kit: &Kit) -> Result<Outcome, String> {
-    let arena = kit.arena()?;
-    let mut subject = kit.start_session(&arena, "s-first")?;
-    let longest = "l".repeat(128);
-    subject.must(&format!("switch {longest}"))?;
-    subject.must("switch s-first")?;
-    let (path, _) = arena.only_claim()?;
-    let directory = path.parent().unwrap_or(&path).to_owned();
-    let mut watch = Watch::of(&directory)?;
-    subject.must(&format!("switch {longest}"))?;
-    subject.ask("phase working")?;
-    let (now, _) = arena.only_claim()?;
-    if now.parent() != Some(&directory) {
-        let why = "each session has a directory of its own";
-        return Ok(Outcome::Skipped(why.to_owned()));
-    }
-    check_names(&watch.happened())?;
-    Ok(Outcome::Passed)
-}
-
-fn check_names(events: &[Happened]) -> Result<(), String> {
-    for event in events {
-        if !event.flags.contains(ReadFlags::MOVED_TO) || !is_sidecar_name(&event.name) {
-            continue;
-        }
-        let is_source =
-            |it: &&Happened| it.cookie == event.cookie && it.flags.contains(ReadFlags::MOVED_FROM);
-        let Some(source) = events.iter().find(is_source) else {
-            return Err("its temporary file lies in another directory".to_owned());
-        };
-        require_temporary(&source.name)?;
-    }
-    let created = events
-        .iter()
-        .filter(|it| it.flags.contains(ReadFlags::CREATE));
-    for name in created
-        .map(|it| &it.name)
-        .filter(|name| !is_sidecar_name(name))
-    {
-        let is_gone = |it: &Happened| it.name == *name && it.flags.contains(ReadFlags::DELETE);
-        if events.iter().any(is_gone) {
-            require_temporary(name)?;
-        }
-    }
-    Ok(())
-}
-
-/// Other writers remove what a dead one left by its name.
-fn require_temporary(name: &str) -> Result<(), String> {
-    let digits = name
-        .strip_prefix(".sidecar-")
-        .and_then(|rest| rest.strip_suffix(".tmp"));
-    let is_right = digits.is_some_and(|digits| {
-        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-    });
-    if is_right {
-        return Ok(());
-    }
-    Err(format!(
-        "its temporary file is `{name}`, not `.sidecar-HEX.tmp` with 16 digits"
-    ))
 }
 
 /// Nobody waits for a lock that outlasts the call.

@@ -5,8 +5,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Resource, Rlimit, prlimit};
-
 use crate::commands::conformance::arena::Arena;
 use crate::commands::conformance::check::{Kit, Outcome};
 use crate::commands::conformance::stage::process_of;
@@ -125,7 +123,10 @@ pub(super) fn full_disk(kit: &Kit) -> Result<Outcome, String> {
         return cannot();
     }
     let (path, claim) = arena.only_claim()?;
-    let before = limit_files(&subject, Some(0))?;
+    let before = match limit_files(&subject, Some(0)) {
+        Ok(before) => before,
+        Err(why) => return Ok(Outcome::Skipped(why)),
+    };
     let answer = subject.ask("switch s-full")?;
     limit_files(&subject, before)?;
     if !matches!(answer, Answer::Error(_)) {
@@ -168,14 +169,21 @@ fn catches_up(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
 }
 
 /// Sets how large a file may get that the program writes, and says how large it might.
+#[cfg(target_os = "linux")]
 fn limit_files(subject: &Subject, bytes: Option<u64>) -> Result<Option<u64>, String> {
-    let failed = |errno| format!("cannot limit the size of its files: {errno}");
-    let process = subject.process();
-    let before = rustix::process::getrlimit(Resource::Fsize);
+    use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+
+    let before = getrlimit(Resource::Fsize);
     let limit = Rlimit {
         current: bytes,
         ..before
     };
-    prlimit(process, Resource::Fsize, limit).map_err(failed)?;
+    let limited = prlimit(subject.process(), Resource::Fsize, limit);
+    limited.map_err(|errno| format!("cannot limit the size of its files: {errno}"))?;
     Ok(before.current)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_files(_: &Subject, _: Option<u64>) -> Result<Option<u64>, String> {
+    Err("the size of another process's files can't be limited here".to_owned())
 }

@@ -1,5 +1,5 @@
-//! What changes between two steps of the program: it is stopped there with SIGSTOP, and
-//! something is put in its way.
+//! What the program does in its directory, event by event; and what it does if something
+//! is put in its way between two of them, where it is stopped with SIGSTOP.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -174,4 +174,68 @@ fn locked(directory: &Path) -> Result<File, String> {
 fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+/// How new files get their names.
+pub(super) fn temporary(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-first")?;
+    let longest = "l".repeat(128);
+    subject.must(&format!("switch {longest}"))?;
+    subject.must("switch s-first")?;
+    let (path, _) = arena.only_claim()?;
+    let directory = path.parent().unwrap_or(&path).to_owned();
+    let mut watch = Watch::of(&directory)?;
+    subject.must(&format!("switch {longest}"))?;
+    subject.ask("phase working")?;
+    let (now, _) = arena.only_claim()?;
+    if now.parent() != Some(&directory) {
+        let why = "each session has a directory of its own";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    check_names(&watch.happened())?;
+    Ok(Outcome::Passed)
+}
+
+fn check_names(events: &[Happened]) -> Result<(), String> {
+    for event in events {
+        if !event.flags.contains(ReadFlags::MOVED_TO) || !is_sidecar_name(&event.name) {
+            continue;
+        }
+        let is_source =
+            |it: &&Happened| it.cookie == event.cookie && it.flags.contains(ReadFlags::MOVED_FROM);
+        let Some(source) = events.iter().find(is_source) else {
+            return Err("its temporary file lies in another directory".to_owned());
+        };
+        require_temporary(&source.name)?;
+    }
+    let created = events
+        .iter()
+        .filter(|it| it.flags.contains(ReadFlags::CREATE));
+    for name in created
+        .map(|it| &it.name)
+        .filter(|name| !is_sidecar_name(name))
+    {
+        let is_gone = |it: &Happened| it.name == *name && it.flags.contains(ReadFlags::DELETE);
+        if events.iter().any(is_gone) {
+            require_temporary(name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Other writers remove what a dead one left by its name.
+fn require_temporary(name: &str) -> Result<(), String> {
+    let digits = name
+        .strip_prefix(".sidecar-")
+        .and_then(|rest| rest.strip_suffix(".tmp"));
+    let is_right = digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    });
+    if is_right {
+        return Ok(());
+    }
+    Err(format!(
+        "its temporary file is `{name}`, not `.sidecar-HEX.tmp` with 16 digits"
+    ))
 }
