@@ -260,15 +260,10 @@ mod tests {
         check(world(), Presence::Unclear, |named| {
             named.pid_namespace = Some(PidNamespace(5));
         });
-        for kind in [
-            StartStamp::DarwinTv { s: 1, us: 2 },
-            StartStamp::Filetime(3),
-        ] {
-            check(world(), Presence::Unclear, |named| {
-                named.stamp = Some(&kind);
-                named.pid = Pid::nearest(9);
-            });
-        }
+        check(world(), Presence::Unclear, |named| {
+            named.stamp = Some(&StartStamp::Filetime(3));
+            named.pid = Pid::nearest(9);
+        });
         for dated in [None, Some(BOOTED + 1), Some(BOOTED - 1_000)] {
             check(world(), Presence::Unclear, |named| {
                 named.boot = Some(other_boot());
