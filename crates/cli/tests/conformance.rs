@@ -28,8 +28,8 @@ fn run(options: &[&str], command: &[&str]) -> Output {
 }
 
 /// What each check said, by its word for `--only`.
-fn kit(command: &[&str]) -> (i32, BTreeMap<String, String>) {
-    let output = run(&["--json", "--timeout", "120"], command);
+fn kit(timeout: &str, command: &[&str]) -> (i32, BTreeMap<String, String>) {
+    let output = run(&["--json", "--timeout", timeout], command);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     for schema in [
         wire_schema::bundled("conformance"),
@@ -65,7 +65,7 @@ fn driver() -> PathBuf {
 #[test]
 fn the_writer_of_whosup_sidecar_passes_every_check() {
     let driver = driver();
-    let (status, said) = kit(&[driver.to_str().unwrap()]);
+    let (status, said) = kit("120", &[driver.to_str().unwrap()]);
     for (id, said) in said.iter().filter(|(_, said)| !said.starts_with("passed")) {
         assert!(said.starts_with("skipped"), "{id}: {said}");
         eprintln!("{id}: {said}");
@@ -128,7 +128,8 @@ fn a_naive_writer_is_told_what_is_wrong_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("naive.py");
     std::fs::write(&script, NAIVE).unwrap();
-    let (status, said) = kit(&["python3", script.to_str().unwrap()]);
+    // It waits for whoever reads the FIFO that lies in its way.
+    let (status, said) = kit("20", &["python3", script.to_str().unwrap()]);
     assert_eq!(status, 1);
     let fails_with = |name: &str, why: &str| {
         let said = &said[name];
