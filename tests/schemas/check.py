@@ -28,6 +28,9 @@ OUTPUTS = [
     ("why-pid", (), ["why", "--pid", "1", "--json"]),
 ]
 LINES = ["list", "--all", "--ndjson"]
+# A correct writer, and checks that it passes and that need nothing.
+WRITER = SCHEMAS.parent / "conformance" / "mutants" / "writer.py"
+CONFORMANCE = ["conformance", "--json", "--only", "name", "--only", "same", "--"]
 
 
 def read(path):
@@ -106,6 +109,14 @@ class Checks:
             self.failures.append(f"a field too many or too few is not noticed: {kinds}")
 
 
+def conformance(whosup, environment):
+    command = [whosup, *CONFORMANCE, sys.executable, str(WRITER)]
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")
+    document = json.loads(done.stdout)
+    assert [checked["result"] for checked in document["checks"]] == ["passed", "passed"], done.stdout
+    return document
+
+
 def main(whosup, answers, home):
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": home, "TMPDIR": home}
 
@@ -126,6 +137,7 @@ def main(whosup, answers, home):
     assert {line["kind"] for line in lines} == {"snapshot", "session", "unattributed", "problem"}
     for line in lines:
         checks.check("list-line", (), line, "whosup " + " ".join(LINES))
+    checks.check("conformance", (), conformance(whosup, environment), "whosup " + " ".join(CONFORMANCE))
     fixtures = sorted(Path(answers).glob("*.json"))
     assert len(fixtures) > 100, f"only {len(fixtures)} answers of fixtures"
     for path in fixtures:

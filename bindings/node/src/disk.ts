@@ -60,6 +60,25 @@ export function read(file: string): { bytes: Buffer; modifiedMs: number } | unde
   }
 }
 
+/** Makes a directory and those above it that are missing, for ourselves alone whatever the umask is. */
+export function makeDirectories(directory: string): void {
+  if (fs.existsSync(directory)) return;
+  makeDirectories(path.dirname(directory));
+  try {
+    fs.mkdirSync(directory, { mode: 0o700 });
+    fs.chmodSync(directory, 0o700);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Tells whether nobody else but root may have written a file. */
+export function isTrusted(file: string): boolean {
+  const facts = fs.lstatSync(file);
+  const own = process.geteuid?.();
+  return own === undefined || ((facts.uid === own || facts.uid === 0) && (facts.mode & 0o002) === 0);
+}
+
 function writeTemporary(directory: string, bytes: Buffer): string {
   const file = temporaryIn(directory);
   const descriptor = fs.openSync(file, "wx", 0o600);

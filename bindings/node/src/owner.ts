@@ -9,7 +9,7 @@ import { SidecarError, codeOf } from "./error.js";
 import type { OpenPhase, Serves, WaitingFor } from "./generated.js";
 import { checkAgent, checkSession, refused } from "./name.js";
 import { isGone, isSameProcess, ownIdentity } from "./process.js";
-import { SIDECAR_BYTES_MAX, parseSidecar, type Identity } from "./sidecar.js";
+import { SIDECAR_BYTES_MAX, parseSidecar, type Identity, type Sidecar } from "./sidecar.js";
 
 const SUFFIX = ".runtime.json";
 const TAKES_MAX = 8;
@@ -210,7 +210,7 @@ export class Owner {
 
   #taken(id: string, options: SessionOptions): Current {
     checkSession(id);
-    const workDir = absolute("workDir", options.workDir ?? process.cwd());
+    const workDir = absolute("workDir", options.workDir ?? ownDirectory());
     const startedAt = Date.now() / 1000;
     const session = { id, options: { ...options, workDir }, startedAt };
     if (options.sessionDirectory !== undefined) {
@@ -260,15 +260,22 @@ export class Owner {
       return;
     }
     // Somebody has removed it, or written over it.
-    if (written !== undefined) owned.delete(written.file);
     this.#written = undefined;
-    this.#writeNew();
+    try {
+      this.#writeNew();
+    } finally {
+      if (written !== undefined && this.#writtenFile() !== written.file) owned.delete(written.file);
+    }
+  }
+
+  #writtenFile(): string | undefined {
+    return this.#written?.file;
   }
 
   #writeNew(): void {
     const current = this.#requireOpen();
     const bytes = this.#bytes(current);
-    fs.mkdirSync(current.directory, { recursive: true, mode: 0o700 });
+    disk.makeDirectories(current.directory);
     const file = this.#claim(current, bytes);
     owned.add(file);
     this.#written = { file, bytes };
@@ -312,7 +319,7 @@ export class Owner {
       // What handles of other threads own is not known here.
       return isMainThread && !owned.has(file) ? "own" : "other";
     }
-    return isGone(sidecar, path.dirname(file)) ? { stale: bytes } : "other";
+    return isStale(sidecar, file) ? { stale: bytes } : "other";
   }
 
   #removeLeft(): void {
@@ -357,7 +364,7 @@ export class Owner {
         const isLeft =
           sidecar === undefined
             ? isTemporary && now - there.modifiedMs > LEFT_OVER_AFTER_MS
-            : isGone(sidecar, directory);
+            : isStale(sidecar, file);
         if (isLeft) disk.remove(file);
       } catch {
         // It stays.
@@ -401,6 +408,23 @@ function isInPlace(written: Written): boolean {
  * Takes a stale claim out of the way. Nothing is removed by a name that others
  * use: it gets a name of ours first, and goes only if it is what was judged.
  */
+function isStale(sidecar: Sidecar, file: string): boolean {
+  try {
+    return disk.isTrusted(file) && isGone(sidecar, path.dirname(file));
+  } catch {
+    return false;
+  }
+}
+
+/** The directory of the process. Node.js shows what is no Unicode as U+FFFD, which is another name. */
+function ownDirectory(): string {
+  const directory = process.cwd();
+  if (directory.includes("\uFFFD") && !fs.existsSync(directory)) {
+    throw refused(`the directory of the process is not Unicode: ${directory}`);
+  }
+  return directory;
+}
+
 function takeAway(file: string, stale: Buffer, current: Current): void {
   if (!readOr(file)?.equals(stale)) return;
   const aside = disk.moveAside(file);

@@ -8,6 +8,13 @@ const INITIAL_PID_NAMESPACE = 0xeffffffc;
 const INITIAL_TIME_NAMESPACE = 0xeffffffa;
 const PROCESSES_MAX = 100_000;
 const SLACK_S = 2;
+/** Where start stamps of a kind come from. */
+const PLATFORMS = new Map<string, string>([
+  ["linux-ticks", "linux"],
+  ["darwin-tv", "darwin"],
+  ["darwin-date", "darwin"],
+  ["filetime", "win32"],
+]);
 /** A thread of the kernel (PF_KTHREAD). */
 const KERNEL_THREAD = 0x200000;
 /**
@@ -91,6 +98,8 @@ export function isSameProcess(sidecar: Sidecar, identity: Identity): boolean {
 /** Tells whether the process that a sidecar names is provably gone. */
 export function isGone(sidecar: Sidecar, directory: string): boolean {
   if (sidecar.pid === 0) return true;
+  const platform = PLATFORMS.get(sidecar.process_start_kind ?? "") ?? process.platform;
+  if (platform !== process.platform) return false;
   const label = (name: string): string => (name.split(".")[0] ?? "").toLowerCase();
   const isSameHost = label(os.hostname()) !== "" && label(os.hostname()) === label(sidecar.hostname);
   const ours = bootId();
@@ -139,6 +148,9 @@ function hasExited(sidecar: Sidecar): boolean {
   if (fields === undefined) return false;
   const isZombie = (fields[0] === "Z" || fields[0] === "X") && Number(fields[17]) <= 1;
   if (isZombie || (Number(fields[6]) & KERNEL_THREAD) !== 0) return true;
+  const group = /^Tgid:\s*(\d+)$/m.exec(read(`/proc/${sidecar.pid}/status`) ?? "")?.[1];
+  // A number that is a thread's, and no process's.
+  if (group !== undefined && Number(group) !== sidecar.pid) return true;
   return sidecar.process_start != null && isStampForAll() && fields[19] !== sidecar.process_start;
 }
 

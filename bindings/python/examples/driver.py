@@ -8,6 +8,19 @@ from typing import cast
 from whosup import OpenPhase, Owner, SidecarError
 
 
+def fork(owner: Owner, session_id: str) -> None:
+    """Lets a child try to use the handle, and reports what it got."""
+    child = os.fork()
+    if child == 0:
+        try:
+            owner.switch_session(session_id)
+        except SidecarError:
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        raise SidecarError("the child was refused", "forked")
+
+
 def main() -> None:
     owner = None
     for line in iter(sys.stdin.readline, ""):
@@ -19,7 +32,7 @@ def main() -> None:
                 return
             elif command == "crash":
                 os.abort()
-            elif command not in ("switch", "phase", "release"):
+            elif command not in ("switch", "phase", "release", "fork"):
                 print("unsupported", flush=True)
                 continue
             elif owner is None:
@@ -30,6 +43,8 @@ def main() -> None:
                 # A word that is no phase is refused.
                 phase = cast(OpenPhase, rest)
                 owner.update(phase, "permission" if rest == "waiting" else None)
+            elif command == "fork":
+                fork(owner, rest)
             else:
                 owner.release()
             print("ok", flush=True)

@@ -5,23 +5,48 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
-/// What each check said: its name, and the rest of its line.
-fn kit(command: &[&str]) -> (i32, BTreeMap<String, String>) {
+use serde_json::Value;
+
+#[allow(unreachable_pub, reason = "tests of several crates use this module")]
+#[path = "../../core/tests/world/wire_schema.rs"]
+mod wire_schema;
+
+/// Runs the kit.
+fn run(options: &[&str], command: &[&str]) -> Output {
     let home = tempfile::tempdir().unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_whosup"))
-        .args(["conformance", "--timeout", "120", "--"])
+    Command::new(env!("CARGO_BIN_EXE_whosup"))
+        .arg("conformance")
+        .args(options)
+        .arg("--")
         .args(command)
         .env("HOME", home.path())
         .output()
-        .unwrap();
-    let table = String::from_utf8(output.stdout).unwrap();
-    let lines = table.lines().map(|line| {
-        let (name, said) = line.split_once("  ").unwrap();
-        (name.trim().to_owned(), said.trim().to_owned())
+        .unwrap()
+}
+
+/// What each check said, by its word for `--only`.
+fn kit(timeout: &str, command: &[&str]) -> (i32, BTreeMap<String, String>) {
+    let output = run(&["--json", "--timeout", timeout], command);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for schema in [
+        wire_schema::bundled("conformance"),
+        wire_schema::strict("conformance", &[]),
+    ] {
+        jsonschema::validate(&schema, &document).unwrap();
+    }
+    let checks = document["checks"].as_array().unwrap();
+    let said = checks.iter().map(|checked| {
+        let said = [&checked["result"], &checked["message"]].map(|it| it.as_str().unwrap_or(""));
+        let id = checked["id"].as_str().unwrap();
+        (
+            id.to_owned(),
+            said.join(": ").trim_end_matches(": ").to_owned(),
+        )
     });
-    (output.status.code().unwrap(), lines.collect())
+    (output.status.code().unwrap(), said.collect())
 }
 
 /// The example of `whosup-sidecar`, which is built if it is not there yet.
@@ -40,14 +65,25 @@ fn driver() -> PathBuf {
 #[test]
 fn the_writer_of_whosup_sidecar_passes_every_check() {
     let driver = driver();
-    let (status, said) = kit(&[driver.to_str().unwrap()]);
-    let not_passed: Vec<_> = said.iter().filter(|(_, said)| *said != "passed").collect();
-    for (name, said) in &not_passed {
-        assert!(said.starts_with("skipped"), "{name}: {said}");
-        eprintln!("{name}: {said}");
+    let (status, said) = kit("120", &[driver.to_str().unwrap()]);
+    for (id, said) in said.iter().filter(|(_, said)| !said.starts_with("passed")) {
+        assert!(said.starts_with("skipped"), "{id}: {said}");
+        eprintln!("{id}: {said}");
     }
-    assert_eq!(status, 0);
-    assert_eq!(said.len(), 19);
+    assert_eq!((status, said.len()), (0, 38));
+}
+
+#[test]
+fn one_check_is_made_and_shown_by_its_name() {
+    let driver = driver();
+    let output = run(&["--only", "name"], &[driver.to_str().unwrap()]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        table,
+        "the file has a name that readers look for             passed\n"
+    );
+    assert_eq!(output.stderr, b"1 passed, 0 failed, 0 skipped\n");
+    assert_eq!(output.status.code(), Some(0));
 }
 
 /// What many agents do: write in place, remove what has the name, check no id, make up a word.
@@ -92,49 +128,65 @@ fn a_naive_writer_is_told_what_is_wrong_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("naive.py");
     std::fs::write(&script, NAIVE).unwrap();
-    let (status, said) = kit(&["python3", script.to_str().unwrap()]);
+    // It waits for whoever reads the FIFO that lies in its way.
+    let (status, said) = kit("20", &["python3", script.to_str().unwrap()]);
     assert_eq!(status, 1);
     let fails_with = |name: &str, why: &str| {
         let said = &said[name];
         assert!(
-            said.starts_with("FAILED: ") && said.contains(why),
+            said.starts_with("failed: ") && said.contains(why),
             "{name}: {said}"
         );
     };
-    let identity = &said["the process is named so that no other can be meant"];
+    let identity = &said["identity"];
     assert!(
         identity.starts_with("passed: without process_start"),
         "{identity}"
     );
-    fails_with("only its owner may read the file", "mode is");
-    fails_with("in a burst every file is whole and one is there", "");
-    fails_with(
-        "a second process leaves the first one's file alone",
-        "wrote over",
-    );
-    fails_with("a second process's end leaves the first one's file", "");
-    fails_with(
-        "ids that could leave their directory are refused",
-        "answered Ok",
-    );
-    fails_with(
-        "a session has one sidecar, with every field",
-        "`serves` is `several`, neither `one` nor `many`",
-    );
-    assert!(said["a phase is written whole (optional)"].starts_with("skipped"));
+    fails_with("mode", "the mode of");
+    fails_with("burst", "");
+    fails_with("second", "wrote over");
+    fails_with("second-end", "");
+    fails_with("refused-ids", "answered Ok");
+    fails_with("left", "a living process's claim");
+    fails_with("fields", "`serves` is `several`, neither `one` nor `many`");
+    assert!(said["phase"].starts_with("skipped"));
     assert!(!Path::new("/escaped.runtime.json").exists());
 }
 
+#[track_caller]
+fn check_not_checked(options: &[&str], command: &[&str], why: &str) {
+    let output = run(options, command);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.contains(why), "{command:?}: {err}");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+}
+
 #[test]
-fn a_program_that_does_not_answer_fails_every_check() {
-    let (status, said) = kit(&["true"]);
-    assert_eq!(status, 1);
-    assert!(
-        said.values().all(|said| said.starts_with("FAILED: ")),
-        "{said:#?}"
+fn a_program_that_is_not_there_or_silent_ends_the_run_at_once() {
+    check_not_checked(
+        &[],
+        &["/no/such/program"],
+        "cannot start `/no/such/program`",
     );
-    let (status, said) = kit(&["/no/such/program"]);
-    assert_eq!(status, 1);
-    let first = &said["a session has one sidecar, with every field"];
-    assert!(first.contains("cannot start `/no/such/program`"), "{first}");
+    check_not_checked(&[], &["true"], "it ended without an answer");
+    check_not_checked(
+        &[],
+        &["sh", "-c", "read line; echo hello"],
+        "it answered `hello`",
+    );
+    let silent = ["sh", "-c", "while read line; do :; done"];
+    check_not_checked(&["--timeout", "1"], &silent, "it did not answer for 1 s");
+}
+
+#[test]
+fn children_of_the_program_do_not_keep_the_kit_waiting() {
+    let began = Instant::now();
+    let with_child = ["sh", "-c", "sleep 600 & read line; exit"];
+    check_not_checked(
+        &["--timeout", "300"],
+        &with_child,
+        "it ended without an answer",
+    );
+    assert!(began.elapsed() < Duration::from_secs(120));
 }

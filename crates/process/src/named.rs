@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Absent, Backend, BootId, Field, Pid, PidNamespace, PidScope, ProcessTable, StartStamp, View,
+    Absent, Backend, BootId, Field, Pid, PidNamespace, PidScope, Platform, ProcessTable,
+    StartStamp, View,
 };
 
 /// How much younger than its date something may look by another clock, in milliseconds.
@@ -77,13 +78,21 @@ impl<'a> NamedProcess<'a> {
     pub fn presence(&self, backend: &Arc<dyn Backend>) -> Presence {
         let scope = backend.scope();
         let view = backend.view();
-        if view.is_proc_ours != Ok(true) {
+        if view.is_proc_ours != Ok(true) || self.is_of_another_platform() {
             return Presence::Unclear;
         }
         match self.boot_presence(&scope, &view) {
             Some(presence) => presence,
             None if !self.is_number_of_here(&scope, &view, backend) => Presence::Unclear,
             None => self.at_pid(&view, backend),
+        }
+    }
+
+    /// Another platform's stamp is another host's, whatever the host's name is.
+    fn is_of_another_platform(&self) -> bool {
+        match (self.stamp, Platform::current()) {
+            (Some(stamp), Some(here)) => stamp.kind().platform() != here,
+            (None, _) | (_, None) => false,
         }
     }
 
@@ -128,17 +137,11 @@ impl<'a> NamedProcess<'a> {
     }
 
     fn at_pid(&self, view: &View, backend: &Arc<dyn Backend>) -> Presence {
-        // Another platform's stamp is another host's.
         let process = match backend.probe(self.pid) {
             Err(_) => return Presence::Unclear,
             Ok(None) => return Presence::Exited,
             Ok(Some(process)) => process,
         };
-        if let Some(stamp) = self.stamp
-            && stamp.kind().platform() != process.stamp.kind().platform()
-        {
-            return Presence::Unclear;
-        }
         if process.is_exited || process.is_kernel_thread {
             return Presence::Exited;
         }
@@ -256,6 +259,10 @@ mod tests {
         });
         check(world(), Presence::Unclear, |named| {
             named.pid_namespace = Some(PidNamespace(5));
+        });
+        check(world(), Presence::Unclear, |named| {
+            named.stamp = Some(&StartStamp::Filetime(3));
+            named.pid = Pid::nearest(9);
         });
         for dated in [None, Some(BOOTED + 1), Some(BOOTED - 1_000)] {
             check(world(), Presence::Unclear, |named| {

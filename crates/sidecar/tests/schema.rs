@@ -155,3 +155,27 @@ proptest! {
         check_agree(&validator, &with(&key, json!(fraction)));
     }
 }
+
+/// The words in backticks that a row of the document's table has.
+fn words_of_row(document: &str, field: &str) -> Vec<String> {
+    let begin = format!("| `{field}` | string | ");
+    let row = document
+        .lines()
+        .find_map(|line| line.strip_prefix(&begin))
+        .unwrap();
+    let quoted = row.split('`').skip(1).step_by(2).map(str::to_owned);
+    let is_word = |word: &String| word.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
+    quoted.filter(is_word).collect()
+}
+
+#[test]
+fn the_document_and_the_schema_know_the_same_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let document = std::fs::read_to_string(root.join("docs/sidecar.md")).unwrap();
+    let schema = std::fs::read(root.join("schema/runtime.v1.schema.json")).unwrap();
+    let schema: Value = serde_json::from_slice(&schema).unwrap();
+    for field in ["process_start_kind", "serves", "phase", "waiting_for"] {
+        let known = &schema["properties"][field]["examples"];
+        assert_eq!(json!(words_of_row(&document, field)), *known, "{field}");
+    }
+}

@@ -62,6 +62,27 @@ def read(path: str) -> Optional[bytes]:
         return file.read(BYTES_MAX + 1)
 
 
+def make_directories(path: str) -> None:
+    """Makes a directory and those above it that are missing, for ourselves alone
+    whatever the umask is."""
+    if os.path.isdir(path):
+        return
+    make_directories(os.path.dirname(path))
+    try:
+        os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+
+
+def is_trusted(path: str) -> bool:
+    """Tells whether nobody else but root may have written a file."""
+    facts = os.lstat(path)
+    is_ours = not hasattr(os, "geteuid") or facts.st_uid in (os.geteuid(), 0)
+    return is_ours and (os.name == "nt" or not facts.st_mode & 0o002)
+
+
 def _write_whole(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:

@@ -349,7 +349,7 @@ class Owner:
     def _write_new(self) -> None:
         directory, name = self._place
         data = self._bytes()
-        os.makedirs(directory, mode=0o700, exist_ok=True)
+        _disk.make_directories(directory)
         path = self._claim(directory, name, data)
         with _owned_lock:
             _owned.add(path)
@@ -403,7 +403,7 @@ class Owner:
         if is_same_process(sidecar, self._identity):
             with _owned_lock:
                 return "other" if path in _owned else "own"
-        return data if is_gone(sidecar, os.path.dirname(path)) else "other"
+        return data if _is_stale(sidecar, path) else "other"
 
     def _take_away(self, path: str, stale: bytes) -> None:
         """Takes a stale claim out of the way. Nothing is removed by a name that
@@ -463,7 +463,7 @@ class Owner:
                 data = _disk.read(path)
                 sidecar = parse(data or b"")
                 if sidecar is not None:
-                    is_left = is_gone(sidecar, directory)
+                    is_left = _is_stale(sidecar, path)
                 else:
                     age = now - os.lstat(path).st_mtime
                     is_left = is_temporary and age > _LEFT_OVER_AFTER_S
@@ -478,6 +478,13 @@ def _read(path: str) -> Optional[bytes]:
         return _disk.read(path)
     except OSError:
         return None
+
+
+def _is_stale(sidecar: Dict[str, Any], path: str) -> bool:
+    try:
+        return _disk.is_trusted(path) and is_gone(sidecar, os.path.dirname(path))
+    except OSError:
+        return False
 
 
 def _is_in_place(written: Tuple[str, bytes]) -> bool:

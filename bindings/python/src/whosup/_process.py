@@ -2,12 +2,14 @@
 
 import os
 import socket
+import sys
 from typing import Any, Dict, List, Optional
 
 _INITIAL_PID_NAMESPACE = 0xEFFFFFFC
 _INITIAL_TIME_NAMESPACE = 0xEFFFFFFA
 _PROCESSES_MAX = 100_000
 _SLACK_S = 2.0
+_PLATFORMS = {"linux-ticks": "linux", "darwin-tv": "darwin", "darwin-date": "darwin", "filetime": "win32"}
 _SHARED_TYPES = frozenset(
     "9p afs beegfs ceph cifs coda drvfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 "
     "orangefs pvfs2 smb3 smbfs vboxsf virtiofs fuse fuseblk".split()
@@ -108,6 +110,9 @@ def is_gone(sidecar: Dict[str, Any], directory: str) -> bool:
     pid = sidecar["pid"]
     if pid == 0:
         return True
+    kind = sidecar.get("process_start_kind")
+    if _PLATFORMS.get(kind or "", sys.platform) != sys.platform:
+        return False
     is_same_host = _is_same_host(sidecar["hostname"])
     boot, ours = sidecar.get("boot_id"), _boot_id()
     if boot and ours:
@@ -162,6 +167,14 @@ def _are_there_others() -> bool:
     return False
 
 
+def _is_thread(pid: int) -> bool:
+    """Tells whether a number is that of a thread, and no process's."""
+    for line in (_read(f"/proc/{pid}/status") or b"").splitlines():
+        if line.startswith(b"Tgid:"):
+            return line.split()[1] != str(pid).encode()
+    return False
+
+
 def _has_exited(pid: int, sidecar: Dict[str, Any]) -> bool:
     try:
         os.kill(pid, 0)
@@ -177,6 +190,8 @@ def _has_exited(pid: int, sidecar: Dict[str, Any]) -> bool:
         return False
     # A zombie that has no threads left, or a kernel's thread (PF_KTHREAD).
     if (stat[0] in (b"Z", b"X") and int(stat[17]) <= 1) or int(stat[6]) & 0x200000:
+        return True
+    if _is_thread(pid):
         return True
     start = sidecar.get("process_start")
     return start is not None and _is_stamp_for_all() and stat[19].decode() != start

@@ -4,7 +4,11 @@ mod arena;
 mod burst;
 mod check;
 mod follower;
+mod report;
+mod stage;
 mod subject;
+#[cfg(target_os = "linux")]
+mod watch;
 
 mod checks;
 
@@ -12,33 +16,34 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
-use self::check::{Kit, Outcome};
+use self::check::{Check, Kit};
 use self::checks::CHECKS;
+use self::report::{Checked, Report};
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
-use crate::text::visible;
-
-/// How wide the names of checks get, in columns.
-const NAME_WIDTH: usize = 52;
+use crate::json::write_document;
 
 // Checks the sidecars that an agent writes.
 //
 // Starts CMD, over and over, in a temporary home of its own, tells it on
 // standard input what to do (`start ID`, `switch ID`, `exit`, `crash`), and
 // looks at the files that it leaves: fields, modes, what a reader sees while it
-// switches as fast as it can, two processes on one session, SIGKILL at any
-// point, odd ids, directories that may not be written. docs/conformance.md
-// describes the lines and every check.
+// switches as fast as it can, claims of others, two processes on one session,
+// SIGKILL at any point, odd ids, directories that may not be written.
+// docs/conformance.md describes the lines and every check.
 //
-// Exits with 1 if a check failed.
+// Exits with 1 if a check failed, and with 2 if CMD can't be started or does not answer.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   whosup conformance -- node my-agent-driver.mjs
   whosup conformance -- python3 driver.py
   whosup conformance --timeout 60 -- ./slow-driver
+  whosup conformance --only mode --only refused-ids -- ./my-driver
 
 CMD must be the process that answers, not a shell around it. It runs in a temporary directory;
 arguments that name existing files are made absolute.")]
@@ -46,9 +51,19 @@ pub(crate) struct ConformanceArgs {
     /// How long to wait for an answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
+    /// Make only this check; may be repeated
+    #[arg(long, value_name = "CHECK", value_parser = check_ids())]
+    only: Vec<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
     /// The program to check, with its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
+}
+
+fn check_ids() -> PossibleValuesParser {
+    PossibleValuesParser::new(CHECKS.iter().map(|check| check.id))
 }
 
 /// A word of the program's command line that means the same in another
@@ -63,47 +78,42 @@ fn from_anywhere(word: &OsString) -> OsString {
     word.clone()
 }
 
-/// Runs every check and shows the table.
+/// Makes the checks and shows how each one ended.
 ///
 /// # Errors
 ///
-/// If there is no place for a temporary home, or nobody takes the output.
+/// If the program can't be started or does not answer, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ConformanceArgs) -> anyhow::Result<ExitStatus> {
-    let kit = Kit::new(
-        arguments.command.iter().map(from_anywhere).collect(),
-        Duration::from_secs(arguments.timeout.max(1)),
-    );
-    let (mut failed, mut skipped) = (0, 0);
-    for check in CHECKS {
-        let outcome = (check.run)(&kit);
-        let (word, why) = match &outcome {
-            Ok(Outcome::Passed) => ("passed", None),
-            Ok(Outcome::Noted(note)) => ("passed", Some(note)),
-            Ok(Outcome::Skipped(why)) => {
-                skipped += 1;
-                ("skipped", Some(why))
-            }
-            Err(why) => {
-                failed += 1;
-                ("FAILED", Some(why))
-            }
-        };
-        let name = check.name;
-        write!(app.out, "{name:NAME_WIDTH$}  {word}")?;
-        match why {
-            Some(why) => writeln!(app.out, ": {}", visible(why))?,
-            None => writeln!(app.out)?,
+    let command: Vec<OsString> = arguments.command.iter().map(from_anywhere).collect();
+    let words = command.iter().map(|word| word.display().to_string());
+    let words: Vec<String> = words.collect();
+    let kit = Kit::new(command, Duration::from_secs(arguments.timeout.max(1)));
+    let failed = || format!("cannot check `{}`", words.join(" "));
+    kit.greet()
+        .map_err(|why| anyhow!(why))
+        .with_context(failed)?;
+    let mut checks = Vec::new();
+    for check in CHECKS.iter().filter(|check| is_asked_for(check, arguments)) {
+        let checked = Checked::new(check, (check.run)(&kit));
+        if !arguments.json {
+            checked.write_line(app.out)?;
         }
-        app.out.flush()?;
+        checks.push(checked);
     }
-    let passed = CHECKS.len() - failed - skipped;
-    say(
-        app.err,
-        &format!("{passed} passed, {failed} failed, {skipped} skipped"),
-    );
-    Ok(if failed == 0 {
-        ExitStatus::Done
+    let report = Report::new(words, checks);
+    if arguments.json {
+        write_document(app.out, &report)?;
     } else {
+        say(app.err, &report.summary());
+    }
+    Ok(if report.has_failures() {
         ExitStatus::Findings
+    } else {
+        ExitStatus::Done
     })
+}
+
+fn is_asked_for(check: &Check, arguments: &ConformanceArgs) -> bool {
+    let only = &arguments.only;
+    only.is_empty() || only.iter().any(|id| id == check.id)
 }

@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, fchown, fstat, linkat, mkdirat, open,
-    openat, readlinkat, renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Stat, Uid, chmodat, fchown, fstat, linkat, mkdirat,
+    open, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -183,7 +183,9 @@ fn make_below(handle: &Handle, path: &Path, name: &OsStr, owners: Owners) -> io:
         return Err(of_another(path, facts.st_uid));
     }
     match mkdirat(handle, name, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        // The mode that it was made with is less what the umask takes away.
+        Ok(()) => Ok(chmodat(handle, name, Mode::RWXU, AtFlags::empty())?),
+        Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno.into()),
     }
 }

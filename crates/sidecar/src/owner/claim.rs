@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use whosup_process::system_backend;
+
 use super::announced::SUFFIX;
 use super::disk;
 use super::identity::{Identity, is_gone};
@@ -138,7 +140,7 @@ fn sibling_stem(session: &Session) -> &str {
 }
 
 fn what_is_there(path: &Path, session: &Session, identity: &Identity) -> There {
-    let (bytes, _) = match read(path) {
+    let (bytes, facts) = match read(path) {
         Ok(read) => read,
         Err(ReadFileError::NotFound { .. }) => return There::Nothing,
         Err(_) => return There::SomebodyElses,
@@ -162,16 +164,30 @@ fn what_is_there(path: &Path, session: &Session, identity: &Identity) -> There {
             There::OwnLeftOver
         };
     }
-    if is_stale(&sidecar, path) {
+    if is_stale(&sidecar, path, &facts) {
         There::Stale(bytes)
     } else {
         There::SomebodyElses
     }
 }
 
-fn is_stale(sidecar: &Sidecar, path: &Path) -> bool {
+fn is_stale(sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> bool {
     let directory = path.parent().unwrap_or(path);
-    is_gone(sidecar, disk::is_shared_by_machines(directory))
+    is_trusted(facts) && is_gone(sidecar, disk::is_shared_by_machines(directory))
+}
+
+/// A file that another user may have written proves nothing: what it says of a process
+/// is that user's word.
+fn is_trusted(facts: &FileFacts) -> bool {
+    const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+    let is_owner_trusted = match (facts.uid, system_backend().view().uid) {
+        (Some(owner), Ok(ours)) => owner == ours || owner == 0,
+        (None, _) | (_, Err(_)) => true,
+    };
+    is_owner_trusted
+        && facts
+            .mode
+            .is_none_or(|mode| mode & WRITABLE_BY_EVERYBODY == 0)
 }
 
 fn read(path: &Path) -> Result<(Vec<u8>, FileFacts), ReadFileError> {
@@ -231,7 +247,7 @@ pub(super) fn clear_left_overs(written: &Written, session: &Session) {
             continue;
         };
         let is_left_over = match parse_sidecar(&bytes) {
-            Ok(sidecar) => is_stale(&sidecar, &path),
+            Ok(sidecar) => is_stale(&sidecar, &path, &facts),
             // A writer that was killed while it wrote. Nobody takes an hour to.
             Err(_) => is_temporary && is_older(&facts, written, LEFT_OVER_AFTER),
         };

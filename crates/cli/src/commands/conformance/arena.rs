@@ -1,8 +1,9 @@
 //! A temporary home, and the sidecars in it.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -61,12 +62,26 @@ impl Arena {
         self.root().join("home")
     }
 
+    /// Where `XDG_STATE_HOME` points to: not to what is the default.
     pub(super) fn state(&self) -> PathBuf {
+        self.root().join("home/state of its own")
+    }
+
+    /// The default of `XDG_STATE_HOME`.
+    pub(super) fn default_state(&self) -> PathBuf {
         self.root().join("home/.local/state")
     }
 
     pub(super) fn work_dir(&self) -> PathBuf {
         self.root().join(WORK_DIR)
+    }
+
+    /// Lets every user write in it.
+    pub(super) fn open_to_all(&self) -> Result<(), String> {
+        for directory in [self.root(), &self.home(), &self.work_dir()] {
+            set_mode(directory, 0o777)?;
+        }
+        Ok(())
     }
 
     /// Every file below the home, by its path.
@@ -92,8 +107,14 @@ impl Arena {
 
     /// Every sidecar in the home, by its path. One that is not whole is an error.
     pub(super) fn claims(&self) -> Result<BTreeMap<PathBuf, Claim>, String> {
+        self.claims_but(Path::new(""))
+    }
+
+    /// Every sidecar but one, which need not be whole.
+    pub(super) fn claims_but(&self, but: &Path) -> Result<BTreeMap<PathBuf, Claim>, String> {
         let mut claims = BTreeMap::new();
-        for path in self.files().into_iter().filter(|path| is_sidecar(path)) {
+        let files = self.files().into_iter();
+        for path in files.filter(|path| is_sidecar(path) && path != but) {
             match fs::read(&path) {
                 Ok(bytes) => {
                     let sidecar = parse_sidecar(&bytes)
@@ -153,6 +174,12 @@ impl Arena {
         let below = path.strip_prefix(self.root()).unwrap_or(path);
         below.display().to_string()
     }
+}
+
+/// Sets the mode of a file or directory.
+pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|error| format!("cannot set the mode of `{}`: {error}", path.display()))
 }
 
 /// Tells whether a file that is no sidecar was to become one like `sidecar`: it

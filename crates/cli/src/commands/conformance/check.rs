@@ -4,10 +4,20 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use super::arena::Arena;
-use super::subject::Subject;
+use super::subject::{Answer, Launch, StateHome, Subject};
+
+/// How a program is started without the rights of root (setpriv(1)).
+pub(super) const WITHOUT_RIGHTS: [&str; 4] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+];
 
 /// One thing that must hold of every writer.
 pub(super) struct Check {
+    /// The word for `--only`.
+    pub(super) id: &'static str,
     /// What holds, as a sentence.
     pub(super) name: &'static str,
     /// Finds out. The error says what does not hold.
@@ -41,16 +51,22 @@ impl Kit {
         Arena::new().map_err(|error| format!("cannot make a temporary home: {error}"))
     }
 
-    /// Starts the program.
-    pub(super) fn start(&self, arena: &Arena) -> Result<Subject, String> {
-        self.start_below(&[], arena)
+    /// How the program is started, by another one that changes what it may do.
+    pub(super) fn launch<'a>(&self, wrapper: &[&str], arena: &'a Arena) -> Launch<'a> {
+        let wrapper = wrapper.iter().map(OsString::from);
+        Launch {
+            arena,
+            words: wrapper.chain(self.command.iter().cloned()).collect(),
+            timeout: self.timeout,
+            state_home: StateHome::Elsewhere,
+            work_dir: arena.work_dir(),
+            named: None,
+        }
     }
 
-    /// Starts the program by another one that changes what it may do.
-    pub(super) fn start_below(&self, wrapper: &[&str], arena: &Arena) -> Result<Subject, String> {
-        let wrapper = wrapper.iter().map(OsString::from);
-        let words: Vec<OsString> = wrapper.chain(self.command.iter().cloned()).collect();
-        Subject::start(&words, arena, self.timeout)
+    /// Starts the program.
+    pub(super) fn start(&self, arena: &Arena) -> Result<Subject, String> {
+        self.launch(&[], arena).start()
     }
 
     /// Starts the program and one session.
@@ -58,5 +74,15 @@ impl Kit {
         let mut subject = self.start(arena)?;
         subject.must(&format!("start {id}"))?;
         Ok(subject)
+    }
+
+    /// Finds out whether the program is there and answers at all: otherwise no check can
+    /// say anything about it.
+    pub(super) fn greet(&self) -> Result<(), String> {
+        let arena = self.arena()?;
+        match self.start(&arena)?.ask("start s-greeted")? {
+            Answer::Ok | Answer::Error(_) => Ok(()),
+            Answer::Unsupported => Err("it does not know `start`".to_owned()),
+        }
     }
 }

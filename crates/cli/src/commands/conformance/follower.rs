@@ -22,21 +22,17 @@ pub(super) struct Seen {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::BTreeSet;
-    use std::mem::MaybeUninit;
-    use std::os::fd::OwnedFd;
     use std::path::Path;
 
-    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+    use rustix::fs::inotify::ReadFlags;
 
     use super::Seen;
     use crate::commands::conformance::arena::is_sidecar_name;
-
-    /// How many bytes of events are read at once.
-    const EVENTS_BYTES_MAX: usize = 65_536;
+    use crate::commands::conformance::watch::Watch;
 
     /// Follows one directory.
     pub(in crate::commands::conformance) struct Follower {
-        descriptor: OwnedFd,
+        watch: Watch,
         names: BTreeSet<String>,
         seen: Seen,
     }
@@ -47,44 +43,30 @@ mod linux {
             directory: &Path,
             names: impl IntoIterator<Item = String>,
         ) -> Result<Self, String> {
-            let failed = |errno| format!("cannot watch `{}`: {errno}", directory.display());
-            let flags = CreateFlags::NONBLOCK | CreateFlags::CLOEXEC;
-            let descriptor = inotify::init(flags).map_err(failed)?;
-            let wanted = WatchFlags::CREATE
-                | WatchFlags::DELETE
-                | WatchFlags::MODIFY
-                | WatchFlags::MOVED_FROM
-                | WatchFlags::MOVED_TO;
-            inotify::add_watch(&descriptor, directory, wanted).map_err(failed)?;
+            let watch = Watch::of(directory)?;
             let names: BTreeSet<String> = names.into_iter().collect();
             let seen = Seen {
                 most: names.len(),
                 ..Seen::default()
             };
-            Ok(Self {
-                descriptor,
-                names,
-                seen,
-            })
+            Ok(Self { watch, names, seen })
         }
 
         /// Takes in what has happened since.
         pub(in crate::commands::conformance) fn follow(&mut self) {
-            let mut buffer = [MaybeUninit::uninit(); EVENTS_BYTES_MAX];
-            let mut reader = inotify::Reader::new(&self.descriptor, &mut buffer);
-            while let Ok(event) = reader.next() {
-                let flags = event.events();
+            for happened in self.watch.happened() {
+                let flags = happened.flags;
                 self.seen.is_incomplete |= flags.contains(ReadFlags::QUEUE_OVERFLOW);
-                let name = event.file_name().and_then(|name| name.to_str().ok());
-                let Some(name) = name.filter(|name| is_sidecar_name(name)) else {
+                let name = happened.name;
+                if !is_sidecar_name(&name) {
                     continue;
-                };
+                }
                 if flags.contains(ReadFlags::MODIFY) {
-                    self.seen.written_in_place = Some(name.to_owned());
+                    self.seen.written_in_place = Some(name);
                 } else if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-                    self.names.insert(name.to_owned());
+                    self.names.insert(name);
                 } else if flags.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
-                    self.names.remove(name);
+                    self.names.remove(&name);
                 }
                 self.seen.was_missing |= self.names.is_empty();
                 self.seen.most = self.seen.most.max(self.names.len());

@@ -1,19 +1,52 @@
 //! One run of the program that is checked.
 
 use std::ffi::OsString;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid,
+};
 
 use super::arena::Arena;
 
 /// How often it is looked whether a process has ended, while that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long a line may take to arrive that an ended process wrote.
+const LAST_LINE: Duration = Duration::from_millis(300);
+
+/// Where `XDG_STATE_HOME` points to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StateHome {
+    /// To a directory of the arena that is not the default.
+    Elsewhere,
+    /// To a relative path, which does not count.
+    Relative,
+    /// The variable is not set.
+    Unset,
+}
+
+/// How the program is started.
+pub(super) struct Launch<'a> {
+    pub(super) arena: &'a Arena,
+    /// The program and its arguments.
+    pub(super) words: Vec<OsString>,
+    pub(super) timeout: Duration,
+    pub(super) state_home: StateHome,
+    pub(super) work_dir: PathBuf,
+    /// A path to start the program by, which gives the process its name.
+    pub(super) named: Option<PathBuf>,
+}
 
 /// One run of the program; it ends with this value.
 pub(super) struct Subject {
     child: Child,
+    /// Its PID is not its own any more.
+    is_reaped: bool,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
     timeout: Duration,
@@ -30,25 +63,36 @@ pub(super) enum Answer {
     Unsupported,
 }
 
-impl Subject {
-    pub(super) fn start(
-        words: &[OsString],
-        arena: &Arena,
-        timeout: Duration,
-    ) -> Result<Self, String> {
-        let (program, arguments) = words.split_first().ok_or("no program")?;
-        let mut child = Command::new(program)
+impl Launch<'_> {
+    fn command(&self) -> Result<Command, String> {
+        let (program, arguments) = self.words.split_first().ok_or("no program")?;
+        let executed = self.named.as_deref().unwrap_or(Path::new(program));
+        let mut command = Command::new(executed);
+        command
+            .arg0(program)
             .args(arguments)
-            .env("HOME", arena.home())
-            .env("XDG_STATE_HOME", arena.state())
+            .env("HOME", self.arena.home())
             .env_remove("XDG_DATA_HOME")
             .env_remove("XDG_CONFIG_HOME")
-            .current_dir(arena.work_dir())
+            .current_dir(&self.work_dir)
+            // What it starts itself ends with it.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
+            .stderr(Stdio::inherit());
+        match self.state_home {
+            StateHome::Elsewhere => command.env("XDG_STATE_HOME", self.arena.state()),
+            StateHome::Relative => command.env("XDG_STATE_HOME", "relative/state"),
+            StateHome::Unset => command.env_remove("XDG_STATE_HOME"),
+        };
+        Ok(command)
+    }
+
+    pub(super) fn start(&self) -> Result<Subject, String> {
+        let mut child = self.command()?.spawn().map_err(|error| {
+            let program = self.words.first().cloned().unwrap_or_default();
+            format!("cannot start `{}`: {error}", program.display())
+        })?;
         let (said, answers) = channel();
         let output = child.stdout.take().ok_or("no standard output")?;
         let read = move || {
@@ -64,43 +108,68 @@ impl Subject {
             child.wait().ok();
             return Err(format!("no thread can be started: {error}"));
         }
-        Ok(Self {
+        Ok(Subject {
             input: child.stdin.take(),
             child,
+            is_reaped: false,
             answers,
-            timeout,
+            timeout: self.timeout,
         })
     }
+}
 
+impl Subject {
     pub(super) fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap_or(i32::MAX)
+    }
+
+    pub(super) fn process(&self) -> Option<Pid> {
+        Pid::from_raw(self.pid())
     }
 
     /// Writes a line, and does not wait for the answer.
     pub(super) fn tell(&mut self, line: &str) -> Result<(), String> {
         let input = self.input.as_mut().ok_or("it was told to end")?;
-        writeln!(input, "{line}")
-            .and_then(|()| input.flush())
-            .map_err(|error| format!("it does not take `{line}`: {error}"))
+        let told = writeln!(input, "{line}").and_then(|()| input.flush());
+        told.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => "it ended without an answer".to_owned(),
+            _ => format!("it does not take `{line}`: {error}"),
+        })
     }
 
     /// Waits for the next answer.
     pub(super) fn answer(&mut self) -> Result<Answer, String> {
-        let line = self.answers.recv_timeout(self.timeout);
-        match line.as_deref() {
-            Ok("ok") => Ok(Answer::Ok),
-            Ok("unsupported") => Ok(Answer::Unsupported),
-            Ok(line) if line == "error" || line.starts_with("error ") => {
+        let line = self.next_line()?;
+        match line.as_str() {
+            "ok" => Ok(Answer::Ok),
+            "unsupported" => Ok(Answer::Unsupported),
+            line if line == "error" || line.starts_with("error ") => {
                 Ok(Answer::Error(line.to_owned()))
             }
-            Ok(line) => Err(format!(
+            line => Err(format!(
                 "it answered `{line}`, which is neither `ok`, `error …` nor `unsupported`"
             )),
-            Err(RecvTimeoutError::Timeout) => {
-                let seconds = self.timeout.as_secs();
-                Err(format!("it did not answer for {seconds} s"))
+        }
+    }
+
+    /// The next line, unless the process ends or is silent. A child of it may hold its
+    /// output open, so that the end of that is not waited for.
+    fn next_line(&self) -> Result<String, String> {
+        let began = Instant::now();
+        let mut look_after = LOOK_EVERY;
+        loop {
+            let has_exited = self.has_exited();
+            let wait = if has_exited { LAST_LINE } else { look_after };
+            match self.answers.recv_timeout(wait) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Timeout) if !has_exited => {}
+                Err(_) => return Err("it ended without an answer".to_owned()),
             }
-            Err(RecvTimeoutError::Disconnected) => Err("it ended without an answer".to_owned()),
+            if began.elapsed() >= self.timeout {
+                let seconds = self.timeout.as_secs();
+                return Err(format!("it did not answer for {seconds} s"));
+            }
+            look_after = (look_after * 2).min(LAST_LINE);
         }
     }
 
@@ -119,33 +188,75 @@ impl Subject {
         }
     }
 
+    /// Sends it a signal.
+    pub(super) fn signal(&self, signal: Signal) -> Result<(), String> {
+        let process = self.process().filter(|_| !self.is_reaped);
+        let process = process.ok_or("it has ended")?;
+        kill_process(process, signal).map_err(|error| format!("cannot signal it: {error}"))
+    }
+
+    /// Stops it with SIGSTOP, and waits until it has stopped.
+    pub(super) fn stop(&self) -> Result<(), String> {
+        self.signal(Signal::STOP)?;
+        self.wait_for(WaitIdOptions::STOPPED | WaitIdOptions::EXITED, "stop")
+    }
+
+    /// Kills it with SIGKILL, and leaves it as a zombie.
+    pub(super) fn kill_only(&self) -> Result<(), String> {
+        self.signal(Signal::KILL)?;
+        self.wait_for(WaitIdOptions::EXITED, "end")
+    }
+
     /// Kills it with SIGKILL.
     pub(super) fn kill(&mut self) -> Result<(), String> {
-        let killed = self.child.kill().and_then(|()| self.child.wait());
-        killed
-            .map(drop)
-            .map_err(|error| format!("cannot kill it: {error}"))
+        self.kill_only()?;
+        self.reap().map(drop)
     }
 
     /// Waits until it has ended by itself.
     pub(super) fn wait(&mut self) -> Result<ExitStatus, String> {
         drop(self.input.take());
+        self.wait_for(WaitIdOptions::EXITED, "end")?;
+        self.reap()
+    }
+
+    fn wait_for(&self, what: WaitIdOptions, word: &str) -> Result<(), String> {
         let began = Instant::now();
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Ok(status),
-                Ok(None) if began.elapsed() < self.timeout => std::thread::sleep(LOOK_EVERY),
-                Ok(None) => return Err("it does not end".to_owned()),
-                Err(error) => return Err(format!("cannot wait for it: {error}")),
+        while began.elapsed() < self.timeout {
+            if self.has_become(what) {
+                return Ok(());
             }
+            std::thread::sleep(LOOK_EVERY);
         }
+        Err(format!("it does not {word}"))
+    }
+
+    fn has_exited(&self) -> bool {
+        self.has_become(WaitIdOptions::EXITED)
+    }
+
+    /// Looks without reaping it: its PID stays its own. One that was reaped has exited.
+    fn has_become(&self, what: WaitIdOptions) -> bool {
+        let Some(process) = self.process() else {
+            return true;
+        };
+        let options = what | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(process), options), Ok(None))
+    }
+
+    /// Ends its children while its PID is still the name of their group, and reaps it.
+    fn reap(&mut self) -> Result<ExitStatus, String> {
+        if let Some(group) = self.process().filter(|_| !self.is_reaped) {
+            kill_process_group(group, Signal::KILL).ok();
+        }
+        self.is_reaped = true;
+        let reaped = self.child.wait();
+        reaped.map_err(|error| format!("cannot wait for it: {error}"))
     }
 }
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        // It may have ended already.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        self.reap().ok();
     }
 }

@@ -102,6 +102,30 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
             return Err("a phase changed the file's place or its `started_at`".to_owned());
         }
     }
+    subject.must("switch s-without-phase")?;
+    let (_, claim) = arena.only_claim()?;
+    match claim.sidecar.phase {
+        None => Ok(Outcome::Passed),
+        Some(phase) => Err(format!("after a switch `phase` is still `{phase}`")),
+    }
+}
+
+/// A child that it forks has no part in its session.
+pub(super) fn fork(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-parent")?;
+    let (path, before) = arena.only_claim()?;
+    let answer = subject.ask("fork s-child")?;
+    if answer == Answer::Unsupported {
+        return Ok(Outcome::Skipped("it forks no child".to_owned()));
+    }
+    let (now, after) = arena.only_claim()?;
+    if now != path || after.bytes != before.bytes {
+        return Err("a forked child changed its parent's file".to_owned());
+    }
+    if answer == Answer::Ok {
+        return Err("a forked child could use its parent's handle".to_owned());
+    }
     Ok(Outcome::Passed)
 }
 
@@ -118,9 +142,14 @@ pub(super) fn release(kit: &Kit) -> Result<Outcome, String> {
         return Err("the file is there still".to_owned());
     }
     // Nothing is written after that, whatever it is told.
-    subject.ask("switch s-after")?;
-    if !arena.claims()?.is_empty() {
-        return Err("it writes after its release".to_owned());
+    for line in ["phase working", "switch s-after"] {
+        let answer = subject.ask(line)?;
+        if !arena.claims()?.is_empty() {
+            return Err(format!("`{line}` writes a file after its release"));
+        }
+        if answer == Answer::Ok {
+            return Err(format!("it answered `ok` to `{line}` after its release"));
+        }
     }
     Ok(Outcome::Passed)
 }

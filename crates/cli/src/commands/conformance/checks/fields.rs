@@ -1,34 +1,32 @@
 //! One session, one process: what the file says and how it lies there.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use whosup_core::process::{Absent, Pid, Process, system_backend};
+use serde_json::Value;
+use whosup_core::process::system_backend;
 use whosup_core::sidecar::{Serves, StrictObject};
 
 use crate::commands::conformance::arena::{Arena, Claim};
 use crate::commands::conformance::check::{Kit, Outcome};
+use crate::commands::conformance::stage::{now_ms, process_of};
 use crate::commands::conformance::subject::Subject;
 
-/// How far two clocks may be apart, in milliseconds.
-const SLACK_MS: i64 = 2_000;
-
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
-}
-
-fn process(subject: &Subject) -> Result<Process, String> {
-    let pid = Pid::new(i64::from(subject.pid())).map_err(|error| error.to_string())?;
-    let probed = system_backend().probe(pid);
-    let process = probed.map_err(|error| error.to_string())?;
-    process.ok_or_else(|| "the process has gone".to_owned())
-}
+/// How exact a date is that a process writes, in milliseconds.
+const SLACK_MS: i64 = 20;
+/// How much older a process or a session gets before its date is compared with that of
+/// the next one.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Every field that must be there, and that it is true.
 pub(super) fn fields(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
+    let mut subject = kit.start(&arena)?;
+    // Once it answers, whatever that is, it has begun: its date is not the session's.
+    subject.ask("anything")?;
+    std::thread::sleep(PAUSE);
     let before = now_ms();
-    let subject = kit.start_session(&arena, "s-fields")?;
+    subject.must("start s-fields")?;
     let (_, claim) = arena.only_claim()?;
     check_fields(&arena, &subject, &claim, before)?;
     if claim.sidecar.agent_name.is_none() {
@@ -67,20 +65,43 @@ fn check_fields(
             work_dir.display()
         ));
     }
+    if !sidecar.work_dir.is_absolute() {
+        return Err("`work_dir` is not absolute".to_owned());
+    }
     if let Ok(host) = system_backend().scope().host
-        && !host.is_same_host(&sidecar.hostname)
+        && host.0 != sidecar.hostname
     {
         return Err(format!(
             "`hostname` is `{}`, not `{host}`",
             sidecar.hostname
         ));
     }
-    let began = process(subject)?.began_at_ms.unwrap_or(before);
-    let span = began.max(before - SLACK_MS) - SLACK_MS..=now_ms() + SLACK_MS;
-    if !span.contains(&sidecar.started_at_ms) {
-        return Err("`started_at` is not when it took up the session".to_owned());
+    require_now(claim, before)?;
+    check_serves(claim)?;
+    require_keys_once(claim)
+}
+
+/// The session was taken up between `before` and now.
+fn require_now(claim: &Claim, before: i64) -> Result<(), String> {
+    let span = before - SLACK_MS..=now_ms() + SLACK_MS;
+    let said = claim.sidecar.started_at_ms;
+    if span.contains(&said) {
+        return Ok(());
     }
-    check_serves(claim)
+    Err(format!(
+        "`started_at` is {said} ms, and it took up the session between {} and {}",
+        span.start(),
+        span.end()
+    ))
+}
+
+/// Of a key that is there twice each reader takes another value.
+fn require_keys_once(claim: &Claim) -> Result<(), String> {
+    let object = StrictObject::parse(&claim.bytes).map_err(|error| error.to_string())?;
+    for key in object.keys() {
+        object.opt_value(key).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 /// A reader takes a word that it does not know for none, so that a misspelled one would
@@ -104,7 +125,7 @@ pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
     let sidecar = claim.sidecar;
     let backend = system_backend();
     let (scope, view) = (backend.scope(), backend.view());
-    let stamp = process(&subject)?.stamp;
+    let stamp = process_of(&subject)?.stamp;
     let mut missing = Vec::new();
     match &sidecar.process_start {
         Some(said) if *said != stamp => {
@@ -132,7 +153,7 @@ pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
         (None, Ok(_)) => missing.push("pid_namespace"),
         _ => {}
     }
-    let details = backend.details(&process(&subject)?);
+    let details = backend.details(&process_of(&subject)?);
     if let (Some(said), Ok(exe)) = (&sidecar.executable, &details.exe)
         && said != exe
     {
@@ -151,42 +172,13 @@ pub(super) fn identity(kit: &Kit) -> Result<Outcome, String> {
     )))
 }
 
-/// The name of the file.
-pub(super) fn name(kit: &Kit) -> Result<Outcome, String> {
-    let arena = kit.arena()?;
-    let _subject = kit.start_session(&arena, "s-name")?;
-    let (path, _) = arena.only_claim()?;
-    let name = path.file_name().and_then(|name| name.to_str());
-    if matches!(name, Some("s-name.runtime.json" | "runtime.json")) {
-        return Ok(Outcome::Passed);
-    }
-    Err(format!("it is `{}`", arena.shown(&path)))
-}
-
-/// The modes of the file and of the directory that was made for it.
-pub(super) fn mode(kit: &Kit) -> Result<Outcome, String> {
-    let arena = kit.arena()?;
-    let _subject = kit.start_session(&arena, "s-mode")?;
-    let (path, _) = arena.only_claim()?;
-    let read = whosup_core::sidecar::read_sidecar(&path);
-    let (_, facts) = read.map_err(|error| error.to_string())?;
-    let Some(mode) = facts.mode else {
-        return Ok(Outcome::Skipped(Absent::Unsupported.to_string()));
-    };
-    if mode & 0o7777 != 0o600 {
-        return Err(format!(
-            "the file's mode is {:04o}, not 0600",
-            mode & 0o7777
-        ));
-    }
-    Ok(Outcome::Passed)
-}
-
 /// A switch to another session.
 pub(super) fn switch(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-one")?;
     let (_, first) = arena.only_claim()?;
+    std::thread::sleep(PAUSE);
+    let before = now_ms();
     subject.must("switch s-two")?;
     let (_, second) = arena.only_claim()?;
     if second.session() != "s-two" || second.pid() != subject.pid() {
@@ -195,13 +187,61 @@ pub(super) fn switch(kit: &Kit) -> Result<Outcome, String> {
             second.session()
         ));
     }
-    if second.sidecar.started_at_ms < first.sidecar.started_at_ms {
-        return Err("`started_at` went back".to_owned());
+    require_now(&second, before)?;
+    let (one, two) = (unchanging(&first)?, unchanging(&second)?);
+    if let Some(key) = one
+        .keys()
+        .chain(two.keys())
+        .find(|key| one.get(*key) != two.get(*key))
+    {
+        return Err(format!("`{key}` changed with the session"));
     }
     subject.must("switch s-one")?;
     let (_, third) = arena.only_claim()?;
     if third.session() != "s-one" {
         return Err("it does not switch back".to_owned());
     }
+    let dates = [&first, &second, &third].map(|claim| claim.sidecar.started_at_ms);
+    if dates.iter().all(|date| date % 1_000 == 0) {
+        return Err("`started_at` has no fractions of seconds".to_owned());
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What a process writes about itself, whichever session it serves.
+fn unchanging(claim: &Claim) -> Result<BTreeMap<String, Value>, String> {
+    let parsed = serde_json::from_slice(&claim.bytes);
+    let mut fields: BTreeMap<String, Value> = parsed.map_err(|error| error.to_string())?;
+    let of_process = |key: &str| {
+        key.ends_with("_version")
+            || [
+                "pid",
+                "hostname",
+                "serves",
+                "process_start",
+                "process_start_kind",
+                "boot_id",
+                "pid_namespace",
+                "executable",
+            ]
+            .contains(&key)
+    };
+    fields.retain(|key, _| of_process(key));
+    Ok(fields)
+}
+
+/// A switch to the session that it serves already.
+pub(super) fn same(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut subject = kit.start_session(&arena, "s-same")?;
+    let (path, _) = arena.only_claim()?;
+    std::thread::sleep(PAUSE);
+    let before = now_ms();
+    subject.must("switch s-same")?;
+    let (now, claim) = arena.only_claim()?;
+    if now != path || claim.session() != "s-same" {
+        return Err(format!("the file is `{}` after that", arena.shown(&now)));
+    }
+    require_now(&claim, before)?;
     Ok(Outcome::Passed)
 }

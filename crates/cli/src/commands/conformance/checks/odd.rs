@@ -1,65 +1,104 @@
 //! Odd ids, and directories that may not be written.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-
-use crate::commands::conformance::arena::Arena;
-use crate::commands::conformance::check::{Kit, Outcome};
+use crate::commands::conformance::arena::{Arena, set_mode};
+use crate::commands::conformance::check::{Kit, Outcome, WITHOUT_RIGHTS};
 use crate::commands::conformance::subject::{Answer, Subject};
-
-/// How a program is started without the rights of root (setpriv(1)).
-const WITHOUT_RIGHTS: [&str; 4] = [
-    "setpriv",
-    "--reuid=65534",
-    "--regid=65534",
-    "--clear-groups",
-];
 
 /// Ids that are good, and odd.
 pub(super) fn odd_ids(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-first")?;
     let longest = "x".repeat(128);
+    let longest_of_script = "é".repeat(64);
     for id in [
         "séance-会話-разговор",
         "a b",
         "v1..v2",
         ".hidden-id",
         "1795813652966_5ypul",
+        "MiXed-Case",
+        // The same letter in one character and in two: two ids.
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "console",
+        "com10",
+        "a-",
+        "it's 100% #1 & [more]",
         &longest,
+        &longest_of_script,
     ] {
         subject.must(&format!("switch {id}"))?;
-        let claims = arena.claims()?;
-        let is_there = claims.values().any(|claim| claim.session() == id);
-        if !is_there {
-            return Err(format!("there is no sidecar about `{id}`"));
+        let (path, claim) = arena.only_claim()?;
+        if claim.session() != id {
+            return Err(format!("it wrote `{}` for `{id}`", claim.session()));
+        }
+        let name = path.file_name().unwrap_or_default();
+        if name != "runtime.json" && name != format!("{id}.runtime.json").as_str() {
+            return Err(format!("the file of `{id}` is `{}`", arena.shown(&path)));
         }
     }
     Ok(Outcome::Passed)
 }
+
+/// Ids that could leave their directory, be no file's name somewhere, look like another
+/// one, or be an option.
+const REFUSED: &[&str] = &[
+    "",
+    "../escaped",
+    "../../escaped",
+    "/escaped",
+    "a/b",
+    "a\\b",
+    "a<b",
+    "a>b",
+    "a:b",
+    "a\"b",
+    "a|b",
+    "a?b",
+    "a*b",
+    ".",
+    "..",
+    "...",
+    "ends.",
+    " begins",
+    "ends ",
+    "-begins",
+    "--help",
+    "a\tb",
+    "a\u{1b}[31mb",
+    "a\u{7f}b",
+    "a\u{85}b",
+    "a\u{200b}b",
+    "a\u{202e}b",
+    "a\u{2066}b",
+    "a\u{ad}b",
+    "\u{feff}a",
+    "con",
+    "CON",
+    "prn",
+    "aux.txt",
+    "nul",
+    "Nul.a.b",
+    "com0",
+    "COM1",
+    "lpt9.log",
+    "conin$",
+    "CONOUT$",
+];
 
 /// Ids that could leave their directory, or be no file's name somewhere.
 pub(super) fn refused_ids(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-good")?;
     let before = arena.files();
-    let too_long = "x".repeat(129);
-    for id in [
-        "../escaped",
-        "../../escaped",
-        "/escaped",
-        "a/b",
-        "a\\b",
-        "..",
-        ".",
-        "con",
-        "a:b",
-        &too_long,
-    ] {
+    for id in REFUSED.iter().copied().chain([
+        "x".repeat(129).as_str(),
+        // No more than 128 characters, and more than 128 bytes.
+        "é".repeat(65).as_str(),
+    ]) {
         match subject.ask(&format!("switch {id}"))? {
             Answer::Error(_) => {}
-            other => return Err(format!("it answered {other:?} to `switch {id}`")),
+            other => return Err(format!("it answered {other:?} to the id {id:?}")),
         }
         if arena.files() != before {
             return Err(format!("`switch {id}` changed files"));
@@ -77,11 +116,9 @@ pub(super) fn read_only(kit: &Kit) -> Result<Outcome, String> {
     let is_root = rustix::process::geteuid().is_root();
     let wrapper: &[&str] = if is_root { &WITHOUT_RIGHTS } else { &[] };
     if is_root {
-        for directory in [arena.root(), &arena.home(), &arena.work_dir()] {
-            set_mode(directory, 0o777)?;
-        }
+        arena.open_to_all()?;
     }
-    let mut subject = match kit.start_below(wrapper, &arena) {
+    let mut subject = match kit.launch(wrapper, &arena).start() {
         Ok(subject) => subject,
         Err(error) if is_root => return Ok(Outcome::Skipped(error)),
         Err(error) => return Err(error),
@@ -98,18 +135,24 @@ pub(super) fn read_only(kit: &Kit) -> Result<Outcome, String> {
     set_mode(&directory, 0o755)?;
     survived?;
     subject.must("switch s-after")?;
-    let claims = arena.claims()?;
-    if claims.values().any(|claim| claim.session() == "s-after") {
+    if has_claim_to(&arena, "s-after")? {
         return Ok(Outcome::Passed);
     }
     Err("it does not write once it may again".to_owned())
 }
 
+fn has_claim_to(arena: &Arena, id: &str) -> Result<bool, String> {
+    let claims = arena.claims()?;
+    Ok(claims.values().any(|claim| claim.session() == id))
+}
+
 fn survives(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
     let before = arena.files();
     match subject.ask("switch s-refused")? {
-        Answer::Error(_) | Answer::Ok => {}
-        Answer::Unsupported => return Err("`switch` is not supported".to_owned()),
+        Answer::Error(_) => {}
+        // An agent whose sessions have directories of their own may have written there.
+        Answer::Ok if has_claim_to(arena, "s-refused")? => {}
+        other => return Err(format!("it answered {other:?}, and wrote nothing")),
     }
     // An agent whose sessions have directories of their own may have made one.
     let is_changed = arena
@@ -120,9 +163,4 @@ fn survives(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
         return Err("it left a temporary file".to_owned());
     }
     Ok(())
-}
-
-fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
-    std::fs::set_permissions(path, Permissions::from_mode(mode))
-        .map_err(|error| format!("cannot set the mode of `{}`: {error}", path.display()))
 }

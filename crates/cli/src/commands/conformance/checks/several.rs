@@ -52,7 +52,25 @@ pub(super) fn second_process(kit: &Kit) -> Result<Outcome, String> {
         &[&first, &second],
         "with two processes on a session",
     )?;
+    for (path, claim) in arena.claims()? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if claim.pid() == second.pid() && !is_sibling_of(&name, "s-shared") {
+            return Err(format!(
+                "the second claim is `{name}`, not `s-shared.claim-HEX.runtime.json` with 16 digits"
+            ));
+        }
+    }
     Ok(Outcome::Passed)
+}
+
+fn is_sibling_of(name: &str, id: &str) -> bool {
+    let rest = name
+        .strip_prefix(id)
+        .and_then(|rest| rest.strip_prefix(".claim-"));
+    let digits = rest.and_then(|rest| rest.strip_suffix(".runtime.json"));
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// The second process leaves: the first one's claim stays as it is.

@@ -1,0 +1,189 @@
+//! What is unusual around the program: its name, its clock, its directory, a full disk.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::commands::conformance::arena::Arena;
+use crate::commands::conformance::check::{Kit, Outcome};
+use crate::commands::conformance::stage::process_of;
+use crate::commands::conformance::subject::{Answer, Subject};
+
+/// A name with all that `/proc/PID/stat` puts around names.
+const ODD_NAME: &str = "a) b (c) R 1";
+/// How a program is started whose clock since boot is another one (unshare(1)).
+const OTHER_CLOCK: [&str; 4] = ["unshare", "--time", "--boottime", "100000"];
+/// How a program is started that gets errors from a file that is too large, and no signal.
+const WITHOUT_SIGXFSZ: [&str; 2] = ["env", "--ignore-signal=XFSZ"];
+
+/// The start stamp of a program with an odd name.
+pub(super) fn odd_name(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let mut launch = kit.launch(&[], &arena);
+    let program = launch.words.first().cloned().unwrap_or_default();
+    let link = arena.root().join(ODD_NAME);
+    let Some(program) = found(&program) else {
+        return Ok(Outcome::Skipped("its program is not found".to_owned()));
+    };
+    symlink(program, &link).map_err(|error| format!("cannot make a link: {error}"))?;
+    launch.named = Some(link);
+    let mut subject = match launch.start() {
+        Ok(subject) => subject,
+        Err(why) => return Ok(Outcome::Skipped(why)),
+    };
+    subject.must("start s-odd-name")?;
+    let (_, claim) = arena.only_claim()?;
+    let stamp = process_of(&subject)?.stamp;
+    match &claim.sidecar.process_start {
+        Some(said) if *said != stamp => Err(format!(
+            "of a program named `{ODD_NAME}` it writes `process_start` {said}, not {stamp}"
+        )),
+        Some(_) => Ok(Outcome::Passed),
+        None => Ok(Outcome::Noted("it writes no `process_start`".to_owned())),
+    }
+}
+
+/// The file of a program, as a shell finds it.
+fn found(program: &OsStr) -> Option<PathBuf> {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return std::path::absolute(path).ok();
+    }
+    let directories = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&directories).map(|at| at.join(path));
+    places.find(|at| at.is_file())
+}
+
+/// A program in a time namespace of its own.
+pub(super) fn other_clock(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let cannot = || {
+        Ok(Outcome::Skipped(
+            "no time namespace can be made here".to_owned(),
+        ))
+    };
+    let Ok(mut subject) = kit.launch(&OTHER_CLOCK, &arena).start() else {
+        return cannot();
+    };
+    let started = subject.ask("start s-clock");
+    let its_clock = std::fs::read_link(format!("/proc/{}/ns/time", subject.pid()));
+    let ours = std::fs::read_link("/proc/self/ns/time");
+    if its_clock.map_or(true, |clock| ours.is_ok_and(|ours| ours == clock)) {
+        return cannot();
+    }
+    if started? != Answer::Ok {
+        return Err("it does not start in a time namespace of its own".to_owned());
+    }
+    let (_, claim) = arena.only_claim()?;
+    match claim.sidecar.process_start {
+        Some(said) => Err(format!(
+            "it writes `process_start` {said} in a time namespace of its own, where others \
+             read another number"
+        )),
+        None => Ok(Outcome::Passed),
+    }
+}
+
+/// A directory whose name is no Unicode.
+pub(super) fn no_unicode(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let work_dir = arena.root().join(OsStr::from_bytes(b"caf\xe9"));
+    if std::fs::create_dir(&work_dir).is_err() {
+        let why = "such a directory can't be made here";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    let mut launch = kit.launch(&[], &arena);
+    launch.work_dir = work_dir;
+    let mut subject = launch.start()?;
+    match subject.ask("start s-no-unicode")? {
+        Answer::Error(_) if arena.claims()?.is_empty() => Ok(Outcome::Passed),
+        Answer::Error(_) => Err("it reported an error and left a file".to_owned()),
+        other => {
+            let shown = arena.only_claim().map(|(_, claim)| claim.sidecar.work_dir);
+            Err(format!(
+                "it answered {other:?} in a directory that JSON cannot name, and wrote {shown:?}"
+            ))
+        }
+    }
+}
+
+/// A disk on which nothing can be written, and everything removed.
+pub(super) fn full_disk(kit: &Kit) -> Result<Outcome, String> {
+    let arena = kit.arena()?;
+    let cannot = || {
+        Ok(Outcome::Skipped(
+            "`env --ignore-signal` is not here".to_owned(),
+        ))
+    };
+    let Ok(mut subject) = kit.launch(&WITHOUT_SIGXFSZ, &arena).start() else {
+        return cannot();
+    };
+    if subject.must("start s-before").is_err() {
+        return cannot();
+    }
+    let (path, claim) = arena.only_claim()?;
+    let before = match limit_files(&subject, Some(0)) {
+        Ok(before) => before,
+        Err(why) => return Ok(Outcome::Skipped(why)),
+    };
+    let answer = subject.ask("switch s-full")?;
+    limit_files(&subject, before)?;
+    if !matches!(answer, Answer::Error(_)) {
+        return Err(format!(
+            "it answered {answer:?} when nothing could be written"
+        ));
+    }
+    let strays = arena.strays(path.parent().unwrap_or(&path), &claim);
+    if !strays.is_empty() {
+        return Err(format!("it leaves {}", strays.join(", ")));
+    }
+    if let Some(left) = arena.claims()?.keys().next() {
+        let left = arena.shown(left);
+        return Err(format!(
+            "`{left}` is left, which is about a session that it has left"
+        ));
+    }
+    catches_up(&arena, &mut subject)?;
+    subject.must("switch s-after")?;
+    let (_, claim) = arena.only_claim()?;
+    if claim.session() == "s-after" {
+        return Ok(Outcome::Passed);
+    }
+    Err("it does not write once it may again".to_owned())
+}
+
+/// The next call writes what could not be written.
+fn catches_up(arena: &Arena, subject: &mut Subject) -> Result<(), String> {
+    if subject.ask("phase working")? == Answer::Unsupported {
+        return Ok(());
+    }
+    let (_, claim) = arena.only_claim()?;
+    if claim.session() == "s-full" {
+        return Ok(());
+    }
+    Err(format!(
+        "it writes about `{}` after a failed switch",
+        claim.session()
+    ))
+}
+
+/// Sets how large a file may get that the program writes, and says how large it might.
+#[cfg(target_os = "linux")]
+fn limit_files(subject: &Subject, bytes: Option<u64>) -> Result<Option<u64>, String> {
+    use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+
+    let before = getrlimit(Resource::Fsize);
+    let limit = Rlimit {
+        current: bytes,
+        ..before
+    };
+    let limited = prlimit(subject.process(), Resource::Fsize, limit);
+    limited.map_err(|errno| format!("cannot limit the size of its files: {errno}"))?;
+    Ok(before.current)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn limit_files(_: &Subject, _: Option<u64>) -> Result<Option<u64>, String> {
+    Err("the size of another process's files can't be limited here".to_owned())
+}
