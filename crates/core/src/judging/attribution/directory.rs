@@ -111,6 +111,13 @@ impl Directory {
     }
 }
 
+impl Directory {
+    /// It is there, and may be touched.
+    pub(crate) const fn is_seen(&self) -> bool {
+        self.seen.is_some()
+    }
+}
+
 impl Seen {
     fn at(directory: &Path, links: &[PathBuf]) -> Option<Self> {
         let facts = facts_of_any(directory, Links::Follow).ok()?;

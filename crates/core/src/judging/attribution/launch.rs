@@ -26,12 +26,6 @@ impl Event {
         let sure = processes.clone();
         Self { processes, sure }
     }
-
-    /// Perhaps the launch of one of `processes`, perhaps something else.
-    pub(super) const fn perhaps(processes: Vec<usize>) -> Self {
-        let sure = Vec::new();
-        Self { processes, sure }
-    }
 }
 
 /// Matches launches and events, each by its place.
@@ -114,7 +108,10 @@ mod tests {
     fn what_was_perhaps_no_launch_counts_against_others_and_is_matched_with_none() {
         let processes = [Launched { has_event: true }];
         let launch = Event::launch(vec![0]);
-        let perhaps = Event::perhaps(vec![0]);
+        let perhaps = Event {
+            processes: vec![0],
+            sure: Vec::new(),
+        };
         assert!(match_launches(&processes, std::slice::from_ref(&perhaps)).is_empty());
         assert!(match_launches(&processes, &[launch.clone(), perhaps]).is_empty());
         assert_eq!(match_launches(&processes, &[launch])[&0], 0);

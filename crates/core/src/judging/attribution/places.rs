@@ -51,6 +51,22 @@ impl Places {
         }
     }
 
+    /// The directory of a session or of a process may have been renamed since they were one:
+    /// they differ, and at least one of them is there.
+    pub(crate) fn may_be_renamed(
+        &self,
+        process: &Process,
+        details: &Details,
+        directory: Option<&Path>,
+    ) -> bool {
+        let recorded = directory.and_then(|written| self.recorded.get(written.as_os_str()));
+        let own = self.of_processes.get(&process.pid).into_iter().flatten();
+        let is_seen = recorded.into_iter().chain(own).any(Directory::is_seen);
+        directory.is_some()
+            && is_seen
+            && self.beside(process, details, directory) == Beside::Unknown
+    }
+
     /// What the directory of a session is to a process, as far as that was looked at.
     pub(crate) fn beside(
         &self,

@@ -89,6 +89,12 @@ impl<'a> Seeker<'a> {
         self.places.beside(process, details, work_dir)
     }
 
+    /// Its directory, or that of a session, may have been renamed since they were one.
+    pub(super) fn is_displaced(&self, work_dir: Option<&Path>) -> bool {
+        let (process, details) = (&self.process.process, &self.process.details);
+        self.places.may_be_renamed(process, details, work_dir)
+    }
+
     pub(super) fn began_before(&self, at_ms: Option<i64>) -> bool {
         at_ms
             .zip(self.began_at_ms)

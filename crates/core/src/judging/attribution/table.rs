@@ -110,11 +110,13 @@ impl Table {
                                     || !seeker.is_silent_since(at_ms))
                         })
                 });
-                let processes: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
-                if !processes.is_empty() {
-                    let event = match is_sure {
-                        true => Event::launch(processes),
-                        false => Event::perhaps(processes),
+                let own: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
+                let displaced = displaced(seekers, rows.get(session), at_ms);
+                let all: BTreeSet<usize> = own.iter().copied().chain(displaced).collect();
+                if !all.is_empty() {
+                    let event = Event {
+                        processes: all.into_iter().collect(),
+                        sure: if is_sure { own } else { Vec::new() },
                     };
                     events.push((session, at_ms, event));
                 }
@@ -237,6 +239,26 @@ impl Table {
             }
         }
     }
+}
+
+/// The processes in whose start window an event of a session lies, where the directory of
+/// the session or of the process may have been renamed.
+fn displaced(
+    seekers: &[Seeker<'_>],
+    row: Option<&(&SessionKey, &Draft)>,
+    at_ms: i64,
+) -> Vec<usize> {
+    let is_displaced = |seeker: &Seeker<'_>| {
+        row.is_some_and(|(key, draft)| {
+            let work_dir = draft.sketch.work_dir.as_deref();
+            seeker.may_be_launched_at(at_ms)
+                && seeker.process.may_use(&key.home)
+                && seeker.is_displaced(work_dir)
+        })
+    };
+    let seekers = seekers.iter().enumerate();
+    let displaced = seekers.filter(|(_, seeker)| is_displaced(seeker));
+    displaced.map(|(place, _)| place).collect()
 }
 
 /// When processes may have been launched with a session.

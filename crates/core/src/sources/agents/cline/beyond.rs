@@ -101,8 +101,10 @@ pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
 }
 
 /// The session was ended by a process that went on to another one, after this one had
-/// opened it. The row keeps the PID of the first process, so that it may have been any.
+/// opened it. The row keeps the PID of the first process, so that it may have been any; and
+/// it keeps the end where another process has taken the session up since.
 pub(super) fn was_ended_since(row: &Row, pid: Pid, said: &Said) -> bool {
+    let is_taken_up_since = !row.is_ended();
     let is_by_its_process = row.pid == Some(pid) || row.is_finished();
-    row.is_ended() && is_by_its_process && row.ended_at_ms >= Some(said.at_ms)
+    (is_taken_up_since || is_by_its_process) && row.ended_at_ms >= Some(said.at_ms)
 }

@@ -210,7 +210,10 @@ impl<'a> Scanning<'a> {
             claim.subject = Subject::Released;
             claim.dated_at_ms = row.ended_at_ms.or(row.started_at_ms);
             claim.ended_by = Some(pid).filter(|_| row.is_finished() && row.parent.is_none());
-        } else if process.is_some_and(|its| process::is_hub(&its.program())) {
+        } else if row.ended_at_ms.is_some()
+            || process.is_some_and(|its| process::is_hub(&its.program()))
+        {
+            // Where it was ended and taken up since, the PID is that of before.
             return None;
         }
         Some(claim)
