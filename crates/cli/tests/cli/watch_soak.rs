@@ -107,6 +107,9 @@ fn act(
         let posing = world.pose_as_claude();
         let session = format!("0a0b0c0d-0000-4000-8000-{:06x}{:06x}", posing.pid(), step);
         let record = world.write_claude_record(posing.pid(), &posing.start(), &session);
+        if chance.below(2) == 0 {
+            world.write_claude_transcript(".claude", &session);
+        }
         let text = std::fs::read_to_string(&record).unwrap();
         parts.push(Part {
             posing: Some(posing),

@@ -98,11 +98,6 @@ impl Watching {
             .last()
             .map_or_else(Instant::now, |(came, _)| *came)
     }
-
-    /// What is known of a session now.
-    pub(crate) fn session(&self, id: &str) -> Option<&Value> {
-        session_in(&self.state, id)
-    }
 }
 
 /// A session of a snapshot.

@@ -73,20 +73,28 @@ impl Until {
             return Outcome::Exited;
         }
         let may_change = || {
-            let agent = text("agent");
             let has_owner = session.get("owner").is_some_and(|owner| !owner.is_null());
             let reason = text("reason").unwrap_or_default();
             has_owner
                 || MAY_CHANGE.contains(&reason)
-                || unattributed
-                    .iter()
-                    .any(|one| one["agent"].as_str() == agent)
+                || unattributed.iter().any(|one| may_serve(one, session))
         };
         if text("liveness") == Some("unknown") && !may_change() {
             return Outcome::Unknown;
         }
         Outcome::NotYet
     }
+}
+
+/// Whether a process without a session may serve this one by what is known of it.
+fn may_serve(process: &Value, session: &Map<String, Value>) -> bool {
+    let is_same = |field: &str| session.get(field) == Some(&process[field]);
+    let candidates = process["candidates"].as_array();
+    let is_candidate = candidates.is_some_and(|candidates| {
+        let id = session.get("session_id");
+        candidates.iter().any(|candidate| Some(candidate) == id)
+    });
+    is_same("agent") && (is_same("work_dir") || is_candidate)
 }
 
 /// Whether nothing has happened that `--next` waits for.
@@ -106,7 +114,7 @@ mod tests {
     #[track_caller]
     fn check(until: &str, session: Value, expected: Outcome) {
         let until = Until::from_name(until).unwrap();
-        let beside = [json!({ "agent": "pi" })];
+        let beside = [json!({ "agent": "pi", "work_dir": "/w" })];
         let session = session.as_object().unwrap();
         assert_eq!(until.judge(session, &beside), expected, "{session:?}");
     }
@@ -123,7 +131,7 @@ mod tests {
         check("exited", dead, Outcome::Reached);
         let ended = json!({ "agent": "codex", "liveness": "exited", "phase": "ended" });
         check("ended", ended, Outcome::Reached);
-        let unknown = |agent, reason| json!({ "agent": agent, "liveness": "unknown", "reason": reason, "owner": null });
+        let unknown = |agent, reason| json!({ "agent": agent, "liveness": "unknown", "reason": reason, "owner": null, "work_dir": "/w" });
         check(
             "idle",
             unknown("codex", "other-pid-namespace"),
