@@ -9,11 +9,12 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
+use whosup_core::machine::Machine;
 use whosup_core::views::wire::{self, WireSession};
 use whosup_live::{Change, Engine, Filter, Message, Received, Rows};
 
 use self::until::{Outcome, Until};
-use crate::app::{App, say};
+use crate::app::{App, World, say};
 use crate::cli::name_parser;
 use crate::exit::ExitStatus;
 use crate::id::{IdArgs, find};
@@ -108,7 +109,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
     let one = arguments
         .id
         .as_ref()
-        .map(|id| find_one(app, arguments, id, &mut known));
+        .map(|id| find_one(&app.world, arguments, id, &mut known));
     let one = one.transpose()?;
     let engine = Engine::start(machine_of(&app.world))?;
     // Whoever waits for one phase has to hear of the others too.
@@ -124,7 +125,17 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
             until.saturating_duration_since(Instant::now())
         });
         match changes.next(rest) {
-            Received::Message(message) => known.take(&message),
+            Received::Message(message) => {
+                known.take(&message);
+                let one = arguments
+                    .id
+                    .as_ref()
+                    .filter(|_| !Known::is_in(&message, whom.as_ref()));
+                if let Some(id) = one {
+                    // It may have exited since it was found, and is not watched then.
+                    find_one(&app.world.again(Machine::here()), arguments, id, &mut known)?;
+                }
+            }
             Received::Nothing if until.is_some_and(|until| until <= Instant::now()) => {
                 return Ok(timed_out(app, arguments));
             }
@@ -142,7 +153,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
 }
 
 fn find_one(
-    app: &App<'_>,
+    world: &World,
     arguments: &WaitArgs,
     id: &str,
     known: &mut Known,
@@ -151,8 +162,8 @@ fn find_one(
         id: id.to_owned(),
         home: arguments.home.clone(),
     };
-    let session = find(&app.world, &wanted)?;
-    let wire: WireSession = wire::session(app.world.machine(), &session);
+    let session = find(world, &wanted)?;
+    let wire: WireSession = wire::session(world.machine(), &session);
     if let Value::Object(fields) = json!(wire) {
         known.sessions.insert(session.key.clone(), fields);
     }
@@ -166,6 +177,16 @@ fn timed_out(app: &mut App<'_>, arguments: &WaitArgs) -> ExitStatus {
 }
 
 impl Known {
+    /// Whether a message shows the session, or says nothing of those that it does not show.
+    fn is_in(message: &Message, whom: Option<&Whom>) -> bool {
+        match (message, whom) {
+            (Message::Snapshot { rows, .. }, Some(Whom::One(key))) => {
+                rows.sessions.contains_key(key)
+            }
+            _ => true,
+        }
+    }
+
     fn take(&mut self, message: &Message) {
         match message {
             Message::Snapshot { rows, .. } => self.take_all(rows),
