@@ -26,7 +26,7 @@ use crate::sources::panes::Panes;
 use crate::sources::recognize::{PossibleProcess, Users, find_agent_processes, homes};
 use crate::sources::record::{name_homes_alike, scan_records};
 
-use finish::finish;
+use finish::{finish, looked_at, seen};
 use settling::{Settling, surroundings};
 
 /// What one scan looks for.
@@ -195,9 +195,9 @@ fn look<'a>(
     for session in &mut merged.sessions {
         hide_dismissed(session, &dismissals);
     }
-    let mut homes: Vec<Home> = asked.into_iter().map(|(_, home)| home).collect();
-    homes.extend(published.homes);
-    let snapshot = finish(machine, merged, &panes, &processes, problems, homes);
+    let mut snapshot = finish(machine, merged, &panes, &processes, problems);
+    snapshot.looked_at = looked_at(asked, published.homes);
+    snapshot.processes = seen(&processes, &possible, &panes);
     Scanned {
         machine,
         depth: scope.depth.clone(),
