@@ -146,6 +146,13 @@ pub trait Adapter: Send + Sync {
     /// the session lies, if that is elsewhere.
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
 
+    /// How a live session that no terminal shows is brought to one, by the agent's own
+    /// command; `None` if there is no such command.
+    fn attach(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let _ = (sketch, is_default_home);
+        None
+    }
+
     /// The paths of a home worth watching: what changes when a session starts,
     /// moves or ends.
     fn watch_paths(&self, home: &Home) -> Vec<WatchPath>;
