@@ -12,6 +12,7 @@ mod directory;
 mod exit;
 mod id;
 mod json;
+mod pane_command;
 mod pose;
 mod shell;
 mod short_id;
