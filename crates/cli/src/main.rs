@@ -6,6 +6,7 @@ mod cli;
 mod colour;
 mod column;
 mod commands;
+mod completion;
 mod condition;
 mod config;
 mod directory;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     if let Some(code) = commands::run::become_program_if_told() {
         return code;
     }
+    completion::answer_if_asked();
     let status = match cli::parse(std::env::args_os()) {
         Ok(cli) => run(cli),
         // An agent takes a status for an answer.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::Machine;
@@ -19,6 +20,7 @@ use whosup_core::views::explain::sentence;
 use super::show::look;
 use crate::app::{App, World, say};
 use crate::column::{pane_words, place};
+use crate::completion;
 use crate::condition::words_of;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
@@ -46,7 +48,11 @@ Exit status: 0 done, 1 exited, 2 it cannot be shown from here, 3 unknown, 4 no s
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AttachArgs {
     /// Session ID or unique prefix, such as `0a022b20`; a list to choose from if omitted
-    #[arg(value_name = "ID", conflicts_with = "waiting")]
+    #[arg(
+        value_name = "ID",
+        conflicts_with = "waiting",
+        add = ArgValueCandidates::new(completion::sessions)
+    )]
     id: Option<String>,
     /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR", requires = "id")]

@@ -18,6 +18,9 @@ const FILTER_CHARS_MAX: usize = 200;
 /// How wide the states are.
 const STATE_WIDTH: usize = 20;
 
+/// How many bytes of what is typed are read at once.
+const READ_BYTES: usize = 256;
+
 /// One session to choose.
 pub(super) struct Row {
     /// What it does.
@@ -31,8 +34,8 @@ pub(super) struct Row {
 /// What a key does.
 #[derive(Debug, PartialEq, Eq)]
 enum Key {
-    Character(char),
-    Erase,
+    Text(String),
+    Erase(usize),
     Up,
     Down,
     Take,
@@ -59,12 +62,15 @@ pub(super) fn pick(err: &mut dyn Write, rows: &[Row], face: Face) -> anyhow::Res
         choice.at = choice.at.min(shown.len().saturating_sub(1));
         drawn = draw(err, rows, &shown, &choice, face, drawn)?;
         match read_key()? {
-            Key::Character(c) if choice.filter.chars().count() < FILTER_CHARS_MAX => {
-                choice.filter.push(c);
+            Key::Text(text) => {
+                let room = FILTER_CHARS_MAX.saturating_sub(choice.filter.chars().count());
+                choice.filter.extend(text.chars().take(room));
                 choice.at = 0;
             }
-            Key::Erase => {
-                choice.filter.pop();
+            Key::Erase(count) => {
+                for _ in 0..count {
+                    choice.filter.pop();
+                }
             }
             Key::Up => choice.at = choice.at.saturating_sub(1),
             Key::Down => choice.at = choice.at.saturating_add(1),
@@ -76,7 +82,7 @@ pub(super) fn pick(err: &mut dyn Write, rows: &[Row], face: Face) -> anyhow::Res
                 clear(err, drawn)?;
                 return Ok(None);
             }
-            Key::Character(_) | Key::Take | Key::Other => {}
+            Key::Take | Key::Other => {}
         }
     }
 }
@@ -154,7 +160,7 @@ fn clear(err: &mut dyn Write, drawn: usize) -> io::Result<()> {
 }
 
 fn read_key() -> io::Result<Key> {
-    let mut bytes = [0; 16];
+    let mut bytes = [0; READ_BYTES];
     let length = rustix::io::read(io::stdin(), &mut bytes)?;
     let bytes = bytes.get(..length).unwrap_or_default();
     Ok(key(bytes))
@@ -166,17 +172,19 @@ fn key(bytes: &[u8]) -> Key {
         // The terminal is gone, Ctrl-C, Ctrl-D, or Escape alone.
         [] | [0x03 | 0x04 | 0x1b] => Key::Leave,
         [b'\r' | b'\n'] => Key::Take,
-        [0x08 | 0x7f] => Key::Erase,
         // Ctrl-P and Ctrl-N, as in a shell.
         [0x10] | b"\x1b[A" | b"\x1bOA" => Key::Up,
         [0x0e] | b"\x1b[B" | b"\x1bOB" => Key::Down,
         bytes => {
-            let text = std::str::from_utf8(bytes).unwrap_or_default();
-            let mut characters = text.chars();
-            match (characters.next(), characters.next()) {
-                (Some(c), None) if !c.is_control() => Key::Character(c),
-                _ => Key::Other,
+            // What is typed fast, or pasted, comes at once.
+            let text = String::from_utf8_lossy(bytes);
+            if text.chars().all(|c| matches!(c, '\u{8}' | '\u{7f}')) {
+                return Key::Erase(text.chars().count());
             }
+            if text.chars().any(char::is_control) {
+                return Key::Other;
+            }
+            Key::Text(text.into_owned())
         }
     }
 }
@@ -235,8 +243,9 @@ mod tests {
         assert_eq!(key(b""), Key::Leave);
         assert_eq!(key(b"\x1b[A"), Key::Up);
         assert_eq!(key(b"\r"), Key::Take);
-        assert_eq!(key("é".as_bytes()), Key::Character('é'));
+        assert_eq!(key("é".as_bytes()), Key::Text("é".to_owned()));
         assert_eq!(key(b"\x1b[5~"), Key::Other);
-        assert_eq!(key(b"\x7f"), Key::Erase);
+        assert_eq!(key(b"\x7f\x7f"), Key::Erase(2));
+        assert_eq!(key(b"fast"), Key::Text("fast".to_owned()));
     }
 }

@@ -220,7 +220,7 @@ fn session_pid(pane: &Pane) -> Option<Pid> {
     pane.server.as_ref()?.pid
 }
 
-/// Types as `stuff` does, in which `\\` and `^` begin escapes.
+/// Types as `stuff` does, in which a backslash and `^` begin escapes, and `$` a variable.
 fn stuff(pane: &Pane, text: &str) -> Option<Typing> {
     let number = pane.pane.as_deref()?;
     let mut pieces = vec![String::new()];
@@ -231,7 +231,7 @@ fn stuff(pane: &Pane, text: &str) -> Option<Typing> {
         }
         let last = pieces.last_mut()?;
         match c {
-            '\\' | '^' => last.extend(['\\', c]),
+            '\\' | '^' | '$' => last.extend(['\\', c]),
             // A control character by its number: it would be one of the message.
             c if c.is_ascii_control() => last.push_str(&format!("\\{:03o}", u32::from(c))),
             c => last.push(c),

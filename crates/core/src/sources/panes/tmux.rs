@@ -97,22 +97,9 @@ impl PaneHost for Tmux {
         // these variables.
         let server = pane.server.as_ref()?;
         let pid = server.pid?;
-        let mut switch = command(
-            pane,
-            &[
-                "switch-client",
-                "-t",
-                id,
-                ";",
-                "select-window",
-                "-t",
-                id,
-                ";",
-                "select-pane",
-                "-t",
-                id,
-            ],
-        )?;
+        let mut words = vec!["select-window", "-t", id, ";", "select-pane", "-t", id, ";"];
+        words.extend(["switch-client", "-t", id]);
+        let mut switch = command(pane, &words)?;
         let socket = server.socket.to_string_lossy();
         switch.environment = vec![
             ("TMUX".to_owned(), format!("{socket},{pid},0").into()),
