@@ -9,8 +9,9 @@ use super::world::{WHOSUP, World, wait_for};
 /// A tmux with two tmux sessions: `main` with a shell, and `other`, in which an agent of
 /// session 1 lives in the second pane of the window `api`, which is not the current one.
 struct Scene {
-    world: World,
+    // The server ends before the directory of its socket goes.
     tmux: Tmux,
+    world: World,
     /// The agent's pane.
     pane: String,
 }

@@ -5,8 +5,9 @@ use super::terminal::{Tmux, agent_command};
 use super::world::{Said, World, wait_for};
 
 struct Scene {
-    world: World,
+    // The server ends before the directory of its socket goes.
     tmux: Tmux,
+    world: World,
     pane: String,
 }
 

@@ -234,6 +234,10 @@ fn going_to_a_window_of_screen_selects_it() {
         return;
     };
     screen.tell(&["screen", "-t", "api", "cat"]);
+    wait_for("two windows", || {
+        let panes = list(&Screen, &screen.machine());
+        (panes.len() == 2).then_some(())
+    });
     // A person's terminal.
     let attach = format!(
         "SCREENDIR='{}' TERM=xterm screen -x {}. -p 0",
@@ -264,7 +268,7 @@ fn going_to_a_window_of_screen_selects_it() {
         screen.shown("1").contains("x\nx").then_some(())
     });
     let argv = Screen.attach(&panes[1]).unwrap().argv;
-    let session = format!("{}.", screen.pid);
+    let session = format!("{}.work", screen.pid);
     assert_eq!(argv, ["screen", "-S", &session, "-x", "-p", "1"]);
 }
 
@@ -403,6 +407,8 @@ fn panes_of_zellij_are_listed_typed_into_and_gone_to() {
     drop(machine);
 
     zellij.action("one", &["go-to-tab-name", "Tab #1"]);
+    // zellij goes by the client that has sent a key last.
+    zellij.tmux.run(&["send-keys", "-t", "%0", "x"]);
     let with = zellij.with();
     with.type_it(Zellij.paste(&cat, "hello"));
     with.type_it(Zellij.enter(&cat));

@@ -145,7 +145,7 @@ fn panes_of_wezterm_are_joined_by_terminals_of_its_children() {
 #[test]
 fn a_host_that_fails_is_a_problem() {
     let screen = [
-        process(900, 1, "screen"),
+        process(900, 1, "screen").argv(&["SCREEN", "-S", "w"]),
         process(1000, 900, "bash").tty(136, 2),
     ];
     let kitty = [
@@ -191,7 +191,7 @@ fn a_host_that_fails_is_a_problem() {
 #[test]
 fn an_id_that_two_children_have_leads_to_neither() {
     let screen = [
-        process(900, 1, "screen"),
+        process(900, 1, "screen").argv(&["SCREEN", "-S", "w"]),
         process(1000, 900, "bash")
             .tty(136, 2)
             .env(&[("WINDOW", "0")]),
@@ -218,7 +218,7 @@ fn an_id_that_two_children_have_leads_to_neither() {
 #[test]
 fn what_is_typed_into_a_screen_has_no_escapes_of_its_own() {
     let screen = [
-        process(900, 1, "screen"),
+        process(900, 1, "screen").argv(&["SCREEN", "-S", "w"]),
         process(1000, 900, "bash")
             .tty(136, 2)
             .env(&[("WINDOW", "0")]),

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use whosup_process::{Pid, Process, Tty};
+use whosup_process::{Process, Tty};
 
 use super::servers::{ServerProcess, ask_all, child_of, children_by_id, find_ours, run, silent};
 use super::typing::bracketed;
@@ -58,6 +58,7 @@ impl PaneHost for Screen {
 
     fn list(&self, machine: &Machine) -> Found<Vec<Pane>> {
         let servers = find_ours(machine, |process| self.is_server(process));
+        let servers: Vec<_> = servers.into_iter().filter(is_called_server).collect();
         let deadline = machine.commands().deadline();
         let answers = ask_all(SCREEN, &servers, |server| ask(machine, server, deadline));
         let mut found: Found<Vec<Pane>> = Found::default();
@@ -102,6 +103,12 @@ impl PaneHost for Screen {
     }
 }
 
+/// The server calls itself `SCREEN`; whatever asks it has no terminal either, for a moment.
+fn is_called_server(server: &ServerProcess) -> bool {
+    let argv = server.details.argv.as_deref().unwrap_or_default();
+    argv.first().is_some_and(|name| name == "SCREEN")
+}
+
 /// The variables of a server that say where sessions are.
 fn directory_of(machine: &Machine, server: &Process) -> Option<PathBuf> {
     let environment = machine.environment_of(server, &["SCREENDIR"])?;
@@ -111,7 +118,7 @@ fn directory_of(machine: &Machine, server: &Process) -> Option<PathBuf> {
 fn ask(machine: &Machine, server: &ServerProcess, deadline: Instant) -> Answer {
     let directory = directory_of(machine, &server.process);
     let directory = directory.as_deref().and_then(Path::to_str);
-    let session = format!("{}.", server.process.pid);
+    let session = name_of(&socket_of(machine, &server.process));
     let argv = [SCREEN, "-S", &session, "-Q", "windows", FORMAT];
     Answer {
         listing: run(machine, &[("SCREENDIR", directory)], &argv, deadline),
@@ -121,10 +128,7 @@ fn ask(machine: &Machine, server: &ServerProcess, deadline: Instant) -> Answer {
 fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pane> {
     let children = children_by_id(machine, &server.process, "WINDOW");
     let socket = socket_of(machine, &server.process);
-    let session = socket
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let session = session.unwrap_or_default();
+    let session = name_of(&socket);
     let at = server.listening_at(socket);
     let viewers = viewers(machine, &server.process, &children);
     let listing = String::from_utf8_lossy(listing);
@@ -157,6 +161,12 @@ fn parse_row(line: &str) -> Option<(&str, &str)> {
     is_number.then_some((number, title))
 }
 
+/// The name of a session is that of the socket.
+fn name_of(socket: &Path) -> String {
+    let name = socket.file_name().map(|name| name.to_string_lossy());
+    name.unwrap_or_default().into_owned()
+}
+
 /// The socket of a session, `PID.NAME`: where it lies now, else what it was named at first.
 #[expect(clippy::disallowed_methods, reason = "checked before")]
 fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
@@ -180,10 +190,12 @@ fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
         let name = path.file_name().map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.starts_with(&prefix))
     };
-    let mut sockets = directories.iter().flat_map(|directory| list(directory));
-    sockets
-        .find(is_its)
-        .unwrap_or_else(|| PathBuf::from(prefix))
+    // Whoever asks has a socket beside it for a moment, with a longer name (`-queryA`).
+    let sockets = directories.iter().flat_map(|directory| list(directory));
+    let its = sockets
+        .filter(is_its)
+        .min_by_key(|path| path.as_os_str().len());
+    its.unwrap_or_else(|| PathBuf::from(prefix))
 }
 
 /// The terminals that a session is shown in: screen holds them open, and of its own windows
@@ -203,7 +215,7 @@ fn viewers(machine: &Machine, server: &Process, children: &[(String, Process)]) 
 /// A screen command to the session of a pane.
 fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
     let socket = &pane.server.as_ref()?.socket;
-    let session = format!("{}.", session_pid(pane)?);
+    let session = name_of(socket);
     let argv = [SCREEN, "-S", &session]
         .into_iter()
         .chain(words.iter().copied());
@@ -214,10 +226,6 @@ fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
         directory: None,
         environment: directory.into_iter().collect(),
     })
-}
-
-fn session_pid(pane: &Pane) -> Option<Pid> {
-    pane.server.as_ref()?.pid
 }
 
 /// Types as `stuff` does, in which a backslash and `^` begin escapes, and `$` a variable.
