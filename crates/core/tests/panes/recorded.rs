@@ -205,7 +205,7 @@ fn an_id_that_two_children_have_leads_to_neither() {
             .tty(136, 5)
             .env(&[("WINDOW", "9")]),
     ];
-    let (listed, _) = list(&Screen, screen, printed("0 sh\n1 sh\n2 api\n"));
+    let (listed, _) = list(&Screen, screen, printed("0 sh<|>1 sh<|>2 api<|>"));
     let found = listed.found.iter();
     let found: Vec<_> = found
         .map(|pane| (pane.window.as_deref(), pane.pid))
@@ -223,7 +223,7 @@ fn what_is_typed_into_a_screen_has_no_escapes_of_its_own() {
             .tty(136, 2)
             .env(&[("WINDOW", "0")]),
     ];
-    let (listed, _) = list(&Screen, screen, printed("0 sh\n"));
+    let (listed, _) = list(&Screen, screen, printed("0 sh<|>"));
     let typing = Screen.paste(&listed.found[0], "a\\b ^c $d").unwrap();
     let argv = &typing.type_it[0].invocation.argv;
     assert_eq!(argv.last().unwrap(), "a\\\\b \\^c \\$d");

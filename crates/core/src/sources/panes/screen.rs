@@ -20,8 +20,11 @@ use crate::machine::problem::Found;
 
 /// The program.
 const SCREEN: &str = "screen";
-/// One window per line.
-const FORMAT: &str = "%n %t\n";
+/// A window: its number and its title.
+const FORMAT: &str = "%n %t<|>";
+/// What stands behind each window. A line break would be left out while a terminal shows
+/// the session (seen in 4.09.00).
+const SEPARATOR: &str = "<|>";
 /// How many windows of one session are kept (`MAXWIN`, screen's default is 100).
 const WINDOWS_MAX: usize = 10_000;
 /// Where sessions are without `SCREENDIR`: the directories of all users, by distribution.
@@ -132,7 +135,10 @@ fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pa
     let at = server.listening_at(socket);
     let viewers = viewers(machine, &server.process, &children);
     let listing = String::from_utf8_lossy(listing);
-    let rows = listing.lines().take(WINDOWS_MAX).filter_map(parse_row);
+    let rows = listing
+        .split(SEPARATOR)
+        .take(WINDOWS_MAX)
+        .filter_map(parse_row);
     let panes = rows.map(|(number, title)| {
         let child = child_of(&children, number);
         Pane {
