@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::process::Tty;
 use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
@@ -43,6 +44,8 @@ pub(crate) enum Column {
     Client,
     /// The pane that shows it.
     Pane,
+    /// The terminal that shows it.
+    Tty,
     /// Why it is live, exited or unknown.
     Reason,
     /// How its life is known.
@@ -61,7 +64,7 @@ pub(crate) enum Column {
 
 impl Column {
     /// Every column.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Agent,
         Self::State,
         Self::Id,
@@ -72,6 +75,7 @@ impl Column {
         Self::Pid,
         Self::Client,
         Self::Pane,
+        Self::Tty,
         Self::Reason,
         Self::Confidence,
         Self::Model,
@@ -106,6 +110,7 @@ impl Column {
             Self::Pid => "pid",
             Self::Client => "client",
             Self::Pane => "pane",
+            Self::Tty => "tty",
             Self::Reason => "reason",
             Self::Confidence => "confidence",
             Self::Model => "model",
@@ -134,6 +139,7 @@ impl Column {
             Self::Pid => shape("PID", Side::Right, None, Some(4)),
             Self::Client => shape("CLIENT", Side::Right, None, Some(5)),
             Self::Pane => shape("PANE", Side::Left, Some(10), Some(2)),
+            Self::Tty => shape("TTY", Side::Left, None, Some(3)),
             Self::Reason => shape("REASON", Side::Left, None, Some(6)),
             Self::Confidence => shape("CONFIDENCE", Side::Left, None, Some(7)),
             Self::Model => shape("MODEL", Side::Left, Some(8), Some(8)),
@@ -215,6 +221,7 @@ impl Cells<'_> {
                 or_nothing(client.map(|client| client.pid.to_string()))
             }
             Column::Pane => or_nothing(place(session)),
+            Column::Tty => or_nothing(tty_of(session).and_then(short_name)),
             Column::Reason => session.verdict.reason().to_owned(),
             Column::Confidence => {
                 let known = session.verdict.confidence();
@@ -237,7 +244,11 @@ impl Cells<'_> {
             Column::Title => self.candidates(one, ids),
             Column::Directory => self.directory(one.process.work_dir()),
             Column::Pid => process.pid.to_string(),
-            Column::Pane => or_nothing(one.pane.as_ref().map(pane_words)),
+            Column::Pane => {
+                let pane = one.pane.as_ref().map(pane_words);
+                or_nothing(pane.or_else(|| process.tty.and_then(short_name)))
+            }
+            Column::Tty => or_nothing(process.tty.and_then(short_name)),
             Column::Started => or_nothing(process.began_at_ms.clone().ok().and_then(timestamp)),
             Column::Id
             | Column::FullId
@@ -286,12 +297,32 @@ impl Cells<'_> {
     }
 }
 
-/// A pane in words: its host, the host's session, its id.
+/// A pane in words: its host, and where it is there, as the host's users name it. Of a
+/// terminal that lists no panes, its device.
 pub(crate) fn pane_words(pane: &Pane) -> String {
-    text::one_line(&format!("{} {} {}", pane.host, pane.session, pane.pane))
+    let device = pane.tty.and_then(short_name).unwrap_or_default();
+    let place = if pane.place.is_empty() {
+        &device
+    } else {
+        &pane.place
+    };
+    text::one_line(&format!("{} {place}", pane.host))
 }
 
-/// Where a person finds a session: its pane, or why it has none.
+/// The terminal of the process that a person would look at.
+pub(crate) fn tty_of(session: &Session) -> Option<Tty> {
+    let is_live = session.liveness() == Liveness::Live;
+    session.terminal_process().filter(|_| is_live)?.tty
+}
+
+/// A terminal as ps(1) names it: `pts/3`.
+fn short_name(tty: Tty) -> Option<String> {
+    let name = tty.name()?;
+    let short = name.strip_prefix("/dev/").map(str::to_owned);
+    Some(short.unwrap_or(name))
+}
+
+/// Where a person finds a session: its pane, else its terminal, or why it has none.
 pub(crate) fn place(session: &Session) -> Option<String> {
     if session.liveness() != Liveness::Live {
         return None;
@@ -305,7 +336,10 @@ pub(crate) fn place(session: &Session) -> Option<String> {
     if session.is_client_ambiguous {
         return Some("one of several".to_owned());
     }
-    session.is_detached().then(|| "detached".to_owned())
+    if session.is_detached() {
+        return Some("detached".to_owned());
+    }
+    tty_of(session).and_then(short_name)
 }
 
 fn pids(session: &Session) -> Option<String> {

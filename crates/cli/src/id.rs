@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use whosup_core::reader::IdQuery;
 use whosup_core::sessions::session::Session;
 
 use crate::app::World;
+use crate::completion;
 
 // Which session a command is about.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct IdArgs {
     /// Session ID or unique prefix, such as `0a022b20` or `codex:01a2`
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(completion::sessions))]
     pub(crate) id: String,
     /// Home of the agent, where several homes have the session
     #[arg(long, value_name = "DIR")]

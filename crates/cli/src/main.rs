@@ -6,12 +6,14 @@ mod cli;
 mod colour;
 mod column;
 mod commands;
+mod completion;
 mod condition;
 mod config;
 mod directory;
 mod exit;
 mod id;
 mod json;
+mod pane_command;
 mod pose;
 mod shell;
 mod short_id;
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     if let Some(code) = commands::run::become_program_if_told() {
         return code;
     }
+    completion::answer_if_asked();
     let status = match cli::parse(std::env::args_os()) {
         Ok(cli) => run(cli),
         // An agent takes a status for an answer.

@@ -138,6 +138,11 @@ fn platform_code_stays_in_its_places() {
             "cli/src/commands/conformance",
             // A process that outlives the terminal of whoever started it.
             "cli/src/commands/after_end.rs",
+            // Commands that take the place of this program, and what a picker draws.
+            "cli/src/commands/attach",
+            // Signals by pidfd, and what has the foreground of a terminal.
+            "cli/src/commands/stop.rs",
+            "cli/src/commands/send",
             // A command that takes the place of this program.
             "cli/src/commands/resume.rs",
             // Modes of files, and which file is at a path.
@@ -196,6 +201,10 @@ fn nothing_is_signalled() {
             "cli/src/commands/run",
             // Ends the runs of the program that it checks: its own children.
             "cli/src/commands/conformance",
+            // Ends a pane host's command that does not end: its own child.
+            "cli/src/pane_command.rs",
+            // The explicit command to end a session's process.
+            "cli/src/commands/stop.rs",
         ],
     );
     // Asking whether a process exists sends nothing.

@@ -61,6 +61,26 @@ impl Tty {
             _ => None,
         }
     }
+
+    /// The device that Linux calls so: the inverse of [`Tty::name`].
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        let number = |prefix: &str| {
+            let digits = name.strip_prefix(prefix)?;
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u32>().ok().filter(|_| is_number)
+        };
+        let tty = if let Some(minor) = number("/dev/pts/") {
+            Self { major: 136, minor }
+        } else if let Some(number) = number("/dev/ttyS") {
+            let minor = number.checked_add(64)?;
+            Self { major: 4, minor }
+        } else {
+            let minor = number("/dev/tty").filter(|minor| *minor < 64)?;
+            Self { major: 4, minor }
+        };
+        Some(tty)
+    }
 }
 
 /// When a terminal was last used, in milliseconds since 1970: no earlier times

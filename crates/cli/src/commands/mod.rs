@@ -2,6 +2,7 @@
 
 pub(crate) mod after_end;
 pub(crate) mod agents;
+pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conformance;
@@ -17,8 +18,10 @@ pub(crate) mod orphans;
 pub(crate) mod pid;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod send;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod stop;
 pub(crate) mod sweep;
 pub(crate) mod wait;
 pub(crate) mod watch;
@@ -56,6 +59,13 @@ pub(crate) enum Command {
     Orphans(orphans::OrphansArgs),
     /// Resume a session with its agent's own command
     Resume(resume::ResumeArgs),
+    /// Bring a session's terminal pane to you
+    #[command(visible_alias = "go")]
+    Attach(attach::AttachArgs),
+    /// Type a text into a session's pane
+    Send(send::SendArgs),
+    /// End the process of a session
+    Stop(stop::StopArgs),
     /// Hide an exited session from default views
     Dismiss(dismiss::DismissArgs),
     /// Mark a session as ended whose state can no longer be determined
@@ -108,6 +118,9 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Doctor(arguments) => doctor::run(app, &arguments),
         Command::Orphans(arguments) => orphans::run(app, &arguments),
         Command::Resume(arguments) => resume::run(app, &arguments),
+        Command::Attach(arguments) => attach::run(app, &arguments),
+        Command::Send(arguments) => send::run(app, &arguments),
+        Command::Stop(arguments) => stop::run(app, &arguments),
         Command::Dismiss(arguments) => dismiss::run(app, &arguments),
         Command::End(arguments) => end::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),

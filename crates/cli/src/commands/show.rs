@@ -81,7 +81,7 @@ pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
     Ok(world.reader()?.single(&id.query())?)
 }
 
-fn read_messages(
+pub(super) fn read_messages(
     world: &World,
     session: &Session,
     messages_max: usize,

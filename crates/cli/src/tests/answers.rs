@@ -34,15 +34,15 @@ fn agents_tells_where_each_is_looked_for_and_what_was_found() {
 }
 
 #[test]
-fn every_shell_gets_a_completion_script_with_every_command() {
+fn every_shell_gets_a_script_that_asks_for_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let said = World::new().run(&format!("completions {shell}"));
         assert_eq!(said.status, 0);
-        for command in [
-            "list", "show", "why", "check", "pid", "agents", "demo", "man",
-        ] {
-            assert!(said.out.contains(command), "{shell}: {command}");
-        }
+        assert!(
+            said.out.contains("WHOSUP_COMPLETE"),
+            "{shell}: {}",
+            said.out
+        );
     }
 }
 

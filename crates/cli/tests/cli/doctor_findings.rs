@@ -100,14 +100,14 @@ fn two_live_owners_in_one_pane_are_told() {
     let socket = tmux.run(&[
         "display-message",
         "-p",
-        "#{socket_path},#{pid},0 #{pane_id}",
+        "#{socket_path},#{pid},0 #{session_name}:#{window_name}.#{pane_index}",
     ]);
     let socket = String::from_utf8(socket.stdout).unwrap();
-    let (variable, pane) = socket.trim().split_once(' ').unwrap();
+    let (variable, place) = socket.trim().split_once(' ').unwrap();
     let answer = said(world.whosup().env("TMUX", variable).arg("doctor"));
     assert_eq!(answer.status, 1, "{}", answer.err);
     let (what, fix) = finding(&answer.out, "are both in the pane", &world.s1);
-    assert!(what.ends_with(&format!("tmux main {pane}")), "{what}");
+    assert!(what.ends_with(&format!("tmux {place}")), "{what}");
     for session in [&world.s1, &world.s2] {
         assert!(what.contains(session.as_str()), "{what}");
         assert!(

@@ -6,8 +6,10 @@
 
 mod after_end;
 mod at_once;
+mod attach;
 mod chance;
 mod command_line;
+mod completion;
 mod dead_pane;
 mod doctor;
 mod doctor_findings;
@@ -32,8 +34,10 @@ mod rights;
 mod safety;
 mod sandboxes;
 mod schema;
+mod send;
 mod shell_agent;
 mod status;
+mod stop;
 mod sweep;
 mod terminal;
 mod wait;

@@ -12,15 +12,25 @@ const ENDED: &str = "-- ended --";
 
 /// A tmux server of this test alone. It ends with it.
 pub(crate) struct Tmux {
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
 }
 
 impl Tmux {
     /// Starts one whose first pane runs `command`, or says why there is none.
     pub(crate) fn start(world: &World, width: usize, command: &str) -> Option<Self> {
+        Self::start_named(world, &width.to_string(), width, command)
+    }
+
+    /// The same, one of several.
+    pub(crate) fn start_named(
+        world: &World,
+        name: &str,
+        width: usize,
+        command: &str,
+    ) -> Option<Self> {
         // A server that is about to end still has its socket.
         let tmux = Self {
-            socket: world.root().join(format!("tmux-{width}.sock")),
+            socket: world.root().join(format!("tmux-{name}.sock")),
         };
         let size = width.to_string();
         let arguments = [
@@ -47,7 +57,7 @@ impl Tmux {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> StdCommand {
+    pub(crate) fn command(&self, arguments: &[&str]) -> StdCommand {
         let mut command = StdCommand::new("tmux");
         command.arg("-S").arg(&self.socket).args(arguments);
         command.env_remove("TMUX").env("LC_ALL", "C.UTF-8");
@@ -164,10 +174,13 @@ fn the_pane_that_an_agent_lives_in_is_shown() {
         &list_command(&world, ""),
     ]);
     let text = tmux.ended_text("main:9", &[]);
-    assert!(text.contains(&format!("tmux main {id}")), "{text}");
+    let place = "#{session_name}:#{window_name}.#{pane_index}";
+    let told = tmux.run(&["display-message", "-p", "-t", id, place]);
+    let place = String::from_utf8(told.stdout).unwrap();
+    assert!(text.contains(&format!("tmux {}", place.trim())), "{text}");
 }
 
-fn agent_command(world: &World, program: &Path) -> String {
+pub(crate) fn agent_command(world: &World, program: &Path) -> String {
     format!(
         "cd '{}' && exec env -i HOME='{}' '{}'",
         world.work_dir().display(),

@@ -158,6 +158,13 @@ pub trait Adapter: Send + Sync {
         let watched = self.profile().watched.iter();
         watched.map(|watched| watched.below(&home.root)).collect()
     }
+
+    /// How a live session that no terminal shows is brought to one, by the agent's own
+    /// command; `None` if there is no such command.
+    fn attach(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let _ = (sketch, is_default_home);
+        None
+    }
 }
 
 /// Finds the adapter of an agent among `adapters`.

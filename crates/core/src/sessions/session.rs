@@ -12,7 +12,7 @@ use crate::adapter::claim::{Evidence, EvidenceKind, Serving, SessionKey};
 use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::machine::problem::Problem;
-use crate::sources::panes::Pane;
+use crate::sources::panes::{self, Pane};
 
 /// How long an orphan stays in the default view, in milliseconds.
 pub(crate) const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -338,6 +338,33 @@ impl Session {
             Some(adapter) => adapter.resume(&self.sketch, self.is_default_home),
             None => self.sketch.resume.as_deref().cloned(),
         }
+    }
+
+    /// The pane to go to: its own, else that of another live process of it.
+    #[must_use]
+    pub fn pane_to_show(&self) -> Option<&Pane> {
+        let others = self.other_live.iter().map(|other| &other.pane);
+        let mut panes = std::iter::once(&self.pane).chain(others).flatten();
+        panes.find(|pane| pane.pane.is_some())
+    }
+
+    /// The command that shows it while it is live, from a terminal outside of any
+    /// multiplexer: that of its pane's host, else that of its agent.
+    #[must_use]
+    pub fn attach(&self) -> Option<Invocation> {
+        if self.liveness() != Liveness::Live {
+            return None;
+        }
+        let pane = self.pane_to_show();
+        pane.and_then(|pane| panes::host_of(pane)?.attach(pane))
+            .or_else(|| self.agents_own_attach())
+    }
+
+    /// The agent's own command that shows a session which no terminal shows.
+    #[must_use]
+    pub fn agents_own_attach(&self) -> Option<Invocation> {
+        let adapter = self.adapter.filter(|_| self.is_detached())?;
+        adapter.attach(&self.sketch, self.is_default_home)
     }
 
     /// Tells whether [`Session::invocation`] was put together here, by an adapter.

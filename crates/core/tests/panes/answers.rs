@@ -15,7 +15,7 @@ use whosup_core::machine::{Environment, Machine};
 use whosup_core::sources::panes::{Pane, PaneHost as _, tmux::Tmux};
 use whosup_process::{Absent, Backend as _, ProbeError, ProcessTable, Recorded, RecordedProcess};
 
-const GOOD: &str = "%0 1000 0 900 /dev/pts/2 4 main:x\n";
+const GOOD: &str = "%0 1000 0 900 /dev/pts/2 0 4 3 main:api:x\n";
 
 const LOST: &str = "cannot list the panes of tmux server `900`: no socket leads to it";
 
@@ -254,21 +254,21 @@ fn a_server_without_panes_is_no_problem() {
 
 #[test]
 fn good_lines_are_kept_beside_torn_ones_and_the_server_is_named() {
-    let text = format!("{GOOD}torn\n%1 1001 0 900 /dev/pts/3 4 main:caf\u{e9}\n%2 10");
+    let text = format!("{GOOD}torn\n%1 1001 0 900 /dev/pts/3 0 4 3 main:api:caf\u{e9}\n%2 10");
     let world = World::new(printed(text));
     let ids: Vec<_> = world
         .list()
         .found
         .into_iter()
-        .map(|pane| pane.pane)
+        .filter_map(|pane| pane.pane)
         .collect();
     assert_eq!(ids, ["%0", "%1"]);
-    world.check_problem("2 of 4 lines are no panes; line 2: 1 of 7 fields");
+    world.check_problem("2 of 4 lines are no panes; line 2: 1 of 9 fields");
 }
 
 #[test]
 fn a_title_that_is_not_utf_8_hides_no_pane() {
-    let line = b"%0 1000 0 900 /dev/pts/2 4 main:caf\xe9\ttab|pipe:colon\rreturn\n";
+    let line = b"%0 1000 0 900 /dev/pts/2 0 4 3 main:api:caf\xe9\ttab|pipe:colon\rreturn\n";
     let listed = World::new(printed(line)).list();
     assert_eq!(listed.problems, []);
     assert_eq!(listed.found[0].title, "caf\u{fffd}\ttab|pipe:colon\rreturn");

@@ -27,17 +27,21 @@ fn with_tty(pid: i32, ppid: i32, comm: &str, minor: u32, leader: i32) -> Recorde
 fn pane(id: &str, pid: Option<i32>, minor: Option<u32>) -> Pane {
     Pane {
         host: "tmux",
-        server: PaneServer {
+        server: Some(PaneServer {
             socket: PathBuf::from("/s"),
             pid: Pid::new(i64::from(SERVER)).ok(),
             stamp: None,
-        },
-        session: "main".to_owned(),
-        pane: id.to_owned(),
+        }),
+        session: Some("main".to_owned()),
+        window: Some("api".to_owned()),
+        pane: Some(id.to_owned()),
+        place: "main:api.0".to_owned(),
         tty: minor.map(|minor| Tty { major: 136, minor }),
         pid: pid.map(|pid| Pid::new(i64::from(pid)).unwrap()),
         title: String::new(),
         is_dead: false,
+        viewers: Vec::new(),
+        outer: None,
     }
 }
 
@@ -63,7 +67,9 @@ fn check_in(
     let table = ProcessTable::look(Arc::new(world));
     let process = table.seen(Pid::new(4711).unwrap()).unwrap();
     let panes = Panes::new(panes);
-    let found = panes.of(process, &table).map(|pane| pane.pane.as_str());
+    let found = panes
+        .of(process, &table)
+        .and_then(|pane| pane.pane.as_deref());
     assert_eq!(found, expected);
 }
 

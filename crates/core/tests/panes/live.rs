@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use whosup_core::sources::panes::{Pane, PaneHost as _, tmux::Tmux};
+use whosup_core::sources::panes::{Pane, PaneHost as _, PaneServer, tmux::Tmux};
 use whosup_process::Pid;
 
 use super::server::{OnlyIn, Patient, Server, machine, machine_with, wait_for};
@@ -17,9 +17,13 @@ fn list(servers: &[&Server]) -> Vec<Pane> {
     listed.found
 }
 
+fn server_of(pane: &Pane) -> &PaneServer {
+    pane.server.as_ref().unwrap()
+}
+
 fn pane<'a>(panes: &'a [Pane], id: &str) -> &'a Pane {
     let mut panes = panes.iter();
-    panes.find(|pane| pane.pane == id).unwrap()
+    panes.find(|pane| pane.pane.as_deref() == Some(id)).unwrap()
 }
 
 #[test]
@@ -50,18 +54,25 @@ fn panes_of_every_window_are_found_on_a_socket_of_its_own() {
     let panes = Tmux.list(&machine);
     assert_eq!(panes.problems, []);
     let panes = panes.found;
-    let ids: Vec<_> = panes.iter().map(|pane| pane.pane.as_str()).collect();
+    let ids: Vec<_> = panes
+        .iter()
+        .filter_map(|pane| pane.pane.as_deref())
+        .collect();
     assert_eq!(ids, ["%0", "%1", "%2"]);
     let process = machine.table().seen(server.pid).unwrap();
     for pane in &panes {
         let its = machine.table().seen(pane.pid.unwrap()).unwrap();
-        assert_eq!(pane.pid, Some(server.process_in(&pane.pane)));
+        assert_eq!(
+            pane.pid,
+            Some(server.process_in(pane.pane.as_ref().unwrap()))
+        );
         assert_eq!((pane.tty, pane.is_dead), (its.tty, false));
         assert!(pane.tty.is_some());
-        assert_eq!((pane.host, pane.session.as_str()), ("tmux", "my work"));
-        assert_eq!(pane.server.socket, server.socket);
-        assert_eq!(pane.server.pid, Some(server.pid));
-        assert_eq!(pane.server.stamp.as_ref(), Some(&process.stamp));
+        assert_eq!(pane.host, "tmux");
+        assert_eq!(pane.session.as_deref(), Some("my work"));
+        assert_eq!(server_of(pane).socket, server.socket);
+        assert_eq!(server_of(pane).pid, Some(server.pid));
+        assert_eq!(server_of(pane).stamp.as_ref(), Some(&process.stamp));
     }
 }
 
@@ -99,7 +110,7 @@ fn a_server_is_found_by_a_relative_path() {
         return;
     };
     let panes = list(&[&server]);
-    assert_eq!(pane(&panes, "%0").server.socket, server.socket);
+    assert_eq!(server_of(pane(&panes, "%0")).socket, server.socket);
 }
 
 #[test]
@@ -115,11 +126,11 @@ fn panes_of_two_servers_are_kept_apart() {
     for server in [&one, &other] {
         let mut its = panes.iter();
         let its = its
-            .find(|pane| pane.server.pid == Some(server.pid))
+            .find(|pane| server_of(pane).pid == Some(server.pid))
             .unwrap();
-        assert_eq!(its.pane, "%0");
+        assert_eq!(its.pane.as_deref(), Some("%0"));
         assert_eq!(its.pid, Some(server.process_in("%0")));
-        assert_eq!(its.server.socket, server.socket);
+        assert_eq!(server_of(its).socket, server.socket);
     }
 }
 
@@ -138,7 +149,11 @@ fn a_server_that_hangs_costs_the_deadline_and_hides_no_other() {
     let listed = Tmux.list(&machine);
     let took = started.elapsed();
     assert!(deadline <= took && took < deadline * 3, "{took:?}");
-    let servers: Vec<_> = listed.found.iter().map(|pane| pane.server.pid).collect();
+    let servers: Vec<_> = listed
+        .found
+        .iter()
+        .map(|pane| server_of(pane).pid)
+        .collect();
     assert_eq!(servers, [Some(answering.pid)]);
     let [problem] = listed.problems.as_slice() else {
         panic!("{:?}", listed.problems);
@@ -263,7 +278,7 @@ fn our_own_variable_leads_to_a_socket_that_was_moved() {
     let listed = Tmux.list(&machine);
     std::fs::rename(&aside, &server.socket).unwrap();
     assert_eq!(listed.problems, []);
-    assert_eq!(pane(&listed.found, "%0").server.socket, aside);
+    assert_eq!(server_of(pane(&listed.found, "%0")).socket, aside);
 }
 
 #[test]
@@ -300,7 +315,7 @@ fn attaching_shows_that_very_pane() {
     let shown = |format: &str| server.run(&["display-message", "-p", "-t", "%0", format]);
     assert_eq!(shown("#{window_active} #{pane_active}"), "0 0");
     let panes = list(&[&server]);
-    let argv = Tmux.attach(pane(&panes, "%0")).argv;
+    let argv = Tmux.attach(pane(&panes, "%0")).unwrap().argv;
     // A terminal to attach from: a pane of another server.
     let quoted: Vec<_> = argv.iter().map(|arg| format!("'{arg}'")).collect();
     let command = format!("env -u TMUX TERM=screen {}", quoted.join(" "));

@@ -15,7 +15,7 @@ fn pane_of(machine: &Machine, process: &Process) -> Option<String> {
     let panes = Panes::ask(machine);
     assert_eq!(panes.problems, []);
     let pane = panes.found.of(process, machine.table());
-    pane.map(|pane| pane.pane.clone())
+    pane.and_then(|pane| pane.pane.clone())
 }
 
 fn seen(machine: &Machine, process: &Process) -> Process {
@@ -186,5 +186,14 @@ fn a_server_started_within_a_pane_keeps_its_own_panes() {
     let panes = Panes::ask(&machine);
     assert_eq!(panes.problems, []);
     let pane = panes.found.of(&agent, machine.table()).unwrap();
-    assert_eq!(pane.server.pid, Some(inner.pid));
+    assert_eq!(pane.server.as_ref().unwrap().pid, Some(inner.pid));
+    // The client is attached a moment later than the server answers.
+    let outer_pane = wait_for("the pane around it", || {
+        let machine = self::machine(&[&outer, &inner]);
+        let shown = Panes::ask(&machine).found.shown(&agent, machine.table())?;
+        shown.outer
+    });
+    assert_eq!(outer_pane.server.unwrap().pid, Some(outer.pid));
+    assert_eq!(outer_pane.pane.as_deref(), Some("%0"));
+    assert_eq!(outer_pane.outer, None);
 }

@@ -1,4 +1,4 @@
-//! Panes: what is listed of tmux servers, and which process lives in which pane.
+//! Panes: what pane hosts list, and which process lives in which pane.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,7 +8,11 @@
 )]
 
 mod answers;
+mod graphical;
+mod hosts;
 mod join;
 mod live;
 mod live_join;
+mod recognized;
+mod recorded;
 mod server;

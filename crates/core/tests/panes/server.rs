@@ -20,7 +20,7 @@ use whosup_process::{
 };
 
 /// How long a condition is waited for.
-const WAIT_MAX: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(90);
 /// How often it is looked at.
 const WAIT_STEP: Duration = Duration::from_millis(10);
 /// How many parents up a process is looked for.
@@ -158,7 +158,9 @@ impl Server {
     /// Waits for a process of this name below the server.
     pub(crate) fn wait_for_process(&self, comm: &str) -> Process {
         wait_for(comm, || {
-            let (processes, _) = Below::these(&[self]).processes().unwrap();
+            let (all, roots) = (system_backend(), vec![self.pid]);
+            let below = Below { all, roots };
+            let (processes, _) = below.processes().unwrap();
             processes
                 .into_iter()
                 .find(|process| process.comm == comm.as_bytes() && !process.is_exited)
@@ -248,12 +250,23 @@ pub(crate) fn machine_with(
     commands: impl Commands + 'static,
     variables: &[(&str, OsString)],
 ) -> Machine {
+    let roots = servers.iter().map(|server| server.pid).collect();
+    machine_below(roots, commands, variables)
+}
+
+/// The machine as it is, of which only these processes and what runs below them can be seen.
+pub(crate) fn machine_below(
+    roots: Vec<Pid>,
+    commands: impl Commands + 'static,
+    variables: &[(&str, OsString)],
+) -> Machine {
     let variables = variables.iter();
     let variables = variables.map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let all = system_backend();
     Machine::new(
         Environment::new(None, None, variables),
         0,
-        ProcessTable::look(Arc::new(Below::these(servers))),
+        ProcessTable::look(Arc::new(Below { all, roots })),
         Mounts::default(),
         Arc::new(commands),
     )
@@ -310,15 +323,6 @@ impl Commands for OnlyIn {
 struct Below {
     all: Arc<dyn Backend>,
     roots: Vec<Pid>,
-}
-
-impl Below {
-    fn these(servers: &[&Server]) -> Self {
-        Self {
-            all: system_backend(),
-            roots: servers.iter().map(|server| server.pid).collect(),
-        }
-    }
 }
 
 impl Backend for Below {

@@ -96,7 +96,7 @@ impl Answers {
     fn listing(&self) -> String {
         let rows = self.panes.iter().map(|pane| {
             let (id, pid, title) = (&pane.pane, pane.pid, &pane.title);
-            format!("{id} {pid} 0 {TMUX_PID}  4 main:{title}\n")
+            format!("{id} {pid} 0 {TMUX_PID}  0 4 3 main:api:{title}\n")
         });
         rows.collect()
     }

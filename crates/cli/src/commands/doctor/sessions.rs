@@ -1,7 +1,7 @@
 //! What is wrong with sessions.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::Path;
 
 use whosup_core::adapter::claim::{EvidenceKind, SessionKey};
 use whosup_core::adapter::phase::Phase;
@@ -113,14 +113,15 @@ fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
 
 /// Two sessions that can't both be what they are taken for.
 fn conflicts(sessions: &[Session]) -> Vec<Finding> {
-    let mut of_pane: BTreeMap<(PathBuf, Option<Pid>, String), Vec<&Session>> = BTreeMap::new();
+    let mut of_pane: BTreeMap<(&Path, Option<Pid>, &str), Vec<&Session>> = BTreeMap::new();
     let is_of_its_own = |one: &&Session| {
         one.liveness() == Liveness::Live && one.sketch.parent.is_none() && !one.is_owner_shared
     };
     for session in sessions.iter().filter(is_of_its_own) {
-        if let Some(pane) = &session.pane {
-            let server = &pane.server;
-            let key = (server.socket.clone(), server.pid, pane.pane.clone());
+        if let Some(pane) = &session.pane
+            && let (Some(server), Some(id)) = (&pane.server, &pane.pane)
+        {
+            let key = (server.socket.as_path(), server.pid, id.as_str());
             of_pane.entry(key).or_default().push(session);
         }
     }

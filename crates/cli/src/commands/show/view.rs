@@ -8,14 +8,14 @@ use anstyle::Style;
 use whosup_core::adapter::Message;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
-use whosup_core::process::Process;
+use whosup_core::process::{Process, Tty};
 use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::views::explain::sentence;
 use whosup_core::views::wire::{self, WireCommand, WireResume, timestamp};
 
 use crate::app::{App, World, say};
 use crate::colour::paint;
-use crate::column::place;
+use crate::column::{pane_words, place, tty_of};
 use crate::condition::{Condition, Wording, words_of};
 use crate::directory::{gone_to_resume_in, is_gone};
 use crate::json::role_name;
@@ -109,7 +109,8 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("process", process(world, session.owner.as_deref()));
     facts.add("client", process(world, session.client.as_deref()));
     facts.add("also claimed", other_pids(session));
-    facts.add("pane", place(session));
+    facts.add("terminal", tty_of(session).and_then(Tty::name));
+    facts.add("pane", place_in_full(session));
     facts.add("attach", attach.map(|command| command_line(&command, home)));
     facts.add("resume", resume.map(|resume| resume_line(resume, home)));
     let gone = gone_to_resume_in(world.machine(), session);
@@ -195,9 +196,28 @@ fn process(world: &World, process: Option<&Process>) -> Option<String> {
 }
 
 fn other_pids(session: &Session) -> Option<String> {
-    let pids = session.other_live_pids();
-    let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-    (!pids.is_empty()).then(|| format!("by {}", pids.join(", ")))
+    let others = session.other_live.iter().map(|other| {
+        let pane = other.pane.as_ref();
+        let place = pane.map(|pane| format!(" in {}", pane_words(pane)));
+        format!("{}{}", other.process.pid, place.unwrap_or_default())
+    });
+    let others: Vec<String> = others.collect();
+    (!others.is_empty()).then(|| format!("by {}", others.join(", ")))
+}
+
+/// The pane with its id, and the panes of other hosts around it.
+fn place_in_full(session: &Session) -> Option<String> {
+    let is_live = session.liveness() == Liveness::Live;
+    let Some(pane) = session.pane.as_ref().filter(|_| is_live) else {
+        let is_terminal = tty_of(session).is_some() && !session.is_headless();
+        return place(session).filter(|_| !is_terminal);
+    };
+    let around = std::iter::successors(Some(pane), |pane| pane.outer.as_deref());
+    let words = around.map(|pane| match &pane.pane {
+        Some(id) => format!("{} ({})", pane_words(pane), text::visible(id)),
+        None => pane_words(pane),
+    });
+    Some(words.collect::<Vec<_>>().join(", in "))
 }
 
 fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {

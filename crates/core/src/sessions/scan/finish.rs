@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use whosup_process::Pid;
+use whosup_process::{Pid, Process};
 
 use crate::adapter::{Adapter, AgentProcess, Home, Program, Role};
 use crate::machine::Machine;
@@ -128,15 +128,21 @@ fn executable(program: &Program<'_>) -> Option<PathBuf> {
 /// The pane of a process, unless it runs below another agent's process in that
 /// pane: a nested agent does not take the pane.
 fn pane_of(
-    process: Option<&whosup_process::Process>,
+    process: Option<&Process>,
     panes: &Panes,
     machine: &Machine,
     agent_pids: &HashSet<Pid>,
 ) -> Option<crate::sources::panes::Pane> {
     let process = process?;
-    let pane = panes.of(process, machine.table())?;
-    let is_nested = machine.table().ancestors(process).any(|ancestor| {
-        agent_pids.contains(&ancestor.pid) && panes.of(ancestor, machine.table()) == Some(pane)
-    });
-    (!is_nested).then(|| pane.clone())
+    let table = machine.table();
+    let shown = panes.shown(process, table)?;
+    let pane = panes.of(process, table);
+    let is_beside = |ancestor: &Process| match pane {
+        Some(_) => panes.of(ancestor, table) == pane,
+        None => ancestor.tty == process.tty,
+    };
+    let mut agents_above = table.ancestors(process);
+    let is_nested =
+        agents_above.any(|ancestor| agent_pids.contains(&ancestor.pid) && is_beside(ancestor));
+    (!is_nested).then_some(shown)
 }

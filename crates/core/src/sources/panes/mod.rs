@@ -1,7 +1,22 @@
 //! Terminal panes: which cell of which pane host a process lives in.
+//!
+//! Comes in: the process table, and what each pane host lists. Goes out: [`Panes`], which
+//! finds the pane of a process, and for each pane the commands that show it to a person
+//! ([`Going`]) or type into it ([`Typing`]). Nothing here runs those.
 
+mod going;
+pub mod kitty;
+pub mod recognized;
+pub mod screen;
+mod servers;
 #[cfg(unix)]
 pub mod tmux;
+mod typing;
+pub mod wezterm;
+pub mod zellij;
+
+pub use going::Going;
+pub use typing::{Input, Typing};
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +32,14 @@ use crate::machine::problem::{Found, Problem};
 pub const PANE_HOSTS: &[&dyn PaneHost] = &[
     #[cfg(unix)]
     &tmux::Tmux,
+    &screen::Screen,
+    &zellij::Zellij,
+    &kitty::Kitty,
+    &wezterm::WezTerm,
 ];
+
+/// How many hosts around each other are looked for.
+const NESTED_MAX: usize = 4;
 
 /// Knows one pane host.
 pub trait PaneHost: Send + Sync {
@@ -33,8 +55,18 @@ pub trait PaneHost: Send + Sync {
     /// runs below a server without being in one of its panes has no pane.
     fn is_server(&self, process: &Process) -> bool;
 
-    /// How a person gets to see a pane, from a terminal outside this host.
-    fn attach(&self, pane: &Pane) -> Invocation;
+    /// How a person gets to see a pane, from a terminal outside of any multiplexer;
+    /// `None` if the pane is not known.
+    fn attach(&self, pane: &Pane) -> Option<Invocation>;
+
+    /// How a person in the pane `here` gets to see `pane`.
+    fn go(&self, pane: &Pane, here: Option<&Pane>) -> Option<Going>;
+
+    /// How a text is typed into a pane: as a paste, so that a line break is no Enter.
+    fn paste(&self, pane: &Pane, text: &str) -> Option<Typing>;
+
+    /// How the Enter key is pressed in a pane.
+    fn enter(&self, pane: &Pane) -> Option<Typing>;
 }
 
 /// The terminal cell that processes are attached to.
@@ -42,12 +74,18 @@ pub trait PaneHost: Send + Sync {
 pub struct Pane {
     /// The pane host's name.
     pub host: &'static str,
-    /// The server that has it. A pane id counts within one run of it only.
-    pub server: PaneServer,
+    /// The server that has it, where its pane is known. A pane id counts within one run
+    /// of it only.
+    pub server: Option<PaneServer>,
     /// The host's own name of the session or workspace around it.
-    pub session: String,
-    /// The host's own id of it.
-    pub pane: String,
+    pub session: Option<String>,
+    /// The name of the window or tab around it.
+    pub window: Option<String>,
+    /// The host's own id of it; `None` where the host is recognized and lists no panes.
+    pub pane: Option<String>,
+    /// Where it is, in words that the host's users know: `main:api.0` of tmux. Empty where
+    /// its pane is not known.
+    pub place: String,
     /// Its terminal.
     pub tty: Option<Tty>,
     /// The process that the host started in it.
@@ -56,6 +94,19 @@ pub struct Pane {
     pub title: String,
     /// Its process has exited and the host keeps the cell.
     pub is_dead: bool,
+    /// Who shows it to a person.
+    pub viewers: Vec<Viewer>,
+    /// The pane of another host that shows this one, once that was looked for.
+    pub outer: Option<Box<Pane>>,
+}
+
+/// A program that shows panes of a host in its own terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Viewer {
+    /// The host's client with this PID.
+    Process(Pid),
+    /// Whatever has this terminal.
+    Terminal(Tty),
 }
 
 /// One run of a pane host's server.
@@ -185,6 +236,46 @@ impl Panes {
             tty = ancestor.tty.or(tty);
         }
         None
+    }
+
+    /// The pane to show for a process: as [`Panes::of`], with the panes around it; else the
+    /// terminal that is recognized above it.
+    #[must_use]
+    pub fn shown(&self, process: &Process, table: &ProcessTable) -> Option<Pane> {
+        self.shown_within(process, table, NESTED_MAX)
+    }
+
+    fn shown_within(&self, process: &Process, table: &ProcessTable, depth: usize) -> Option<Pane> {
+        let depth = depth.checked_sub(1)?;
+        match self.of(process, table) {
+            Some(pane) => {
+                let mut pane = pane.clone();
+                let outer = self.around(&pane, table, depth);
+                pane.outer = outer.map(Box::new);
+                Some(pane)
+            }
+            None => recognized::above(process, table),
+        }
+    }
+
+    /// The pane in which a pane's host is shown, if that is one alone.
+    fn around(&self, pane: &Pane, table: &ProcessTable, depth: usize) -> Option<Pane> {
+        let processes = pane.viewers.iter().filter_map(|viewer| match viewer {
+            Viewer::Process(pid) => table.seen(*pid),
+            Viewer::Terminal(tty) => {
+                let mut all = table.processes().ok()?.iter();
+                all.find(|process| process.tty == Some(*tty))
+            }
+        });
+        let mut outer: Vec<Pane> = Vec::new();
+        for process in processes {
+            let found = self.shown_within(process, table, depth)?;
+            if !outer.contains(&found) {
+                outer.push(found);
+            }
+        }
+        let is_one = outer.len() == 1;
+        outer.pop().filter(|_| is_one)
     }
 
     /// The pane that a process itself is in: it was started there, or has its

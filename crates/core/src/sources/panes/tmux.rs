@@ -6,13 +6,13 @@ mod socket;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
-use std::thread::Builder;
 
 use whosup_process::{Pid, Process, Tty};
 
-use self::listing::{FORMAT, Listing, Row, parse_listing};
-use self::socket::{Server, Socket, Sockets, find_servers, is_ours, may_be_server};
-use super::{Pane, PaneHost, PaneServer};
+use self::listing::{CLIENT_FORMAT, FORMAT, Listing, Row, parse_listing};
+use self::socket::{Server, Socket, Sockets, find_servers, may_be_server};
+use super::servers::{ask_all, is_ours};
+use super::{Going, Input, Pane, PaneHost, PaneServer, Typing, Viewer};
 use crate::adapter::Invocation;
 use crate::machine::Machine;
 use crate::machine::command::{CommandError, CommandOutput};
@@ -74,17 +74,80 @@ impl PaneHost for Tmux {
         }
     }
 
-    fn attach(&self, pane: &Pane) -> Invocation {
+    fn attach(&self, pane: &Pane) -> Option<Invocation> {
         // From a pane id, `attach-session` finds session, window and pane, and
         // shows that pane (seen in tmux 3.3a, 2026-11).
-        let socket = pane.server.socket.to_string_lossy().into_owned();
-        let argv = [TMUX, "-S", &socket, "attach-session", "-t", &pane.pane];
-        Invocation {
-            argv: argv.map(str::to_owned).to_vec(),
-            directory: None,
-            environment: Vec::new(),
-        }
+        let id = pane.pane.as_deref()?;
+        command(pane, &["attach-session", "-t", id])
     }
+
+    fn go(&self, pane: &Pane, here: Option<&Pane>) -> Option<Going> {
+        let id = pane.pane.as_deref()?;
+        let Some(here) = here.filter(|here| here.host == TMUX) else {
+            return Some(Going::Become(self.attach(pane)?));
+        };
+        let attach = self.attach(pane)?;
+        if here.server != pane.server {
+            return Some(Going::ByHand {
+                why: "this terminal is in another tmux server: detach from it first".to_owned(),
+                then: attach,
+            });
+        }
+        // The client that is asked for is that of the pane that asks, which tmux finds by
+        // these variables.
+        let server = pane.server.as_ref()?;
+        let pid = server.pid?;
+        let mut words = vec!["select-window", "-t", id, ";", "select-pane", "-t", id, ";"];
+        words.extend(["switch-client", "-t", id]);
+        let mut switch = command(pane, &words)?;
+        let socket = server.socket.to_string_lossy();
+        switch.environment = vec![
+            ("TMUX".to_owned(), format!("{socket},{pid},0").into()),
+            ("TMUX_PANE".to_owned(), here.pane.clone()?.into()),
+        ];
+        Some(Going::Run(vec![switch]))
+    }
+
+    fn paste(&self, pane: &Pane, text: &str) -> Option<Typing> {
+        // `-p` brackets the text if the program in the pane asked for that, `-r` leaves line
+        // breaks as they are. Unlike `send-keys`, this reaches the program also while a
+        // person looks at what has scrolled out of the pane.
+        through_buffer(pane, text, &["-p", "-r"])
+    }
+
+    fn enter(&self, pane: &Pane) -> Option<Typing> {
+        through_buffer(pane, "\r", &["-r"])
+    }
+}
+
+/// A tmux command to the server of a pane.
+fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
+    let socket = &pane.server.as_ref()?.socket;
+    let socket = socket.to_string_lossy().into_owned();
+    let argv = [TMUX, "-S", &socket]
+        .into_iter()
+        .chain(words.iter().copied());
+    Some(Invocation {
+        argv: argv.map(str::to_owned).collect(),
+        directory: None,
+        environment: Vec::new(),
+    })
+}
+
+/// Types by a buffer of this process alone, which goes as it is used. The text is not among
+/// arguments, where other users could read it.
+fn through_buffer(pane: &Pane, text: &str, options: &[&str]) -> Option<Typing> {
+    let id = pane.pane.as_deref()?;
+    let buffer = format!("whosup-{}", Pid::own());
+    let mut paste = vec!["paste-buffer", "-d", "-b", &buffer, "-t", id];
+    paste.extend(options);
+    Some(Typing {
+        prepare: vec![Input {
+            invocation: command(pane, &["load-buffer", "-b", &buffer, "-"])?,
+            stdin: text.to_owned(),
+        }],
+        type_it: vec![Input::of(command(pane, &paste)?)],
+    })
 }
 
 /// The answer where it can't be told who we are.
@@ -126,29 +189,15 @@ fn ask(machine: &Machine, sockets: &[Socket]) -> Vec<Answer> {
     let run = move |socket: &Socket| {
         let args = ["-u", "-S"].map(OsString::from);
         let path = OsString::from(&socket.path);
-        let command = ["list-panes", "-a", "-F", FORMAT].map(OsString::from);
+        let panes = ["list-panes", "-a", "-F", FORMAT, ";"];
+        let clients = ["list-clients", "-F", CLIENT_FORMAT];
+        let command = panes.into_iter().chain(clients).map(OsString::from);
         let args: Vec<OsString> = args.into_iter().chain([path]).chain(command).collect();
         understand(commands.run(TMUX, &args, deadline))
     };
-    std::thread::scope(|threads| {
-        let asked: Vec<_> = sockets
-            .iter()
-            .map(|socket| {
-                let name = "whosup-tmux".to_owned();
-                let started = Builder::new().name(name);
-                (socket, started.spawn_scoped(threads, move || run(socket)))
-            })
-            .collect();
-        let answers = asked.into_iter().map(|(socket, asked)| match asked {
-            Ok(asked) => {
-                let lost = |_| Answer::Failed("its answer was lost".to_owned());
-                asked.join().unwrap_or_else(lost)
-            }
-            // No thread can be started now: it is asked here, within the same deadline.
-            Err(_) => run(socket),
-        });
-        answers.collect()
-    })
+    let answers = ask_all(TMUX, sockets, run).into_iter();
+    let lost = || Answer::Failed("the answer was lost".to_owned());
+    answers.map(|answer| answer.unwrap_or_else(lost)).collect()
 }
 
 /// Reads what a run of tmux came to.
@@ -253,9 +302,10 @@ impl Heard<'_> {
             pid: Some(process.pid),
             stamp: Some(process.stamp),
         };
-        let rows = listing.panes.into_iter();
+        let Listing { panes, clients, .. } = listing;
+        let rows = panes.into_iter();
         self.panes
-            .extend(rows.map(|row| pane_of(machine, &server, row)));
+            .extend(rows.map(|row| pane_of(machine, &server, &clients, row)));
     }
 
     /// Checks that the process that a server says it is can be it. One that
@@ -296,22 +346,29 @@ impl Heard<'_> {
     }
 }
 
-/// A pane as all pane hosts tell of theirs.
-fn pane_of(machine: &Machine, server: &PaneServer, row: Row) -> Pane {
+/// A pane as all pane hosts report theirs.
+fn pane_of(machine: &Machine, server: &PaneServer, clients: &[(Pid, String)], row: Row) -> Pane {
     let tty = if row.is_dead {
         None
     } else {
         tty_of(machine, &row)
     };
+    let shows = |session: &String| *session == row.session || row.also_in.contains(session);
+    let viewers = clients.iter().filter(|(_, session)| shows(session));
+    let viewers = viewers.map(|(pid, _)| Viewer::Process(*pid)).collect();
     Pane {
         host: TMUX,
-        server: server.clone(),
-        session: row.session,
-        pane: row.pane,
+        server: Some(server.clone()),
+        place: format!("{}:{}.{}", row.session, row.window, row.index),
+        session: Some(row.session),
+        window: Some(row.window),
+        pane: Some(row.pane),
         tty,
         pid: row.pid,
         title: row.title,
         is_dead: row.is_dead,
+        viewers,
+        outer: None,
     }
 }
 

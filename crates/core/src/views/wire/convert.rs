@@ -19,7 +19,7 @@ use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::Problem;
 use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Unattributed};
-use crate::sources::panes::{self, Pane};
+use crate::sources::panes::Pane;
 
 /// The wire form of a whole snapshot.
 #[must_use]
@@ -117,11 +117,8 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         home_bytes: home.and_then(bytes_if_not_text),
         dismissed: session.is_dismissed,
         attach: session
-            .pane
-            .as_ref()
-            .filter(|_| is_live)
-            .and_then(|pane| Some(panes::host_of(pane)?.attach(pane)))
-            .map(|invocation| command(invocation, work_dir)),
+            .attach()
+            .map(|command| self::command(command, work_dir)),
         resume: resume(session, work_dir),
         evidence: session.evidence.iter().map(evidence).collect(),
     }
@@ -183,18 +180,22 @@ fn other_live(other: &OtherLive) -> WireOtherLive {
 }
 
 fn pane(pane: &Pane) -> WirePane {
+    let server = pane.server.as_ref().map(|server| WirePaneServer {
+        socket: text(&server.socket),
+        socket_bytes: bytes_if_not_text(&server.socket),
+        pid: server.pid.map(|pid| pid.get()),
+        start_stamp: server.stamp.as_ref().map(ToString::to_string),
+    });
     WirePane {
         host: pane.host,
-        server: Some(WirePaneServer {
-            socket: text(&pane.server.socket),
-            socket_bytes: bytes_if_not_text(&pane.server.socket),
-            pid: pane.server.pid.map(|pid| pid.get()),
-            start_stamp: pane.server.stamp.as_ref().map(ToString::to_string),
-        }),
-        session: Some(pane.session.clone()),
-        window: None,
-        pane: Some(pane.pane.clone()),
-        outer: None,
+        server,
+        session: pane.session.clone(),
+        window: pane.window.clone(),
+        pane: pane.pane.clone(),
+        outer: pane
+            .outer
+            .as_deref()
+            .map(|outer| Box::new(self::pane(outer))),
     }
 }
 

@@ -70,6 +70,8 @@ const AGENT: AgentId = AgentId::from_static("claude-code");
 const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 /// The home when nothing moves it.
 const DEFAULT_HOME: &str = ".claude";
+/// How much of a session's id `claude attach` takes.
+const SHORT_ID_BYTES: usize = 8;
 
 /// How the title of its terminal begins in a turn, one or the other. It begins
 /// with `✳` when idle and while a person is asked, which so tells neither.
@@ -173,6 +175,14 @@ impl Adapter for ClaudeCode {
         // has taken the session (seen in 2.1.197, 2026-11).
         let command = command.run_in(sketch.work_dir.as_deref());
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
+    }
+
+    fn attach(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
+        let id = sketch.key.session.as_str();
+        let short = id.get(..SHORT_ID_BYTES).unwrap_or(id);
+        let command = Invocation::new(["claude", "attach", short]);
+        let command = command.in_home_of(sketch, is_default_home, HOME_VARIABLE);
+        sketch.is_terminal_hosted.then_some(command)
     }
 }
 

@@ -15,10 +15,14 @@ pub(super) const PANES_MAX: usize = 10_000;
 /// 3.8; from 3.2 on its length stands before it, earlier versions leave that
 /// field empty. (Read in the sources of tmux 2.1 to 3.8, 2026-11.)
 pub(super) const FORMAT: &str = "#{pane_id} #{pane_pid} #{pane_dead} #{pid} #{pane_tty} \
-                                 #{n:session_name} #{session_name}:#{pane_title}";
+                                 #{pane_index} #{n:session_name} #{n:window_name} \
+                                 #{session_name}:#{window_name}:#{pane_title}";
+
+/// One line per client: what shows panes in its terminal.
+pub(super) const CLIENT_FORMAT: &str = "client #{client_pid} #{session_name}";
 
 /// How many fields [`FORMAT`] has; the last one is the rest of the line.
-const FIELDS: usize = 7;
+const FIELDS: usize = 9;
 
 /// What one server printed.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -27,6 +31,8 @@ pub(super) struct Listing {
     pub(super) panes: Vec<Row>,
     /// Lines that are no pane.
     pub(super) bad: Vec<BadLine>,
+    /// The server's clients, and the tmux session that each shows.
+    pub(super) clients: Vec<(Pid, String)>,
 }
 
 /// One pane as a server tells of it.
@@ -44,6 +50,12 @@ pub(super) struct Row {
     pub(super) tty_path: Option<PathBuf>,
     /// The name of the tmux session around it.
     pub(super) session: String,
+    /// Further tmux sessions that its window is linked into.
+    pub(super) also_in: Vec<String>,
+    /// The name of the window around it.
+    pub(super) window: String,
+    /// Its place in that window.
+    pub(super) index: String,
     /// Its title.
     pub(super) title: String,
 }
@@ -78,10 +90,19 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
             listing.bad.push(bad(reason));
             break;
         }
+        if let Some(client) = line.strip_prefix(b"client ") {
+            listing.clients.extend(parse_client(client));
+            continue;
+        }
         match parse_row(line) {
             Err(reason) => listing.bad.push(bad(reason)),
             Ok(row) => match find_told(&listing.panes, &told, &row) {
-                Ok(Some(_)) => {}
+                Ok(Some(at)) => {
+                    let known = listing.panes.get_mut(at);
+                    known
+                        .into_iter()
+                        .for_each(|known| known.also_in.push(row.session.clone()));
+                }
                 Ok(None) => {
                     told.insert(row.pane.clone(), listing.panes.len());
                     listing.panes.push(row);
@@ -93,36 +114,55 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
     listing
 }
 
-/// Finds the line before this one that tells of the same pane; `told` has
-/// their places by pane id.
+/// Finds the place of the pane that this line reports once more; `told` has the places by
+/// pane id.
 ///
 /// # Errors
 ///
 /// The reason why this line can't be believed beside the others.
-fn find_told<'a>(
-    panes: &'a [Row],
+fn find_told(
+    panes: &[Row],
     told: &HashMap<String, usize>,
     row: &Row,
-) -> Result<Option<&'a Row>, String> {
+) -> Result<Option<usize>, String> {
     if panes
         .first()
         .is_some_and(|first| first.server != row.server)
     {
         return Err("it names another server".to_owned());
     }
-    let found = told.get(&row.pane).and_then(|at| panes.get(*at));
-    match found {
+    let at = told.get(&row.pane).copied();
+    match at.and_then(|at| panes.get(at)) {
         Some(found) if found.pid != row.pid || found.tty_path != row.tty_path => Err(format!(
             "it contradicts another line on pane `{}`",
             row.pane
         )),
-        found => Ok(found),
+        _ => Ok(at),
     }
+}
+
+/// Parses a client: its PID and the name of the tmux session that it shows.
+fn parse_client(fields: &[u8]) -> Option<(Pid, String)> {
+    let at = fields.iter().position(|byte| *byte == b' ')?;
+    let (pid, session) = (fields.get(..at)?, fields.get(at.checked_add(1)?..)?);
+    let pid = parse_pid("client_pid", pid).ok()??;
+    Some((pid, lossy(session)))
 }
 
 fn parse_row(line: &[u8]) -> Result<Row, String> {
     let fields: Vec<&[u8]> = line.splitn(FIELDS, |byte| *byte == b' ').collect();
-    let [pane, pid, is_dead, server, tty_path, name_bytes, text] = fields.as_slice() else {
+    let [
+        pane,
+        pid,
+        is_dead,
+        server,
+        tty_path,
+        index,
+        session_bytes,
+        window_bytes,
+        text,
+    ] = fields.as_slice()
+    else {
         return Err(format!("{} of {FIELDS} fields", fields.len()));
     };
     let is_dead = match *is_dead {
@@ -130,8 +170,10 @@ fn parse_row(line: &[u8]) -> Result<Row, String> {
         b"0" | b"" => false,
         _ => return Err("`pane_dead` is not 0 or 1".to_owned()),
     };
-    let (session, title) = split_name(name_bytes, text)
+    let (session, text) = split_name(session_bytes, text)
         .ok_or_else(|| "no `:` behind the name of the tmux session".to_owned())?;
+    let (window, title) = split_name(window_bytes, text)
+        .ok_or_else(|| "no `:` behind the name of the window".to_owned())?;
     Ok(Row {
         pane: parse_pane_id(pane).ok_or_else(|| "`pane_id` is not a pane id".to_owned())?,
         pid: parse_pid("pane_pid", pid)?,
@@ -139,6 +181,9 @@ fn parse_row(line: &[u8]) -> Result<Row, String> {
         server: parse_pid("pid", server)?.ok_or_else(|| "`pid` is not a process id".to_owned())?,
         tty_path: parse_tty_path(tty_path),
         session: lossy(session),
+        also_in: Vec::new(),
+        window: lossy(window),
+        index: lossy(index),
         title: lossy(title),
     })
 }
@@ -169,7 +214,7 @@ fn parse_tty_path(field: &[u8]) -> Option<PathBuf> {
     path.starts_with("/dev/").then(|| PathBuf::from(path))
 }
 
-/// Splits the name of a tmux session from a title behind it.
+/// Splits a name of so many bytes from the text behind it.
 fn split_name<'a>(name_bytes: &[u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let told = std::str::from_utf8(name_bytes)
         .ok()

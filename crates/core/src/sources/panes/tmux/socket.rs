@@ -11,6 +11,7 @@ use whosup_process::{Details, Pid, Process};
 use crate::machine::mounts::Mounts;
 use crate::machine::problem::Problem;
 use crate::machine::{Environment, Machine};
+use crate::sources::panes::servers::is_ours;
 
 /// How many server processes are looked at.
 const SERVERS_MAX: usize = 64;
@@ -72,19 +73,6 @@ fn is_server(comm: &[u8]) -> bool {
 
 fn is_client(comm: &[u8]) -> bool {
     comm.ends_with(b": client")
-}
-
-/// Tells whether a process is ours and lives among our PIDs, so that its PIDs
-/// are ours to compare.
-///
-/// A server of somebody else is never asked, not even by root: a server tells
-/// its client which files to open, so asking it is trusting it.
-pub(super) fn is_ours(details: &Details, uid: u32) -> bool {
-    let lives_among_ours = details
-        .inner_pids
-        .as_ref()
-        .map_or(true, |pids| pids.len() == 1);
-    details.uid == Ok(uid) && lives_among_ours
 }
 
 /// Finds the tmux servers of user `uid` in the process table.

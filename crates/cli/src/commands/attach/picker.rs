@@ -1,0 +1,251 @@
+//! Lets a person choose a session: type to filter, arrows to move, Enter to take.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anstyle::{Effects, Style};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::app::Face;
+use crate::colour::paint;
+use crate::text::{cut, width};
+
+/// How many rows are shown at once.
+const ROWS_SHOWN_MAX: usize = 12;
+/// How many columns are used where the terminal does not say how many it has.
+const WIDTH_USUAL: usize = 80;
+/// How long a filter may be, in characters.
+const FILTER_CHARS_MAX: usize = 200;
+/// How wide the states are.
+const STATE_WIDTH: usize = 20;
+
+/// How many bytes of what is typed are read at once.
+const READ_BYTES: usize = 256;
+
+/// One session to choose.
+pub(super) struct Row {
+    /// What it does.
+    pub(super) state: String,
+    /// The colour of that.
+    pub(super) style: Style,
+    /// The rest of the line.
+    pub(super) text: String,
+}
+
+/// What a key does.
+#[derive(Debug, PartialEq, Eq)]
+enum Key {
+    Text(String),
+    Erase(usize),
+    Up,
+    Down,
+    Take,
+    Leave,
+    Other,
+}
+
+/// A person can be asked.
+pub(super) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks. The place of the row that was taken; `None` if the person left.
+///
+/// # Errors
+///
+/// If the terminal cannot be used.
+pub(super) fn pick(err: &mut dyn Write, rows: &[Row], face: Face) -> anyhow::Result<Option<usize>> {
+    let _raw = RawTerminal::enter()?;
+    let mut choice = Choice::default();
+    let mut drawn = 0;
+    loop {
+        let shown = choice.matches(rows);
+        choice.at = choice.at.min(shown.len().saturating_sub(1));
+        drawn = draw(err, rows, &shown, &choice, face, drawn)?;
+        match read_key()? {
+            Key::Text(text) => {
+                let room = FILTER_CHARS_MAX.saturating_sub(choice.filter.chars().count());
+                choice.filter.extend(text.chars().take(room));
+                choice.at = 0;
+            }
+            Key::Erase(count) => {
+                for _ in 0..count {
+                    choice.filter.pop();
+                }
+            }
+            Key::Up => choice.at = choice.at.saturating_sub(1),
+            Key::Down => choice.at = choice.at.saturating_add(1),
+            Key::Take if !shown.is_empty() => {
+                clear(err, drawn)?;
+                return Ok(shown.get(choice.at).copied());
+            }
+            Key::Leave => {
+                clear(err, drawn)?;
+                return Ok(None);
+            }
+            Key::Take | Key::Other => {}
+        }
+    }
+}
+
+/// What was typed, and where the mark is.
+#[derive(Debug, Default)]
+struct Choice {
+    filter: String,
+    at: usize,
+}
+
+impl Choice {
+    /// The rows that have every word of the filter.
+    fn matches(&self, rows: &[Row]) -> Vec<usize> {
+        let filter = self.filter.to_lowercase();
+        let words: Vec<&str> = filter.split_whitespace().collect();
+        let matches = |row: &Row| {
+            let text = format!("{} {}", row.state, row.text).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        let rows = rows.iter().enumerate().filter(|(_, row)| matches(row));
+        rows.map(|(at, _)| at).collect()
+    }
+}
+
+/// Draws over what was drawn before, and says how many lines that took.
+fn draw(
+    err: &mut dyn Write,
+    rows: &[Row],
+    shown: &[usize],
+    choice: &Choice,
+    face: Face,
+    drawn: usize,
+) -> io::Result<usize> {
+    clear(err, drawn)?;
+    let columns = terminal_size::terminal_size_of(io::stderr());
+    let columns = columns.map_or(WIDTH_USUAL, |(width, _)| usize::from(width.0));
+    // The mark stays among the rows that are shown.
+    let first = choice.at.saturating_sub(ROWS_SHOWN_MAX.saturating_sub(1));
+    let mut text = String::new();
+    let mut lines = 0;
+    for (at, row) in shown.iter().enumerate().skip(first).take(ROWS_SHOWN_MAX) {
+        let Some(row) = rows.get(*row) else { continue };
+        let mark = if at == choice.at { "> " } else { "  " };
+        let state = cut(&row.state, STATE_WIDTH);
+        let gap = " ".repeat(STATE_WIDTH.saturating_sub(width(&state)) + 1);
+        let rest = cut(&row.text, columns.saturating_sub(STATE_WIDTH + 4));
+        let style = if at == choice.at {
+            Style::new().effects(Effects::BOLD)
+        } else {
+            Style::new()
+        };
+        let state = paint(&state, row.style, face.is_coloured);
+        let rest = paint(&rest, style, face.is_coloured);
+        text.push_str(&format!("{mark}{state}{gap}{rest}\r\n"));
+        lines += 1;
+    }
+    let count = format!("{}/{} ", shown.len(), rows.len());
+    let filter = cut(&choice.filter, columns.saturating_sub(count.len() + 3));
+    text.push_str(&format!("{count}> {filter}"));
+    err.write_all(text.as_bytes())?;
+    err.flush()?;
+    Ok(lines + 1)
+}
+
+/// Takes away what was drawn.
+fn clear(err: &mut dyn Write, drawn: usize) -> io::Result<()> {
+    if drawn > 1 {
+        write!(err, "\u{1b}[{}A", drawn - 1)?;
+    }
+    if drawn > 0 {
+        write!(err, "\r\u{1b}[J")?;
+    }
+    err.flush()
+}
+
+fn read_key() -> io::Result<Key> {
+    let mut bytes = [0; READ_BYTES];
+    let length = rustix::io::read(io::stdin(), &mut bytes)?;
+    let bytes = bytes.get(..length).unwrap_or_default();
+    Ok(key(bytes))
+}
+
+/// What one read of the terminal means.
+fn key(bytes: &[u8]) -> Key {
+    match bytes {
+        // The terminal is gone, Ctrl-C, Ctrl-D, or Escape alone.
+        [] | [0x03 | 0x04 | 0x1b] => Key::Leave,
+        [b'\r' | b'\n'] => Key::Take,
+        // Ctrl-P and Ctrl-N, as in a shell.
+        [0x10] | b"\x1b[A" | b"\x1bOA" => Key::Up,
+        [0x0e] | b"\x1b[B" | b"\x1bOB" => Key::Down,
+        bytes => {
+            // What is typed fast, or pasted, comes at once.
+            let text = String::from_utf8_lossy(bytes);
+            if text.chars().all(|c| matches!(c, '\u{8}' | '\u{7f}')) {
+                return Key::Erase(text.chars().count());
+            }
+            if text.chars().any(char::is_control) {
+                return Key::Other;
+            }
+            Key::Text(text.into_owned())
+        }
+    }
+}
+
+/// The terminal, giving each key as it is typed until the value is dropped.
+struct RawTerminal(Termios);
+
+impl RawTerminal {
+    fn enter() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no modes.
+        tcsetattr(io::stdin(), OptionalActions::Drain, &self.0).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::Style;
+
+    use super::{Choice, Key, Row, key};
+
+    #[test]
+    fn a_filter_wants_each_of_its_words() {
+        let row = |state: &str, text: &str| Row {
+            state: state.to_owned(),
+            style: Style::new(),
+            text: text.to_owned(),
+        };
+        let rows = [
+            row("waiting", "codex Fix the Login"),
+            row("idle", "claude-code Fix the shop"),
+        ];
+        let check = |filter: &str, expected: &[usize]| {
+            let filter = filter.to_owned();
+            let choice = Choice { filter, at: 0 };
+            assert_eq!(choice.matches(&rows), expected, "{choice:?}");
+        };
+        check("", &[0, 1]);
+        check("fix", &[0, 1]);
+        check("LOGIN wait", &[0]);
+        check("login idle", &[]);
+    }
+
+    #[test]
+    fn keys_are_told_apart() {
+        assert_eq!(key(b"\x1b"), Key::Leave);
+        assert_eq!(key(b""), Key::Leave);
+        assert_eq!(key(b"\x1b[A"), Key::Up);
+        assert_eq!(key(b"\r"), Key::Take);
+        assert_eq!(key("é".as_bytes()), Key::Text("é".to_owned()));
+        assert_eq!(key(b"\x1b[5~"), Key::Other);
+        assert_eq!(key(b"\x7f\x7f"), Key::Erase(2));
+        assert_eq!(key(b"fast"), Key::Text("fast".to_owned()));
+    }
+}

@@ -1,0 +1,149 @@
+//! Runs the commands of pane hosts, each bounded in time.
+
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, ExitStatus as CommandStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use whosup_core::adapter::Invocation;
+use whosup_core::sources::panes::Input;
+
+use crate::shell::{line, quoted};
+use crate::text::visible;
+
+/// How long one command may take.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// How long it is slept between two looks at whether a command has ended.
+const STEP: Duration = Duration::from_millis(2);
+/// How much of a complaint is shown, in bytes.
+const COMPLAINT_BYTES_MAX: u64 = 4 << 10;
+
+/// What multiplexers set in their panes: with it they refuse to run in one another, or take
+/// their own pane for the one that is meant.
+const OF_MULTIPLEXERS: &[&str] = &[
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "ZELLIJ",
+    "ZELLIJ_SESSION_NAME",
+    "ZELLIJ_PANE_ID",
+];
+
+/// Runs a command to its end.
+///
+/// # Errors
+///
+/// If it cannot be run, does not end in time, or fails.
+pub(crate) fn run(input: &Input) -> anyhow::Result<()> {
+    let mut command = command(&input.invocation)?;
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let shown = program(&input.invocation);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    let stdin = child.stdin.take();
+    let text = input.stdin.clone().into_bytes();
+    // A command that does not read must not hold us up.
+    std::thread::spawn(move || {
+        // Its status says what came of it.
+        stdin.map(|mut stdin| stdin.write_all(&text).ok())
+    });
+    let Some(status) = wait(&mut child)? else {
+        bail!("`{shown}` did not end within {} s", TIME_MAX.as_secs());
+    };
+    if !status.success() {
+        let mut told = String::new();
+        if let Some(stderr) = child.stderr.take() {
+            // Without its words there is its status.
+            stderr
+                .take(COMPLAINT_BYTES_MAX)
+                .read_to_string(&mut told)
+                .ok();
+        }
+        bail!("`{shown}` failed ({status}): {}", visible(told.trim()));
+    }
+    Ok(())
+}
+
+/// Waits until the command has ended; one that takes too long is ended.
+fn wait(child: &mut Child) -> anyhow::Result<Option<CommandStatus>> {
+    let started = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started.elapsed() > TIME_MAX {
+            child.kill()?;
+            return Ok(None);
+        }
+        std::thread::sleep(STEP);
+    }
+}
+
+/// Makes a command that takes the place of this program.
+pub(crate) fn outside_of_multiplexers(invocation: &Invocation) -> anyhow::Result<Command> {
+    let mut command = command(invocation)?;
+    for name in unset(invocation) {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+fn command(invocation: &Invocation) -> anyhow::Result<Command> {
+    let (program, arguments) = invocation
+        .argv
+        .split_first()
+        .context("there is no command")?;
+    let mut command = Command::new(program);
+    let variables = invocation.environment.iter();
+    command
+        .args(arguments)
+        .envs(variables.map(|(name, value)| (name, value)));
+    if let Some(directory) = &invocation.directory {
+        command.current_dir(directory);
+    }
+    Ok(command)
+}
+
+fn program(invocation: &Invocation) -> &str {
+    invocation.argv.first().map_or("", String::as_str)
+}
+
+/// The variables to take away from a command that takes over the terminal.
+fn unset(invocation: &Invocation) -> impl Iterator<Item = &'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let is_own = |name: &&str| invocation.environment.iter().any(|(own, _)| own == name);
+    let names = OF_MULTIPLEXERS.iter().copied();
+    names.filter(move |name| is_set(name) && !is_own(name))
+}
+
+/// A command for a shell.
+pub(crate) fn shell_line(invocation: &Invocation, takes_over: bool) -> String {
+    let variables: Vec<(&str, String)> = invocation
+        .environment
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.to_string_lossy().into_owned()))
+        .collect();
+    let directory = invocation.directory.as_deref();
+    let directory = directory.map(|directory| directory.to_string_lossy());
+    let mut words: Vec<&str> = Vec::new();
+    if takes_over {
+        words.extend(unset(invocation).flat_map(|name| ["-u", name]));
+        if !words.is_empty() {
+            words.insert(0, "env");
+        }
+    }
+    let (prefix, rest) = (words, invocation.argv.iter().map(String::as_str));
+    line(
+        prefix.into_iter().chain(rest),
+        directory.as_deref(),
+        variables
+            .iter()
+            .map(|(name, value)| (*name, value.as_str())),
+        quoted,
+    )
+}

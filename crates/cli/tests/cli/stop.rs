@@ -1,0 +1,83 @@
+//! Which process is ended for a session, and that no other one is.
+
+use serde_json::json;
+
+use super::world::{World, now_ms, wait_for};
+
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.map_or(true, |stat| {
+        stat.rsplit_once(") ").unwrap().1.starts_with('Z')
+    })
+}
+
+#[test]
+fn the_process_of_a_session_is_ended_and_waited_for() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let said = world.run(["stop", &world.s1]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let expected = format!("process {} exited", posing.pid());
+    assert!(said.err.contains(&expected), "{}", said.err);
+    assert!(said.err.contains("after SIGTERM"), "{}", said.err);
+    assert!(has_ended(posing.pid()));
+    posing.reap();
+    let again = world.run(["stop", &world.s1]);
+    assert_eq!(again.status, 1, "{}", again.err);
+}
+
+#[test]
+fn a_process_that_ignores_the_signal_is_killed_only_if_that_is_asked_for() {
+    let world = World::new();
+    let program = world.shell_as_claude();
+    let ready = world.root().join("ready");
+    let script = format!("trap '' TERM; : > '{}'; read line", ready.display());
+    let posing = world.pose("@anthropic-ai/claude-code/bin/claude", |command| {
+        assert!(program.exists());
+        command.args(["-c", &script]);
+    });
+    wait_for("the trap", || ready.exists().then_some(()));
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let said = world.run(["stop", &world.s1]);
+    assert_eq!(said.status, 124, "{}", said.err);
+    assert!(
+        said.err.contains("still runs 10 s after SIGTERM"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("whosup stop --kill"), "{}", said.err);
+    assert!(!has_ended(posing.pid()));
+    let said = world.run(["stop", "--kill", &world.s1]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.err.contains("after SIGKILL"), "{}", said.err);
+    assert!(has_ended(posing.pid()));
+}
+
+#[test]
+fn a_process_that_serves_several_sessions_is_left_alone() {
+    let world = World::new();
+    let posing = world.pose("lib/my-agent", |_| {});
+    for session in [&world.s1, &world.s2] {
+        let sidecar = json!({
+            "schema_version": 1,
+            "pid": posing.pid(),
+            "session_id": session,
+            "work_dir": world.work_dir(),
+            "hostname": "",
+            "started_at": now_ms() / 1_000,
+            "my_agent_version": null,
+            "process_start": posing.start(),
+            "process_start_kind": "linux-ticks",
+            "serves": "many",
+        });
+        let place = format!(".local/state/agent-sessions/my-agent/{session}.runtime.json");
+        world.write(&place, sidecar.to_string());
+    }
+    let said = world.run(["stop", "--kill", &world.s1]);
+    assert_eq!(said.status, 2, "{} {}", said.out, said.err);
+    assert!(said.err.contains("serves"), "{}", said.err);
+    assert!(!has_ended(posing.pid()));
+}

@@ -1,0 +1,277 @@
+//! GNU screen.
+//!
+//! `screen -Q windows` lists the numbers and titles of a session's windows, and neither PIDs
+//! nor terminals. Screen starts each window's program as its own child with `WINDOW` (and
+//! `STY`) in its environment, which is what leads from a window to a process. A session that
+//! was renamed has its old name in `STY`, so that a session is asked by the PID in its name.
+//! (Seen in screen 4.09.00, 2026-11.)
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use whosup_process::{Process, Tty};
+
+use super::servers::{ServerProcess, ask_all, child_of, children_by_id, find_ours, run, silent};
+use super::typing::bracketed;
+use super::{Going, Input, Pane, PaneHost, Typing, Viewer};
+use crate::adapter::Invocation;
+use crate::machine::Machine;
+use crate::machine::problem::Found;
+
+/// The program.
+const SCREEN: &str = "screen";
+/// A window: its number and its title.
+const FORMAT: &str = "%n %t<|>";
+/// What stands behind each window. A line break would be left out while a terminal shows
+/// the session (seen in 4.09.00).
+const SEPARATOR: &str = "<|>";
+/// How many windows of one session are kept (`MAXWIN`, screen's default is 100).
+const WINDOWS_MAX: usize = 10_000;
+/// Where sessions are without `SCREENDIR`: the directories of all users, by distribution.
+const PARENTS: &[&str] = &[
+    "/run/screen",
+    "/var/run/screen",
+    "/tmp/screens",
+    "/tmp/uscreens",
+];
+/// How many entries of a directory are looked at.
+const ENTRIES_MAX: usize = 1_000;
+/// How many bytes are typed by one command: a message to the server is 4 KiB at most, and
+/// each byte may become two.
+const STUFF_BYTES_MAX: usize = 512;
+
+/// The pane host GNU screen.
+#[derive(Debug)]
+pub struct Screen;
+
+/// What one session printed, and how it is reached.
+struct Answer {
+    listing: Result<Vec<u8>, String>,
+}
+
+impl PaneHost for Screen {
+    fn name(&self) -> &'static str {
+        SCREEN
+    }
+
+    fn is_server(&self, process: &Process) -> bool {
+        // A client has the same name and leads no windows; it has a terminal.
+        process.comm == SCREEN.as_bytes() && process.tty.is_none()
+    }
+
+    fn list(&self, machine: &Machine) -> Found<Vec<Pane>> {
+        let servers = find_ours(machine, |process| self.is_server(process));
+        let servers: Vec<_> = servers.into_iter().filter(is_called_server).collect();
+        let deadline = machine.commands().deadline();
+        let answers = ask_all(SCREEN, &servers, |server| ask(machine, server, deadline));
+        let mut found: Found<Vec<Pane>> = Found::default();
+        for (server, answer) in servers.iter().zip(answers) {
+            let listing = answer.map_or(Err("the answer was lost".to_owned()), |its| its.listing);
+            match listing {
+                Ok(listing) => found.found.extend(panes_of(machine, server, &listing)),
+                Err(reason) => {
+                    let problem = silent(SCREEN, server.process.pid, &reason);
+                    found.problems.push(problem);
+                }
+            }
+        }
+        found
+    }
+
+    fn attach(&self, pane: &Pane) -> Option<Invocation> {
+        command(pane, &["-x", "-p", pane.pane.as_deref()?])
+    }
+
+    fn go(&self, pane: &Pane, here: Option<&Pane>) -> Option<Going> {
+        let attach = self.attach(pane)?;
+        Some(match here.filter(|here| here.host == SCREEN) {
+            None => Going::Become(attach),
+            Some(here) if here.server == pane.server => {
+                let select = ["-X", "select", pane.pane.as_deref()?];
+                Going::Run(vec![command(pane, &select)?])
+            }
+            Some(_) => Going::ByHand {
+                why: "this terminal is in another screen session: detach from it first".to_owned(),
+                then: attach,
+            },
+        })
+    }
+
+    fn paste(&self, pane: &Pane, text: &str) -> Option<Typing> {
+        stuff(pane, &bracketed(text))
+    }
+
+    fn enter(&self, pane: &Pane) -> Option<Typing> {
+        stuff(pane, "\r")
+    }
+}
+
+/// The server calls itself `SCREEN`; whatever asks it has no terminal either, for a moment.
+fn is_called_server(server: &ServerProcess) -> bool {
+    let argv = server.details.argv.as_deref().unwrap_or_default();
+    argv.first().is_some_and(|name| name == "SCREEN")
+}
+
+/// The variables of a server that say where sessions are.
+fn directory_of(machine: &Machine, server: &Process) -> Option<PathBuf> {
+    let environment = machine.environment_of(server, &["SCREENDIR"])?;
+    environment.directory("SCREENDIR")
+}
+
+fn ask(machine: &Machine, server: &ServerProcess, deadline: Instant) -> Answer {
+    let directory = directory_of(machine, &server.process);
+    let directory = directory.as_deref().and_then(Path::to_str);
+    let session = name_of(&socket_of(machine, &server.process));
+    let argv = [SCREEN, "-S", &session, "-Q", "windows", FORMAT];
+    Answer {
+        listing: run(machine, &[("SCREENDIR", directory)], &argv, deadline),
+    }
+}
+
+fn panes_of(machine: &Machine, server: &ServerProcess, listing: &[u8]) -> Vec<Pane> {
+    let children = children_by_id(machine, &server.process, "WINDOW");
+    let socket = socket_of(machine, &server.process);
+    let session = name_of(&socket);
+    let at = server.listening_at(socket);
+    let viewers = viewers(machine, &server.process, &children);
+    let listing = String::from_utf8_lossy(listing);
+    let rows = listing
+        .split(SEPARATOR)
+        .take(WINDOWS_MAX)
+        .filter_map(parse_row);
+    let panes = rows.map(|(number, title)| {
+        let child = child_of(&children, number);
+        Pane {
+            host: SCREEN,
+            server: Some(at.clone()),
+            session: Some(session.clone()),
+            window: Some(title.to_owned()),
+            pane: Some(number.to_owned()),
+            place: format!("{session}:{number} {title}"),
+            tty: child.and_then(|child| child.tty),
+            pid: child.map(|child| child.pid),
+            // That of the program is not listed: a person names windows too.
+            title: String::new(),
+            is_dead: false,
+            viewers: viewers.clone(),
+            outer: None,
+        }
+    });
+    panes.collect()
+}
+
+/// Parses a window: its number and its title.
+fn parse_row(line: &str) -> Option<(&str, &str)> {
+    let (number, title) = line.split_once(' ')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then_some((number, title))
+}
+
+/// The name of a session is that of the socket.
+fn name_of(socket: &Path) -> String {
+    let name = socket.file_name().map(|name| name.to_string_lossy());
+    name.unwrap_or_default().into_owned()
+}
+
+/// The socket of a session, `PID.NAME`: where it lies now, else what it was named at first.
+#[expect(clippy::disallowed_methods, reason = "checked before")]
+fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
+    let prefix = format!("{}.", server.pid);
+    let mounts = machine.mounts();
+    let list = |directory: &Path| {
+        let is_touchable = mounts.touchable(directory).is_ok();
+        let entries = is_touchable.then(|| directory.read_dir().ok()).flatten();
+        let entries = entries.into_iter().flatten().take(ENTRIES_MAX).flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let own = directory_of(machine, server);
+    let home = machine.environment_of(server, &[]);
+    let home = home.and_then(|its| Some(its.touchable_home()?.join(".screen")));
+    let parents = PARENTS.iter().flat_map(|parent| list(Path::new(parent)));
+    let directories = match own {
+        Some(own) => vec![own],
+        None => parents.chain(home).collect(),
+    };
+    let is_its = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with(&prefix))
+    };
+    // Whoever asks has a socket beside it for a moment, with a longer name (`-queryA`).
+    let sockets = directories.iter().flat_map(|directory| list(directory));
+    let its = sockets
+        .filter(is_its)
+        .min_by_key(|path| path.as_os_str().len());
+    its.unwrap_or_else(|| PathBuf::from(prefix))
+}
+
+/// The terminals that a session is shown in: screen holds them open, and of its own windows
+/// only the other ends.
+fn viewers(machine: &Machine, server: &Process, children: &[(String, Process)]) -> Vec<Viewer> {
+    let Ok(files) = machine.table().open_files(server) else {
+        return Vec::new();
+    };
+    let paths = files.iter().filter_map(|file| file.path.to_str());
+    let mut shown: Vec<Tty> = paths.filter_map(Tty::of_name).collect();
+    shown.retain(|tty| children.iter().all(|(_, child)| child.tty != Some(*tty)));
+    shown.sort();
+    shown.dedup();
+    shown.into_iter().map(Viewer::Terminal).collect()
+}
+
+/// A screen command to the session of a pane.
+fn command(pane: &Pane, words: &[&str]) -> Option<Invocation> {
+    let socket = &pane.server.as_ref()?.socket;
+    let session = name_of(socket);
+    let argv = [SCREEN, "-S", &session]
+        .into_iter()
+        .chain(words.iter().copied());
+    let directory = socket.parent().filter(|parent| parent.is_absolute());
+    let directory = directory.map(|parent| ("SCREENDIR".to_owned(), parent.to_owned()));
+    Some(Invocation {
+        argv: argv.map(str::to_owned).collect(),
+        directory: None,
+        environment: directory.into_iter().collect(),
+    })
+}
+
+/// Types as `stuff` does, in which a backslash and `^` begin escapes, and `$` a variable.
+fn stuff(pane: &Pane, text: &str) -> Option<Typing> {
+    let number = pane.pane.as_deref()?;
+    let mut pieces = vec![String::new()];
+    for c in text.chars() {
+        let last = pieces.last_mut()?;
+        if last.len() + c.len_utf8() > STUFF_BYTES_MAX {
+            pieces.push(String::new());
+        }
+        let last = pieces.last_mut()?;
+        match c {
+            '\\' | '^' | '$' => last.extend(['\\', c]),
+            // A control character by its number: it would be one of the message.
+            c if c.is_ascii_control() => last.push_str(&format!("\\{:03o}", u32::from(c))),
+            c => last.push(c),
+        }
+    }
+    let inputs = pieces.iter().filter(|piece| !piece.is_empty());
+    let inputs: Option<Vec<Input>> = inputs
+        .map(|piece| {
+            Some(Input::of(command(
+                pane,
+                &["-p", number, "-X", "stuff", piece],
+            )?))
+        })
+        .collect();
+    Some(Typing::at_once(inputs?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_row;
+
+    #[test]
+    fn a_window_is_its_number_and_the_rest_of_the_line() {
+        assert_eq!(parse_row("7 my win: a b"), Some(("7", "my win: a b")));
+        assert_eq!(parse_row("0 "), Some(("0", "")));
+        assert_eq!(parse_row("No screen session found."), None);
+        assert_eq!(parse_row(""), None);
+    }
+}
