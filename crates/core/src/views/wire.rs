@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+#[cfg(feature = "reader")]
+pub use convert::usage;
 pub use convert::{session, snapshot, timestamp};
 
 /// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
@@ -235,6 +237,8 @@ pub struct WireUsage {
     pub reasoning_tokens: Option<u64>,
     /// What they cost, where the model has a price.
     pub cost: Option<WireCost>,
+    /// Tokens whose model has no price: `cost` is without them.
+    pub tokens_without_price: u64,
 }
 
 /// A sum of money.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
-use whosup_core::adapter::Message;
+use whosup_core::adapter::{Context, Message, TurnTokens};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::process::Process;
@@ -106,6 +106,8 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("ended", date(ended(session)));
     facts.add("end cause", end_cause(session));
     facts.add("cpu time", cpu_time(session));
+    facts.add("context", told.context.map(context));
+    facts.add("turn", told.turn.map(|turn| self::turn(now_ms, turn)));
     facts.add("process", process(world, session.owner.as_deref()));
     facts.add("client", process(world, session.client.as_deref()));
     facts.add("also claimed", other_pids(session));
@@ -153,6 +155,31 @@ fn cpu_time(session: &Session) -> Option<String> {
         "at least {:.1} s, as far as hooks told",
         spent.as_secs_f64()
     ))
+}
+
+/// `51.2k of 200k tokens (25.6 %)`
+fn context(context: Context) -> String {
+    let tokens = text::tokens(context.tokens);
+    let Some((window, percent)) = context.window.zip(context.percent()) else {
+        return format!("{tokens} tokens");
+    };
+    let assumed = if context.is_window_assumed {
+        ", window assumed by the model"
+    } else {
+        ""
+    };
+    let window = text::tokens(window);
+    format!("{tokens} of {window} tokens ({percent} %{assumed})")
+}
+
+fn turn(now_ms: i64, turn: TurnTokens) -> String {
+    let began = turn
+        .started_at_ms
+        .map(|at| format!("began {}", ago(now_ms, at)));
+    let output = turn.output_tokens;
+    let output = output.map(|tokens| format!("{} output tokens", text::tokens(tokens)));
+    let parts: Vec<String> = began.into_iter().chain(output).collect();
+    parts.join(", ")
 }
 
 fn answer(session: &Session) -> String {

@@ -466,6 +466,8 @@ impl Draft {
             description: Description::default(),
             pane: None,
             is_dismissed: false,
+            #[cfg(feature = "reader")]
+            usage: None,
             evidence,
         }
     }
