@@ -12,6 +12,7 @@ mod directory;
 mod exit;
 mod id;
 mod json;
+mod ledger;
 mod pose;
 mod shell;
 mod short_id;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use whosup_core::sources::usage::Usage;
 
 /// How much of a text one cell of a table may show, in characters. Titles are
 /// made by models and may be of any length.
@@ -141,6 +142,23 @@ pub(crate) fn age(now_ms: i64, at_ms: i64) -> String {
 pub(crate) fn count(number: usize, singular: &str, plural: &str) -> String {
     let noun = if number == 1 { singular } else { plural };
     format!("{number} {noun}")
+}
+
+/// What something cost: `$0.42`; at least that, where some of it has no price.
+pub(crate) fn cost(usage: &Usage) -> Option<String> {
+    let dollars = usage.cost.dollars()?;
+    let at_least = if usage.cost.tokens_without_price > 0 {
+        ">"
+    } else {
+        ""
+    };
+    // Less than a cent is not nothing.
+    let digits = if dollars > 0.0 && dollars < 0.01 {
+        4
+    } else {
+        2
+    };
+    Some(format!("{at_least}${dollars:.digits$}"))
 }
 
 /// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.

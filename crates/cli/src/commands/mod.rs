@@ -20,6 +20,7 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod sweep;
+pub(crate) mod usage;
 pub(crate) mod why;
 
 use clap::Subcommand;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Orphans(orphans::OrphansArgs),
     /// Resume a session with its agent's own command
     Resume(resume::ResumeArgs),
+    /// Sum up tokens and cost by day, model, project or session
+    Usage(usage::UsageArgs),
     /// Hide an exited session from default views
     Dismiss(dismiss::DismissArgs),
     /// Mark a session as ended whose state can no longer be determined
@@ -100,6 +103,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Doctor(arguments) => doctor::run(app, &arguments),
         Command::Orphans(arguments) => orphans::run(app, &arguments),
         Command::Resume(arguments) => resume::run(app, &arguments),
+        Command::Usage(arguments) => usage::run(app, &arguments),
         Command::Dismiss(arguments) => dismiss::run(app, &arguments),
         Command::End(arguments) => end::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),

@@ -16,6 +16,7 @@ fn every_command_explains_itself_with_examples() {
         "doctor",
         "orphans",
         "resume",
+        "usage",
         "dismiss",
         "end",
         "hook",

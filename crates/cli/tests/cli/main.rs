@@ -36,4 +36,5 @@ mod shell_agent;
 mod status;
 mod sweep;
 mod terminal;
+mod usage;
 mod world;

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 #[cfg(feature = "reader")]
 pub use convert::usage;
-pub use convert::{session, snapshot, timestamp};
+pub use convert::{problem, session, snapshot, timestamp};
 
 /// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
 /// lent by the session where it can be. For what is written and let go at once.

@@ -30,9 +30,9 @@ use crate::sources::config::{ConfigError, Wrong, line_of, parse_toml};
 const PRICES_BYTES_MAX: u64 = 4 << 20;
 /// The table that is shipped.
 const SHIPPED: &str = include_str!("prices.toml");
-/// What of a model's name is left out if the whole of it has no price: `-20260205`,
-/// `-2026-02-05`.
-const DATE_DIGITS: usize = 8;
+/// What of a model's name is left out if the whole of it has no price: a date, in these
+/// forms.
+const DATES: &[&str] = &["-00000000", "-0000-00-00"];
 
 /// Prices of models.
 #[derive(Debug, Clone, Default)]
@@ -164,12 +164,19 @@ fn path_in(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn without_date(name: &str) -> &str {
-    let start = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');
-    let date = &name[start.len()..];
-    let digits = date.bytes().filter(u8::is_ascii_digit).count();
-    let dashes = date.len() - digits;
-    let is_date = digits == DATE_DIGITS && date.starts_with('-') && matches!(dashes, 1 | 3);
-    if is_date { start } else { name }
+    let is_date = |date: &str, form: &str| {
+        let mut pairs = date.bytes().zip(form.bytes());
+        date.len() == form.len()
+            && pairs.all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                dash => byte == dash,
+            })
+    };
+    let mut names = DATES.iter().filter_map(|form| {
+        let (name, date) = name.split_at_checked(name.len().checked_sub(form.len())?)?;
+        is_date(date, form).then_some(name)
+    });
+    names.next().unwrap_or(name)
 }
 
 impl Model {

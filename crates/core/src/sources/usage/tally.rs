@@ -54,6 +54,14 @@ impl Tally {
         total
     }
 
+    /// Adds the sums of another transcript of the same session.
+    pub fn join(&mut self, other: &Self) {
+        for (slot, sums) in &other.sums {
+            add_to(&mut self.sums, slot, sums);
+        }
+        self.lost_lines = self.lost_lines.saturating_add(other.lost_lines);
+    }
+
     /// Counts one record. With `copies_keep_dates`, one that is older than the session was
     /// copied.
     pub(crate) fn add(&mut self, record: &Record<'_>, copies_keep_dates: bool) {

@@ -312,7 +312,9 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
     }
 }
 
-fn problem(problem: &Problem) -> WireProblem {
+/// The wire form of a problem.
+#[must_use]
+pub fn problem(problem: &Problem) -> WireProblem {
     WireProblem {
         agent: problem.agent.as_ref().map(ToString::to_string),
         path: problem.path.as_deref().map(text),
