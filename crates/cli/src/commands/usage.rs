@@ -192,7 +192,10 @@ fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, V
             }
         }
     }
-    Ok((found, rest.problems))
+    // Panes and the like say nothing about what was counted.
+    let mut problems = rest.problems;
+    problems.retain(|problem| problem.agent.is_some());
+    Ok((found, problems))
 }
 
 fn parent(counted: &Counted) -> Option<(SessionKey, SessionKey)> {
