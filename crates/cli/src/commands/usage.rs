@@ -34,10 +34,10 @@ Examples:
   whosup usage --by day,model --json    Two groupings at once, as JSON
   whosup usage --by session --cwd .     The sessions of this directory
 
-The first run reads every transcript; what was counted is kept in `~/.cache/whosup/usage`, and later
+The first run reads every transcript. What was counted is kept in `~/.cache/whosup/usage`, and later
 runs read only what was appended. A cost that an agent recorded counts; other costs come from the
-table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model without
-a price has no cost, and is named.";
+table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model
+without a price has no cost, and is named.";
 
 /// How often the progress is shown, and how long the work takes before it is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
