@@ -99,6 +99,8 @@ impl Ledger {
             .count(machine, &[&sketch], None, &|_, _| {})
             .pop()
             .flatten();
+        // That nothing was counted is not that nothing was used.
+        let tally = tally.filter(|tally| !tally.sums.is_empty());
         session.usage = tally.map(|tally| {
             let mut usage = Usage::default();
             for (slot, sums) in &tally.sums {
