@@ -105,6 +105,7 @@ export interface Usage {
   output_tokens: number;
   reasoning_tokens: number | null;
   cost: { amount: number; currency: string; source: string } | null;
+  tokens_without_price: number;
 }
 
 /** What the processes of a session use. */

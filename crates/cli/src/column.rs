@@ -1,6 +1,7 @@
 //! The columns of the list, and what stands in them.
 
 use anstyle::Style;
+use whosup_core::adapter::Context;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Tty;
 use whosup_core::sessions::session::{Session, Unattributed};
@@ -60,11 +61,17 @@ pub(crate) enum Column {
     Started,
     /// The agent's home.
     Home,
+    /// How full its context is.
+    Context,
+    /// The tokens that it used.
+    Tokens,
+    /// What they cost.
+    Cost,
 }
 
 impl Column {
     /// Every column.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Agent,
         Self::State,
         Self::Id,
@@ -83,6 +90,9 @@ impl Column {
         Self::Version,
         Self::Started,
         Self::Home,
+        Self::Context,
+        Self::Tokens,
+        Self::Cost,
     ];
 
     /// Those that are shown when none are asked for.
@@ -118,7 +128,15 @@ impl Column {
             Self::Version => "version",
             Self::Started => "started",
             Self::Home => "home",
+            Self::Context => "context",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
         }
+    }
+
+    /// It shows what is counted from whole transcripts.
+    pub(crate) const fn needs_usage(self) -> bool {
+        matches!(self, Self::Tokens | Self::Cost)
     }
 
     /// Finds a column by its name.
@@ -147,6 +165,9 @@ impl Column {
             Self::Version => shape("VERSION", Side::Left, None, Some(8)),
             Self::Started => shape("STARTED", Side::Left, None, Some(8)),
             Self::Home => shape("HOME", Side::Left, Some(10), Some(8)),
+            Self::Context => shape("CONTEXT", Side::Right, None, Some(7)),
+            Self::Tokens => shape("TOKENS", Side::Right, None, Some(7)),
+            Self::Cost => shape("COST", Side::Right, None, Some(7)),
         }
     }
 }
@@ -232,6 +253,12 @@ impl Cells<'_> {
             Column::Version => foreign(session.agent_version()),
             Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
             Column::Home => text::path(&session.key.home, self.home),
+            Column::Context => or_nothing(session.description.context.map(context)),
+            Column::Tokens => {
+                let usage = session.usage.as_ref();
+                or_nothing(usage.map(|usage| text::tokens(usage.sums.tokens())))
+            }
+            Column::Cost => or_nothing(session.usage.as_ref().and_then(text::cost)),
         }
     }
 
@@ -259,7 +286,10 @@ impl Cells<'_> {
             | Column::Model
             | Column::Branch
             | Column::Version
-            | Column::Home => NOTHING.to_owned(),
+            | Column::Home
+            | Column::Context
+            | Column::Tokens
+            | Column::Cost => NOTHING.to_owned(),
         })
     }
 
@@ -340,6 +370,16 @@ pub(crate) fn place(session: &Session) -> Option<String> {
         return Some("detached".to_owned());
     }
     tty_of(session).and_then(short_name)
+}
+
+/// `51.2k 26%`; the percentage is marked where the window is assumed.
+fn context(context: Context) -> String {
+    let tokens = text::tokens(context.tokens);
+    let mark = if context.is_window_assumed { "?" } else { "" };
+    match context.percent() {
+        Some(percent) => format!("{tokens} {percent:.0}%{mark}"),
+        None => tokens,
+    }
 }
 
 fn pids(session: &Session) -> Option<String> {

@@ -3,12 +3,13 @@
 pub(crate) mod escaped;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use whosup_core::adapter::{Message, MessageRole};
 use whosup_core::views::wire::{
-    WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
+    WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, WireUsage, timestamp,
 };
 
 /// One line of `list --ndjson`.
@@ -42,6 +43,61 @@ pub(crate) struct Answer<'a, T> {
     /// The rest.
     #[serde(flatten)]
     pub(crate) more: T,
+}
+
+/// What `usage` answers.
+#[derive(Debug, Serialize)]
+pub(crate) struct UsageDocument {
+    /// As in the wire format.
+    pub(crate) schema_version: u32,
+    /// When it was counted.
+    pub(crate) taken_at: Option<String>,
+    /// What rows are about, with commas between them.
+    pub(crate) by: String,
+    /// Since when it is counted.
+    pub(crate) since: Option<String>,
+    /// The time zone of days.
+    pub(crate) time_zone: String,
+    /// The rows.
+    pub(crate) rows: Vec<UsageRowDocument>,
+    /// All of them.
+    pub(crate) total: UsageRowDocument,
+    /// What was used in the last hour.
+    pub(crate) last_hour: WireUsage,
+    /// The models that have no price.
+    pub(crate) without_price: Vec<String>,
+    /// The table of prices that is shipped.
+    pub(crate) prices: PricesDocument,
+    /// What could not be counted.
+    pub(crate) problems: Vec<WireProblem>,
+}
+
+/// One row of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct UsageRowDocument {
+    /// What it is about, by the names in `by`.
+    #[serde(flatten)]
+    pub(crate) by: BTreeMap<&'static str, Option<String>>,
+    /// The tokens, and what they cost.
+    #[serde(flatten)]
+    pub(crate) usage: WireUsage,
+    /// How many sessions used them.
+    pub(crate) sessions: usize,
+    /// The processor time that went into them at least.
+    pub(crate) cpu_seconds: Option<f64>,
+    /// How long they were live.
+    pub(crate) hours_live: Option<f64>,
+    /// Some of it has no date, and is counted on the last day of its session.
+    pub(crate) day_assumed: bool,
+}
+
+/// Where prices come from.
+#[derive(Debug, Serialize)]
+pub(crate) struct PricesDocument {
+    /// The source.
+    pub(crate) source: String,
+    /// When they were taken from it.
+    pub(crate) date: String,
 }
 
 /// What `show` adds.

@@ -13,6 +13,7 @@ mod directory;
 mod exit;
 mod id;
 mod json;
+mod ledger;
 mod pane_command;
 mod pose;
 mod shell;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use whosup_core::sources::usage::Usage;
 
 /// How much of a text one cell of a table may show, in characters. Titles are
 /// made by models and may be of any length.
@@ -143,11 +144,51 @@ pub(crate) fn count(number: usize, singular: &str, plural: &str) -> String {
     format!("{number} {noun}")
 }
 
+/// What something cost: `$0.42`; at least that, where some of it has no price.
+pub(crate) fn cost(usage: &Usage) -> Option<String> {
+    let dollars = usage.cost.dollars()?;
+    let at_least = if usage.cost.tokens_without_price > 0 {
+        ">"
+    } else {
+        ""
+    };
+    // Less than a cent is not nothing.
+    let digits = if dollars > 0.0 && dollars < 0.01 {
+        4
+    } else {
+        2
+    };
+    Some(format!("{at_least}${dollars:.digits$}"))
+}
+
+/// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.
+pub(crate) fn tokens(number: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+        (1_000, "k"),
+    ];
+    let Some((size, unit)) = UNITS.into_iter().find(|(size, _)| number >= *size) else {
+        return number.to_string();
+    };
+    let (whole, rest) = (number / size, number % size);
+    // Never more than there are.
+    let hundredths = rest / (size / 100);
+    let digits = match whole {
+        100.. => String::new(),
+        10.. => format!(".{}", hundredths / 10),
+        _ => format!(".{hundredths:02}"),
+    };
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{whole}{digits}{unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{CELL_CHARS_MAX, age, cut, lines, one_line, path, visible, width};
+    use super::{CELL_CHARS_MAX, age, cut, lines, one_line, path, tokens, visible, width};
 
     #[test]
     fn controls_escapes_and_bidi_never_reach_the_terminal() {
@@ -236,6 +277,23 @@ mod tests {
             (86_400 * 400, "400d"),
         ] {
             assert_eq!(age(now, now - seconds * 1_000), expected);
+        }
+    }
+
+    #[test]
+    fn tokens_have_three_digits_and_a_unit() {
+        for (number, expected) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1k"),
+            (1_290, "1.29k"),
+            (51_234, "51.2k"),
+            (200_000, "200k"),
+            (999_999, "999k"),
+            (1_048_576, "1.04M"),
+            (u64::MAX, "18446744T"),
+        ] {
+            assert_eq!(tokens(number), expected);
         }
     }
 }

@@ -94,6 +94,7 @@ fn only_formats_are_serialize() {
         &[
             "core/src/views/wire",
             "core/src/sources/record",
+            "core/src/sources/usage/kept.rs",
             "cli/src/json",
             "cli/src/commands/agents.rs",
             "cli/src/commands/list/json.rs",

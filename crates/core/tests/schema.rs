@@ -111,6 +111,7 @@ fn what_is_null_for_now_has_the_shape_of_its_schema() {
             currency: "USD",
             source: "agent",
         }),
+        tokens_without_price: 0,
     };
     let resources = WireResources {
         owner: Some(WireProcessResources {

@@ -37,6 +37,7 @@ mod settings;
 mod shorten;
 mod store;
 mod sweep;
+mod usage;
 
 pub use dismiss::{bring_back, dismiss};
 pub use end::{Ended, end_by_hand, end_session};
@@ -50,3 +51,4 @@ pub use receive::{HookWorld, Prompts, receive};
 pub use refresh::refresh;
 pub use store::{SessionFiles, Store};
 pub use sweep::{KEEP_ENDED, Kept, SweepOptions, SweepReport, Swept, sweep};
+pub use usage::{CountJob, JobResult, UsageCache};

@@ -65,6 +65,7 @@ class Usage(TypedDict):
     output_tokens: int
     reasoning_tokens: Optional[int]
     cost: Optional[Cost]
+    tokens_without_price: int
 
 
 class ProcessResources(TypedDict):

@@ -3,19 +3,24 @@
 mod json;
 mod view;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
+use whosup_core::machine::Machine;
+use whosup_core::machine::problem::Problem;
 use whosup_core::reader::{ListQuery, Order, SubAgents, Wish};
+use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::recognize::Users;
 
-use crate::app::App;
+use crate::app::{App, say};
 use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
 use crate::exit::ExitStatus;
+use crate::ledger::Ledger;
 use crate::since::Since;
 use crate::watched::WatchedArgs;
 
@@ -28,6 +33,7 @@ Examples:
   whosup list --cwd . --json             Sessions in this directory, as JSON
   whosup list --all --since 2d           Every session of the last two days
   whosup list --columns id,state,model   Other columns
+  whosup list --columns id,tokens,cost   What each session used
 
 The default view has live and unknown sessions, and those that died without ending in the last
 24 hours, with what they were doing then. The table shows sub-agents only with --all or
@@ -102,6 +108,9 @@ pub(crate) struct ListArgs {
     /// Print one JSON document
     #[arg(long, conflicts_with = "ndjson")]
     json: bool,
+    /// Count the tokens of each session for the JSON
+    #[arg(long)]
+    usage: bool,
     /// Print one JSON object per line, each session as soon as it is found
     #[arg(long)]
     ndjson: bool,
@@ -115,29 +124,66 @@ pub(crate) struct ListArgs {
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
     let query = arguments.query(app.world.machine().now_ms());
     let machine = app.world.machine();
+    let columns = arguments.columns();
+    let is_counted = arguments.usage || columns.iter().any(|column| column.needs_usage());
+    let mut ledger = is_counted.then(|| Ledger::of(machine)).transpose()?;
+    let count = Count {
+        machine,
+        ledger: ledger.as_mut(),
+    };
     if arguments.json {
-        let chosen = app.world.reader()?.choose(&query, &mut Rows { machine })?;
+        let mut rows = Rows { machine, count };
+        let mut chosen = app.world.reader()?.choose(&query, &mut rows)?;
+        chosen.rest.problems.extend(finish(ledger, app.err));
         json::write(app.out, machine, chosen)?;
         return Ok(ExitStatus::Done);
     }
     if arguments.ndjson {
-        let mut lines = Lines::new(machine, app.out, arguments.sort.is_some());
-        let chosen = app.world.reader()?.choose(&query, &mut lines)?;
+        let mut lines = Lines::new(machine, count, app.out, arguments.sort.is_some());
+        let mut chosen = app.world.reader()?.choose(&query, &mut lines)?;
+        chosen.rest.problems.extend(lines.problems());
         lines.finish(&chosen)?;
+        finish(ledger, app.err);
         return Ok(ExitStatus::Done);
     }
-    let columns = arguments.columns();
     let mut form = Row {
         cells: view::cells(&app.world, &columns)?,
+        count,
         columns,
     };
-    let chosen = app.world.reader()?.choose(&query, &mut form)?;
+    let mut chosen = app.world.reader()?.choose(&query, &mut form)?;
+    chosen.rest.problems.extend(finish(ledger, app.err));
     if arguments.problems {
         view::write_problems(app.out, &chosen.rest.problems)?;
     } else {
         view::write_list(app, arguments, &query.reach(), chosen)?;
     }
     Ok(ExitStatus::Done)
+}
+
+/// Counts what the sessions of a list used, where that is asked for.
+struct Count<'a> {
+    machine: &'a Machine,
+    ledger: Option<&'a mut Ledger>,
+}
+
+impl Count<'_> {
+    fn add_to(&mut self, session: &mut Session) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.add_to(self.machine, session);
+        }
+    }
+}
+
+/// Keeps what was counted; what could not be counted is returned.
+fn finish(ledger: Option<Ledger>, err: &mut dyn Write) -> Vec<Problem> {
+    let Some(mut ledger) = ledger else {
+        return Vec::new();
+    };
+    if let Err(error) = ledger.save() {
+        say(err, &format!("warning: {error}"));
+    }
+    ledger.problems
 }
 
 impl ListArgs {

@@ -23,6 +23,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod sweep;
+pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod watch;
 pub(crate) mod why;
@@ -66,6 +67,8 @@ pub(crate) enum Command {
     Send(send::SendArgs),
     /// End the process of a session
     Stop(stop::StopArgs),
+    /// Sum up tokens and cost by day, model, project or session
+    Usage(usage::UsageArgs),
     /// Hide an exited session from default views
     Dismiss(dismiss::DismissArgs),
     /// Mark a session as ended whose state can no longer be determined
@@ -121,6 +124,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Attach(arguments) => attach::run(app, &arguments),
         Command::Send(arguments) => send::run(app, &arguments),
         Command::Stop(arguments) => stop::run(app, &arguments),
+        Command::Usage(arguments) => usage::run(app, &arguments),
         Command::Dismiss(arguments) => dismiss::run(app, &arguments),
         Command::End(arguments) => end::run(app, &arguments),
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),

@@ -2,6 +2,8 @@
 
 mod view;
 
+pub(super) use self::view::say_problems;
+
 use clap::Args;
 use whosup_core::adapter::Message;
 use whosup_core::machine::problem::Problem;
@@ -11,10 +13,11 @@ use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents;
 use whosup_core::views::wire;
 
-use crate::app::{App, World};
+use crate::app::{App, World, say};
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::json::{Answer, MessageDocument, ShowMore, write_document};
+use crate::ledger::Ledger;
 
 /// How many messages `--tail` shows at most.
 const TAIL_MAX: u16 = 1_000;
@@ -50,6 +53,11 @@ pub(crate) struct ShowArgs {
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<ExitStatus> {
     let mut shown = look(&app.world, &arguments.id)?;
+    let mut ledger = Ledger::of(app.world.machine())?;
+    count(&app.world, &mut ledger, &mut shown);
+    if let Err(error) = ledger.save() {
+        say(app.err, &format!("warning: {error}"));
+    }
     let messages = match arguments.tail {
         Some(messages_max) => {
             let its = &shown.session;
@@ -71,7 +79,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
     } else {
         view::write_session(app, &shown)?;
         view::write_messages(app, &shown.session, messages.as_deref())?;
-        view::say_problems(app.err, &shown.snapshot.problems);
+        say_problems(app.err, &shown.snapshot.problems);
     }
     Ok(ExitStatus::Done)
 }
@@ -79,6 +87,15 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
 /// Finds a session and reads its files.
 pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
     Ok(world.reader()?.single(&id.query())?)
+}
+
+/// Counts what the session used, in both places where it is.
+fn count(world: &World, ledger: &mut Ledger, shown: &mut Single) {
+    ledger.add_to(world.machine(), &mut shown.session);
+    for session in &mut shown.snapshot.sessions {
+        session.usage.clone_from(&shown.session.usage);
+    }
+    shown.snapshot.problems.append(&mut ledger.problems);
 }
 
 pub(super) fn read_messages(

@@ -21,6 +21,7 @@ fn every_command_explains_itself_with_examples() {
         "attach",
         "send",
         "stop",
+        "usage",
         "dismiss",
         "end",
         "hook",

@@ -50,6 +50,24 @@ fn every_json_output_fits_its_schema() {
         ),
         ("why", &[], &["why", world.s1.as_str(), "--json"]),
         ("why-pid", &[], &["why", "--pid", &pid, "--json"]),
+        ("list", &[], &["list", "--json", "--all", "--usage"]),
+        (
+            "usage",
+            &["session", "project", "agent", "model", "branch"],
+            &["usage", "--since", "2000-01-01T00:00:00Z", "--json"],
+        ),
+        (
+            "usage",
+            &["project", "agent", "day", "branch"],
+            &[
+                "usage",
+                "--by",
+                "session,model",
+                "--since",
+                "9999w",
+                "--json",
+            ],
+        ),
     ] {
         check(output, absent, &world.run(arguments).json());
     }

@@ -35,6 +35,42 @@ pub struct Description {
     pub is_headless: Option<bool>,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
+    /// How full its context is.
+    pub context: Option<Context>,
+    /// Its current turn, else its last one.
+    pub turn: Option<TurnTokens>,
+}
+
+/// How full a session's context is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    /// Tokens in it.
+    pub tokens: u64,
+    /// Tokens that fit.
+    pub window: Option<u64>,
+    /// The agent does not record its window: this is what its model has by a table.
+    pub is_window_assumed: bool,
+}
+
+impl Context {
+    /// How much of the window is used, in percent with one decimal.
+    #[must_use]
+    pub fn percent(self) -> Option<f64> {
+        let window = self.window.filter(|window| *window > 0)?;
+        let tenths = u128::from(self.tokens) * 1_000 / u128::from(window);
+        u32::try_from(tenths)
+            .ok()
+            .map(|tenths| f64::from(tenths) / 10.0)
+    }
+}
+
+/// A turn: from a prompt to the agent's stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnTokens {
+    /// When it began, in milliseconds since 1970.
+    pub started_at_ms: Option<i64>,
+    /// The tokens that it has produced, as far as the agent counted them.
+    pub output_tokens: Option<u64>,
 }
 
 impl Description {

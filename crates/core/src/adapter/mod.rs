@@ -30,7 +30,7 @@ pub use self::agent_process::{AgentProcess, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
 pub use self::command_line::CommandLine;
 pub(crate) use self::command_line::{Form, Is, Named};
-pub use self::description::{Description, Message, MessageRole};
+pub use self::description::{Context, Description, Message, MessageRole, TurnTokens};
 pub use self::hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 pub(crate) use self::hooks::{no_session_by_path, session_by_file_stem, started};
 pub use self::look::{AgentScan, Depth, Home, Look};
@@ -43,6 +43,7 @@ pub use self::watched::{WatchPath, Watched};
 use crate::adapter::phase::PhaseFact;
 use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
+use crate::sources::usage::{Counting, Tally};
 
 /// Knows one agent: how its processes look, where its files are, what they claim.
 ///
@@ -137,6 +138,22 @@ pub trait Adapter: Send + Sync {
     /// Reads what a session's own files tell about it (title, model, …).
     /// Called only for sessions that somebody wants to see.
     fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
+
+    /// How the transcripts of its sessions are counted; `None` if they count nothing.
+    fn counting(&self) -> Option<&'static Counting> {
+        None
+    }
+
+    /// The transcripts that count what a session used.
+    fn counted_files(&self, sketch: &Sketch) -> Vec<PathBuf> {
+        sketch.transcript.iter().cloned().collect()
+    }
+
+    /// What a session used, where a database or a single document has that.
+    fn tally(&self, sketch: &Sketch) -> Option<Found<Tally>> {
+        let _ = sketch;
+        None
+    }
 
     /// The last messages of a session, oldest first, at most `messages_max`.
     fn messages(

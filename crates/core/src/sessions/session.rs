@@ -13,6 +13,8 @@ use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, do
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::machine::problem::Problem;
 use crate::sources::panes::{self, Pane};
+#[cfg(feature = "reader")]
+use crate::sources::usage::Usage;
 
 /// How long an orphan stays in the default view, in milliseconds.
 pub(crate) const ORPHAN_SHOWN_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -84,6 +86,9 @@ pub struct Session {
     pub sketch: Box<Sketch>,
     /// What its own files tell; empty until somebody asks.
     pub description: Description,
+    /// What it used; `None` until somebody asks and counts.
+    #[cfg(feature = "reader")]
+    pub usage: Option<Usage>,
     /// The pane that its client, else its owner, lives in.
     pub pane: Option<Pane>,
     /// A person wants it out of default views.

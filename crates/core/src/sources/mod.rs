@@ -6,7 +6,8 @@
 //!
 //! [`agents`] has a folder for each agent, [`record`] reads what our hooks wrote,
 //! [`common_place`] the sidecars of agents that have no adapter, [`panes`] asks the pane
-//! hosts. [`transcript`] and `sqlite` are how they read. Nothing here decides who is live.
+//! hosts. [`transcript`] and `sqlite` are how they read; [`usage`] counts tokens where that
+//! is asked for. Nothing here decides who is live.
 
 pub mod agents;
 pub mod common_place;
@@ -20,3 +21,4 @@ pub mod record;
 pub(crate) mod sqlite;
 pub mod transcript;
 pub mod trust;
+pub mod usage;

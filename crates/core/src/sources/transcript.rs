@@ -13,6 +13,7 @@ mod backwards;
 mod cursor;
 mod line;
 mod missing_end;
+mod shorten;
 mod split;
 mod surrogate;
 #[cfg(test)]

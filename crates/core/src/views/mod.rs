@@ -6,4 +6,6 @@
 pub mod explain;
 #[cfg(feature = "reader")]
 pub mod reader;
+#[cfg(feature = "reader")]
+pub mod usage;
 pub mod wire;

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub use convert::{session, snapshot, timestamp};
+#[cfg(feature = "reader")]
+pub use convert::usage;
+pub use convert::{problem, session, snapshot, timestamp};
 
 /// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
 /// lent by the session where it can be. For what is written and let go at once.
@@ -235,6 +237,8 @@ pub struct WireUsage {
     pub reasoning_tokens: Option<u64>,
     /// What they cost, where the model has a price.
     pub cost: Option<WireCost>,
+    /// Tokens whose model has no price: `cost` is without them.
+    pub tokens_without_price: u64,
 }
 
 /// A sum of money.

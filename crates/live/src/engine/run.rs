@@ -278,8 +278,9 @@ impl Run {
         count(&self.tally.listings, 1);
         let (machine, _) = self.world.now();
         let mut hash = DefaultHasher::new();
-        for pane in Panes::ask(&machine).found.shown() {
-            pane.hash(&mut hash);
+        for pane in Panes::ask(&machine).found.all() {
+            let socket = pane.server.as_ref().map(|server| &server.socket);
+            (socket, &pane.pane, pane.pid, &pane.title).hash(&mut hash);
         }
         let titles = hash.finish();
         let known = self.titles.replace(titles);

@@ -7,10 +7,12 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use whosup_core::machine::Machine;
+use whosup_core::machine::problem::Problem;
 use whosup_core::reader::{Chosen, Form};
 use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
 
+use super::Count;
 use crate::json::{Line, escaped, write_document};
 
 /// A session, held as compact JSON until the list is in order: that takes less room than a
@@ -20,11 +22,16 @@ type Row = serde_json::Result<Box<RawValue>>;
 /// The rows of a document.
 pub(super) struct Rows<'a> {
     pub(super) machine: &'a Machine,
+    pub(super) count: Count<'a>,
 }
 
 impl Form for Rows<'_> {
     type Row = Row;
     const NEEDS_IDS: bool = false;
+
+    fn prepare(&mut self, session: &mut Session) {
+        self.count.add_to(session);
+    }
 
     fn row(&mut self, session: &Session) -> Row {
         let session: WireSession<Cow<'_, str>> = wire::session(self.machine, session);
@@ -55,6 +62,7 @@ pub(super) fn write(
 /// Writes each session as soon as it is found, unless the lines are sorted.
 pub(super) struct Lines<'a> {
     machine: &'a Machine,
+    count: Count<'a>,
     out: &'a mut dyn Write,
     is_sorted: bool,
     has_begun: bool,
@@ -65,15 +73,29 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(machine: &'a Machine, out: &'a mut dyn Write, is_sorted: bool) -> Self {
+    pub(super) fn new(
+        machine: &'a Machine,
+        count: Count<'a>,
+        out: &'a mut dyn Write,
+        is_sorted: bool,
+    ) -> Self {
         Self {
             machine,
+            count,
             out,
             is_sorted,
             has_begun: false,
             written: Ok(()),
             line: Vec::new(),
         }
+    }
+
+    /// What could not be counted.
+    pub(super) fn problems(&mut self) -> Vec<Problem> {
+        let ledger = self.count.ledger.as_mut();
+        ledger
+            .map(|ledger| std::mem::take(&mut ledger.problems))
+            .unwrap_or_default()
     }
 
     /// Writes the lines that are held, and what there is beside sessions.
@@ -133,6 +155,10 @@ impl Form for Lines<'_> {
     /// The line, if it is held until all are in order.
     type Row = Option<Row>;
     const NEEDS_IDS: bool = false;
+
+    fn prepare(&mut self, session: &mut Session) {
+        self.count.add_to(session);
+    }
 
     fn row(&mut self, session: &Session) -> Option<Row> {
         let session = wire::session(self.machine, session);

@@ -9,7 +9,7 @@ use whosup_core::reader::{Chosen, Form, Order, Reach};
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents::AGENTS;
 
-use super::ListArgs;
+use super::{Count, ListArgs};
 use crate::app::{App, World, say};
 use crate::column::{Cells, Column};
 use crate::commands::agents::place;
@@ -29,6 +29,7 @@ pub(super) fn write_problems(out: &mut dyn Write, problems: &[Problem]) -> io::R
 /// The cells of a session.
 pub(super) struct Row<'a> {
     pub(super) cells: Cells<'a>,
+    pub(super) count: Count<'a>,
     pub(super) columns: Vec<Column>,
 }
 
@@ -38,6 +39,10 @@ type TableRow = (State, Vec<Cell>);
 impl Form for Row<'_> {
     type Row = TableRow;
     const NEEDS_IDS: bool = true;
+
+    fn prepare(&mut self, session: &mut Session) {
+        self.count.add_to(session);
+    }
 
     fn row(&mut self, session: &Session) -> TableRow {
         self.cells.of_session(&self.columns, session)

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
-use whosup_core::adapter::Message;
+use whosup_core::adapter::{Context, Message, TurnTokens};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::process::{Process, Tty};
 use whosup_core::sessions::session::{JudgedEvidence, Session};
+use whosup_core::sources::usage::Usage;
 use whosup_core::views::explain::sentence;
 use whosup_core::views::wire::{self, WireCommand, WireResume, timestamp};
 
@@ -106,6 +107,9 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("ended", date(ended(session)));
     facts.add("end cause", end_cause(session));
     facts.add("cpu time", cpu_time(session));
+    facts.add("context", told.context.map(context));
+    facts.add("turn", told.turn.map(|turn| self::turn(now_ms, turn)));
+    facts.add("tokens", session.usage.as_ref().map(tokens));
     facts.add("process", process(world, session.owner.as_deref()));
     facts.add("client", process(world, session.client.as_deref()));
     facts.add("also claimed", other_pids(session));
@@ -154,6 +158,54 @@ fn cpu_time(session: &Session) -> Option<String> {
         "at least {:.1} s, as far as hooks told",
         spent.as_secs_f64()
     ))
+}
+
+/// `51.2k of 200k tokens (25.6 %)`
+fn context(context: Context) -> String {
+    let tokens = text::tokens(context.tokens);
+    let Some((window, percent)) = context.window.zip(context.percent()) else {
+        return format!("{tokens} tokens");
+    };
+    let assumed = if context.is_window_assumed {
+        ", window assumed by the model"
+    } else {
+        ""
+    };
+    let window = text::tokens(window);
+    format!("{tokens} of {window} tokens ({percent} %{assumed})")
+}
+
+/// `1.29k (234 input, 1k cached, 56 output), $0.02`
+fn tokens(usage: &Usage) -> String {
+    let sums = &usage.sums;
+    let kinds = [
+        (sums.input, "input"),
+        (sums.cached_input, "cached"),
+        (sums.cache_writes, "cache writes"),
+        (sums.output, "output"),
+    ];
+    let kinds = kinds.into_iter().filter(|(tokens, _)| *tokens > 0);
+    let kinds = kinds.map(|(tokens, kind)| format!("{} {kind}", text::tokens(tokens)));
+    let kinds: Vec<String> = kinds.collect();
+    let all = text::tokens(sums.tokens());
+    let cost = match text::cost(usage) {
+        Some(cost) => cost,
+        None => "no price is known".to_owned(),
+    };
+    match kinds.is_empty() {
+        true => all,
+        false => format!("{all} ({}), {cost}", kinds.join(", ")),
+    }
+}
+
+fn turn(now_ms: i64, turn: TurnTokens) -> String {
+    let began = turn
+        .started_at_ms
+        .map(|at| format!("began {}", ago(now_ms, at)));
+    let output = turn.output_tokens;
+    let output = output.map(|tokens| format!("{} output tokens", text::tokens(tokens)));
+    let parts: Vec<String> = began.into_iter().chain(output).collect();
+    parts.join(", ")
 }
 
 fn answer(session: &Session) -> String {
@@ -302,7 +354,7 @@ pub(super) fn write_messages(
 }
 
 /// Says what could not be read; the first few in full.
-pub(super) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
+pub(in crate::commands) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
     for problem in problems.iter().take(PROBLEMS_SHOWN_MAX) {
         say(
             err,

@@ -470,6 +470,8 @@ impl Draft {
             description: Description::default(),
             pane: None,
             is_dismissed: false,
+            #[cfg(feature = "reader")]
+            usage: None,
             evidence,
         }
     }

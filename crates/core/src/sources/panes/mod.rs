@@ -19,7 +19,7 @@ pub use going::Going;
 pub use typing::{Input, Typing};
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::Builder;
 
 use whosup_process::{Pid, Process, ProcessTable, StartStamp, Tty};
@@ -192,16 +192,13 @@ impl Panes {
     /// Every server that has panes, once.
     pub fn servers(&self) -> impl Iterator<Item = &PaneServer> {
         let mut known = HashSet::new();
-        let servers = self.panes.iter().map(|pane| &pane.server);
+        let servers = self.panes.iter().filter_map(|pane| pane.server.as_ref());
         servers.filter(move |server| known.insert(&server.socket))
     }
 
-    /// The titles and processes of all panes: what a look at them can change.
-    pub fn shown(&self) -> impl Iterator<Item = (&Path, &str, Option<Pid>, &str)> {
-        self.panes.iter().map(|pane| {
-            let socket = pane.server.socket.as_path();
-            (socket, pane.pane.as_str(), pane.pid, pane.title.as_str())
-        })
+    /// All panes, as they were listed.
+    pub fn all(&self) -> impl Iterator<Item = &Pane> {
+        self.panes.iter()
     }
 
     /// The pane that a process lives in: the one whose terminal it has, else

@@ -87,6 +87,9 @@ pub trait Form {
     /// It asks for [`Chosen::ids`].
     const NEEDS_IDS: bool;
 
+    /// Adds to a session what only this list shows of it.
+    fn prepare(&mut self, _session: &mut Session) {}
+
     /// Turns a session into it.
     fn row(&mut self, session: &Session) -> Self::Row;
 
@@ -271,7 +274,8 @@ impl<F: Form> Selection<'_, F> {
 
     fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
         self.describe(&mut waiting, describer);
-        let session = waiting.session;
+        let mut session = waiting.session;
+        self.form.prepare(&mut session);
         self.shown.push(Shown {
             place: self.query.order.place(&session),
             depth: 0,

@@ -8,18 +8,20 @@ use jiff::fmt::temporal::DateTimePrinter;
 use whosup_process::{Process, RunState, Tty};
 
 use super::{
-    SCHEMA_VERSION, WireCommand, WireEvidence, WireFiles, WireHost, WireOtherLive, WirePane,
-    WirePaneServer, WireProblem, WireProcess, WireResume, WireSession, WireSnapshot, WireText,
-    WireUnattributed,
+    SCHEMA_VERSION, WireCommand, WireContext, WireEvidence, WireFiles, WireHost, WireOtherLive,
+    WirePane, WirePaneServer, WireProblem, WireProcess, WireResume, WireSession, WireSnapshot,
+    WireText, WireTurn, WireUnattributed, WireUsage,
 };
-use crate::adapter::Invocation;
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::phase::{Phase, WaitingFor};
+use crate::adapter::{Context, Invocation, TurnTokens};
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::Problem;
 use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Unattributed};
 use crate::sources::panes::Pane;
+#[cfg(feature = "reader")]
+use crate::sources::usage::Usage;
 
 /// The wire form of a whole snapshot.
 #[must_use]
@@ -106,9 +108,9 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         cpu_seconds_at_least: sketch
             .cpu_at_least_ms
             .map(|ms| Duration::from_millis(ms).as_secs_f64()),
-        context: None,
-        turn: None,
-        usage: None,
+        context: told.context.map(context),
+        turn: told.turn.map(turn),
+        usage: wire_usage(session),
         resources: None,
         pane: session.pane.as_ref().map(pane),
         files: files(session),
@@ -121,6 +123,57 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .map(|command| self::command(command, work_dir)),
         resume: resume(session, work_dir),
         evidence: session.evidence.iter().map(evidence).collect(),
+    }
+}
+
+#[cfg(feature = "reader")]
+fn wire_usage(session: &Session) -> Option<WireUsage> {
+    session.usage.as_ref().map(usage)
+}
+
+/// Without prices nothing is counted.
+#[cfg(not(feature = "reader"))]
+const fn wire_usage(_: &Session) -> Option<WireUsage> {
+    None
+}
+
+/// The wire form of what was used.
+#[cfg(feature = "reader")]
+#[must_use]
+pub fn usage(usage: &Usage) -> WireUsage {
+    let (sums, cost) = (&usage.sums, &usage.cost);
+    WireUsage {
+        input_tokens: sums.input,
+        cached_input_tokens: sums.cached_input,
+        cache_write_tokens: sums.cache_writes,
+        output_tokens: sums.output,
+        reasoning_tokens: sums.reasoning,
+        cost: cost.dollars().map(|amount| super::WireCost {
+            amount,
+            currency: "USD",
+            source: if cost.is_by_agent() {
+                "agent"
+            } else {
+                "prices"
+            },
+        }),
+        tokens_without_price: cost.tokens_without_price,
+    }
+}
+
+fn context(context: Context) -> WireContext {
+    WireContext {
+        tokens: context.tokens,
+        window: context.window,
+        percent: context.percent(),
+        window_assumed: context.window.is_some() && context.is_window_assumed,
+    }
+}
+
+fn turn(turn: TurnTokens) -> WireTurn {
+    WireTurn {
+        started_at: turn.started_at_ms.and_then(timestamp),
+        output_tokens: turn.output_tokens,
     }
 }
 
@@ -260,7 +313,9 @@ fn unattributed(one: &Unattributed) -> WireUnattributed {
     }
 }
 
-fn problem(problem: &Problem) -> WireProblem {
+/// The wire form of a problem.
+#[must_use]
+pub fn problem(problem: &Problem) -> WireProblem {
     WireProblem {
         agent: problem.agent.as_ref().map(ToString::to_string),
         path: problem.path.as_deref().map(text),

@@ -6,10 +6,11 @@ use super::hooks::QUESTION_TOOLS;
 use super::record::is_headless_entrypoint;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::sources::agents::kit::dialect::{
-    Dialect, Record, Step, TokenCount, count_at, date_at, text_at, texts_in,
+    Dialect, Record, Step, TokenCount, count_at, date_at, nano_at, text_at, texts_in,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, STEP_BYTES};
+use crate::sources::usage::Counting;
 
 /// How many lines are read to see what a transcript is. A fork begins with one
 /// line for each of its parent's snapshots.
@@ -57,6 +58,9 @@ const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
     }
 }
 
+/// Replies alone count, and have all that counts are of.
+pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usage\""]);
+
 fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
     let is = |key: &str| record.get(key).and_then(Value::as_bool) == Some(true);
@@ -74,6 +78,7 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     match text("/type") {
         Some("system") => {
             let subtype = text("/subtype");
+            found.is_compaction = subtype == Some("compact_boundary");
             if matches!(subtype, Some("turn_duration" | "stop_hook_summary")) {
                 found.step = Step::Shows(Some(Phase::Idle));
             }
@@ -87,7 +92,13 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
             found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
             found.step = step_of_reply(record, &found);
             let usage = record.pointer("/message/usage");
-            found.tokens = usage.filter(|_| !is("isSidechain")).map(tokens_in);
+            // What Claude Code wrote in the model's place counts zeros.
+            found.tokens = usage.filter(|_| found.model.is_some()).map(tokens_in);
+            found.request = text("/message/id");
+            if let Some(tokens) = &mut found.tokens {
+                tokens.cost_nano = nano_at(record, "/costUSD");
+            }
+            found.is_copied = is_copied(record);
         }
         Some("user") => {
             if !is("isMeta") && !is("isCompactSummary") {
@@ -128,6 +139,15 @@ fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
     Step::Shows(is_end.then_some(Phase::Idle))
 }
 
+/// A fork copies lines of another session, and gives them its own `sessionId`. In 2.1.332
+/// their `session_id` names the other one still.
+fn is_copied(record: &Value) -> bool {
+    let first = record.get("session_id").and_then(Value::as_str);
+    let here = record.get("sessionId").and_then(Value::as_str);
+    first.zip(here).is_some_and(|(first, here)| first != here)
+        || record.get("forkedFrom").is_some_and(|from| !from.is_null())
+}
+
 fn tokens_in(usage: &Value) -> TokenCount {
     let count = |name: &str| count_at(usage, name);
     let input = count("/input_tokens");
@@ -140,6 +160,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
         cached_input,
         cache_writes,
         output: count("/output_tokens"),
+        long_cache_writes: count("/cache_creation/ephemeral_1h_input_tokens"),
         ..TokenCount::default()
     }
 }

@@ -58,6 +58,7 @@ use crate::adapter::{
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
+use crate::sources::usage::Counting;
 
 use self::line::DIALECT;
 use self::projects::Projects;
@@ -158,6 +159,10 @@ impl Adapter for ClaudeCode {
         };
         let found = transcript::describe(sketch, transcript).take(&mut problems);
         Found { found, problems }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&line::COUNTING)
     }
 
     fn messages(

@@ -4,9 +4,9 @@ use serde_json::json;
 use whosup_sidecar::AgentId;
 
 use super::*;
+use crate::adapter::Context;
 use crate::adapter::claim::SessionKey;
-use crate::sources::agents::kit::dialect::TokenCount;
-use crate::sources::agents::kit::dialect::testing::{file_of, messages_in};
+use crate::sources::agents::kit::dialect::testing::messages_in;
 
 const ID: &str = "0a022b20-e8f2-410e-9552-8385582a8e8b";
 
@@ -471,16 +471,18 @@ fn the_last_reply_of_the_conversation_counts_its_tokens() {
     let mut of_sub_agent = counted(6, 7);
     of_sub_agent["isSidechain"] = json!(true);
     let records = [prompt(1, "first"), counted(5, 56), of_sub_agent];
-    let (_directory, file) = file_of(&records.map(|record| record.to_string()));
-    let right = TokenCount {
-        context: Some(1334),
-        input: Some(234),
-        cached_input: Some(1000),
-        cache_writes: Some(100),
-        output: Some(56),
-        ..TokenCount::default()
+    let made = Made::new();
+    let lines = records.map(|record| record.to_string() + "\n").concat();
+    made.write(lines.as_bytes());
+    let found = made.describe().found;
+    let right = Context {
+        tokens: 1334,
+        window: None,
+        is_window_assumed: true,
     };
-    assert_eq!(DIALECT.last_tokens(&file).unwrap(), right);
+    assert_eq!(found.context, Some(right));
+    let output = found.turn.and_then(|turn| turn.output_tokens);
+    assert_eq!(output, Some(56));
 }
 
 proptest::proptest! {

@@ -81,6 +81,8 @@ fn add_header(description: &mut Description, header: Header) {
 fn add_tail(description: &mut Description, tail: Tail) {
     let found = tail.found;
     description.model = found.model;
+    description.context = found.context;
+    description.turn = found.turn;
     description.work_dir = found.work_dir.or(description.work_dir.take());
     description.last_activity_at_ms = found
         .last_activity_at_ms

@@ -58,6 +58,7 @@ use crate::adapter::{
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
+use crate::sources::usage::Counting;
 
 const ID: &str = "codex";
 
@@ -113,6 +114,10 @@ impl Adapter for Codex {
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         describe::describe(&agent(), sketch)
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&record::COUNTING)
     }
 
     fn messages(

@@ -20,6 +20,7 @@ use crate::sources::agents::kit::dialect::{
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::HeadBounds;
+use crate::sources::usage::Counting;
 
 /// What Codex itself writes in the person's name, in releases that do not mark
 /// such messages.
@@ -53,6 +54,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     has_turns: false,
     ..Dialect::of(record_of)
 };
+
+/// What is counted, and what shows thread, model, branch and directory.
+pub(super) const COUNTING: Counting = Counting::of(
+    &DIALECT,
+    &["\"token_count\"", "\"turn_context\"", "\"session_meta\""],
+);
 
 /// What a record shows about a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,15 +103,26 @@ fn record_of(record: &Value) -> Record<'_> {
         ..Record::default()
     };
     match (kind, text("/type").unwrap_or_default()) {
-        ("session_meta", _) | ("event_msg", "thread_settings_applied" | "shutdown_complete") => {
-            Record {
-                at_ms: dated.at_ms,
-                ..aside()
-            }
-        }
+        ("session_meta", _) => Record {
+            at_ms: dated.at_ms,
+            work_dir: text("/cwd"),
+            git_branch: text("/git/branch"),
+            // Releases before that of `history_base` copied what the other thread said.
+            begins_copy: text("/forked_from_id").is_some()
+                && payload.get("history_base").is_none_or(Value::is_null),
+            ..aside()
+        },
+        ("event_msg", "thread_settings_applied" | "shutdown_complete") => Record {
+            at_ms: dated.at_ms,
+            ..aside()
+        },
         ("turn_context", _) => Record {
             model: text("/model"),
             work_dir: text("/cwd"),
+            ..dated
+        },
+        ("compacted", _) => Record {
+            is_compaction: true,
             ..dated
         },
         ("event_msg", "user_message") => Record {
@@ -116,7 +134,13 @@ fn record_of(record: &Value) -> Record<'_> {
             ..dated
         },
         ("event_msg", "token_count") => Record {
-            tokens: payload.get("info").map(tokens_in),
+            tokens: payload
+                .get("info")
+                .map(|info| tokens_in(info, "/last_token_usage")),
+            total: payload.pointer("/info/total_token_usage").map(|_| {
+                let info = payload.get("info").unwrap_or(payload);
+                tokens_in(info, "/total_token_usage")
+            }),
             ..dated
         },
         ("response_item", kind) => match item_of(kind, payload) {
@@ -195,8 +219,9 @@ fn environment_in(item: &Value) -> Option<&str> {
     Path::new(path).is_absolute().then_some(path)
 }
 
-fn tokens_in(info: &Value) -> TokenCount {
-    let count = |name: &str| count_at(info, &format!("/last_token_usage/{name}"));
+/// The tokens in one of the two counts: of the last request, or of all.
+fn tokens_in(info: &Value, counted: &str) -> TokenCount {
+    let count = |name: &str| count_at(info, &format!("{counted}/{name}"));
     let cached_input = count("cached_input_tokens");
     let cache_writes = count("cache_write_input_tokens");
     let cached = cached_input
@@ -211,6 +236,7 @@ fn tokens_in(info: &Value) -> TokenCount {
         cache_writes,
         output: count("output_tokens"),
         reasoning: count("reasoning_output_tokens"),
+        ..TokenCount::default()
     }
 }
 
@@ -418,6 +444,7 @@ mod tests {
             cache_writes: Some(0),
             output: Some(56),
             reasoning: Some(8),
+            ..TokenCount::default()
         };
         assert_eq!(record_of(&counted).tokens, Some(right));
     }

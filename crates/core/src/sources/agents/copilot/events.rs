@@ -19,7 +19,10 @@ use crate::sources::agents::kit::dialect::{
     Dialect, Record, Step, TokenCount, count_at, date_at, text_at,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
+use crate::sources::usage::Counting;
 
+/// What requests of the session itself are for, where usage names that.
+const CONVERSATION: &str = "conversation-agent";
 /// Tools that put a question to the person.
 const QUESTIONS: &[&str] = &["ask_user"];
 /// Tools that ask for leave to go on.
@@ -35,6 +38,17 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::of(record_of)
 };
 
+pub(super) const COUNTING: Counting = Counting::of(
+    &DIALECT,
+    &[
+        "\"session.usage_record\"",
+        "\"session.start\"",
+        "\"session.resume\"",
+        "\"session.context_changed\"",
+        "\"session.model_change\"",
+    ],
+);
+
 fn record_of(event: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(event, pointer);
     let at_ms = date_at(event, "/timestamp");
@@ -44,11 +58,23 @@ fn record_of(event: &Value) -> Record<'_> {
         version: text("/data/copilotVersion"),
         ..Record::default()
     };
-    if event.get("agentId").is_some_and(|id| !id.is_null()) {
-        // It is of a sub-agent.
+    let kind = text("/type").unwrap_or_default();
+    if kind == "session.usage_record" {
+        found.tokens = event.pointer("/data/usage").map(tokens_in);
+        found.request = text("/data/usageId");
+        found.counted_model = text("/data/usage/model");
+    }
+    let is_of_sub_agent = event.get("agentId").is_some_and(|id| !id.is_null());
+    let purpose = text("/data/usage/interactionType").or(text("/data/interactionType"));
+    if let Some(tokens) = &mut found.tokens
+        && (is_of_sub_agent || purpose.is_some_and(|purpose| purpose != CONVERSATION))
+    {
+        // Sub-agents have a context of their own, as have titles.
+        tokens.context = None;
+    }
+    if is_of_sub_agent {
         return found;
     }
-    let kind = text("/type").unwrap_or_default();
     let directory = |path: &'static str| text(path).filter(|path| Path::new(path).is_absolute());
     match kind {
         "session.start" | "session.resume" => {
@@ -61,7 +87,7 @@ fn record_of(event: &Value) -> Record<'_> {
             found.git_branch = text("/data/branch");
         }
         "session.model_change" => found.model = text("/data/newModel"),
-        "session.usage_record" => found.tokens = event.pointer("/data/usage").map(tokens_in),
+        "session.compaction_complete" => found.is_compaction = true,
         "user.message" => found.typed.extend(text("/data/content")),
         "assistant.message" => {
             found.reply.extend(text("/data/content"));
@@ -131,7 +157,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
         cached_input,
         cache_writes,
         output: count("/outputTokens"),
-        reasoning: None,
+        ..TokenCount::default()
     }
 }
 

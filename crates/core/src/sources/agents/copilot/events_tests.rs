@@ -278,6 +278,7 @@ fn a_record_of_usage_counts_tokens() {
         cache_writes: Some(0),
         output: Some(56),
         reasoning: None,
+        ..TokenCount::default()
     };
     assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
 }

@@ -48,6 +48,7 @@ use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::dialect::joined;
 use crate::sources::agents::kit::title::one_line;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("copilot");
@@ -112,6 +113,10 @@ impl Adapter for Copilot {
             add_workspace(&mut found, workspace);
         }
         Found { found, problems }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&events::COUNTING)
     }
 
     fn messages(

@@ -29,6 +29,7 @@ const NO_TITLE: &str = "New Session";
 pub(super) const DIALECT: Dialect = Dialect {
     has_models: false,
     phase_without_turn: Some(Phase::Idle),
+    has_tokens: false,
     ..Dialect::of(record_of)
 };
 

@@ -7,6 +7,7 @@ use crate::sources::agents::kit::dialect::{
     Dialect, Record, Step, TokenCount, count_at, date_at, text_at, texts_in,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
+use crate::sources::usage::Counting;
 
 /// What Gemini CLI itself tells the model, as in the first message of every
 /// session.
@@ -31,6 +32,11 @@ pub(super) const DIALECT: Dialect = Dialect {
 /// recorded before the tools that it calls, and these only once they are done:
 /// so after a reply the turn has ended, or a tool runs, or a person is asked.
 /// (What the terminal's title says is not in doubt.)
+pub(super) const COUNTING: Counting = Counting {
+    messages: Some(messages_in),
+    ..Counting::of(&DIALECT, &["\"tokens\""])
+};
+
 fn record_of(record: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
     let mut found = Record {
@@ -42,6 +48,7 @@ fn record_of(record: &Value) -> Record<'_> {
     };
     if record.get("$rewindTo").is_some() {
         found.step = Step::Shows(Some(Phase::Idle));
+        found.is_compaction = true;
     }
     if found.id.is_none() {
         // It is no message.
@@ -65,6 +72,7 @@ fn record_of(record: &Value) -> Record<'_> {
             found.model = text("/model");
             found.step = Step::Shows(None);
             found.tokens = record.get("tokens").map(tokens_in);
+            found.request = found.id;
         }
         Some("info")
             if texts

@@ -47,6 +47,7 @@ use crate::adapter::{
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::folder::is_there;
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");
@@ -130,6 +131,10 @@ impl Adapter for Gemini {
             found,
             problems: problems.into_iter().collect(),
         }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&message::COUNTING)
     }
 
     fn messages(

@@ -9,6 +9,7 @@ use crate::sources::agents::kit::dialect::{
 };
 use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{HeadBounds, TranscriptError, TranscriptFile};
+use crate::sources::usage::Counting;
 
 /// How much of the beginning is read for when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
@@ -47,6 +48,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::of(record_of)
 };
 
+pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"token_usage\""]);
+
 fn record_of(record: &Value) -> Record<'_> {
     let at_ms = at_ms(record);
     let kind = text_at(record, "/message/type").unwrap_or_default();
@@ -57,6 +60,10 @@ fn record_of(record: &Value) -> Record<'_> {
         ..Record::default()
     };
     let payload = record.pointer("/message/payload").unwrap_or(&Value::Null);
+    let dated = Record {
+        is_compaction: kind == "CompactionEnd",
+        ..dated
+    };
     if kind == STATUS {
         return Record {
             tokens: Some(tokens_of(payload)),
@@ -206,6 +213,7 @@ mod tests {
             cache_writes: Some(0),
             output: Some(56),
             reasoning: None,
+            ..TokenCount::default()
         };
         assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
     }

@@ -47,6 +47,7 @@ use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::kimi_wire;
 use crate::sources::agents::kit::title::one_line;
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("kimi-code");
@@ -116,6 +117,10 @@ impl Adapter for KimiCode {
             Err(message) => problems.push(Problem::at(&AGENT, &path, message)),
         }
         Found { found, problems }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&wire::COUNTING)
     }
 
     fn messages(

@@ -9,6 +9,7 @@ use crate::sources::agents::kit::dialect::{
 };
 use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
+use crate::sources::usage::Counting;
 
 /// How records of the conversation itself begin. The others say how the
 /// session is set up, or count.
@@ -57,6 +58,11 @@ pub(super) const DIALECT: Dialect = Dialect {
     phase_without_turn: Some(Phase::Idle),
     ..Dialect::of(record_of)
 };
+
+pub(super) const COUNTING: Counting = Counting::of(
+    &DIALECT,
+    &["\"step.end\"", "\"llm.request\"", "\"metadata\""],
+);
 
 fn record_of(record: &Value) -> Record<'_> {
     let kind = text_at(record, "/type").unwrap_or_default();

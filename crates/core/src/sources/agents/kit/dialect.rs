@@ -11,6 +11,7 @@ mod record;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod turn;
 
 use std::collections::HashSet;
@@ -20,9 +21,10 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
-pub(crate) use json::{count_at, date_at, text_at, texts_in};
+pub(crate) use json::{count_at, date_at, nano_at, text_at, texts_in};
 pub(crate) use record::{Record, Step, TokenCount};
 
+use self::tokens::Tokens;
 use self::turn::Turn;
 use crate::adapter::phase::Phase;
 use crate::adapter::{Description, Message, MessageRole};
@@ -49,6 +51,11 @@ pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
 const MESSAGES_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
+/// How far back the context's size is looked for, in bytes.
+const CONTEXT_BYTES: u64 = LAST_BOUNDS.bytes_max;
+/// How far back the beginning of the last turn is looked for, in bytes. What a longer
+/// turn has produced is not known by the end of the transcript alone.
+const TURN_BYTES: u64 = 256 * 1024;
 /// How long the text of a message is at most, in characters.
 const TEXT_CHARS_MAX: usize = 20_000;
 
@@ -67,6 +74,8 @@ pub(crate) struct Dialect {
     /// How far back from the end a title or a directory is looked for, in bytes, once
     /// the rest is known: there may be none.
     pub(crate) rare_bytes: u64,
+    /// Its records count tokens.
+    pub(crate) has_tokens: bool,
     /// What a session does whose transcript shows no turn.
     pub(crate) phase_without_turn: Option<Phase>,
 }
@@ -81,6 +90,7 @@ impl Dialect {
             has_models: true,
             has_turns: true,
             rare_bytes: 0,
+            has_tokens: true,
             phase_without_turn: None,
         }
     }
@@ -135,10 +145,10 @@ impl Dialect {
                 fold.turn.skip_one();
             }
             for record in reader.values(&line).iter().rev() {
-                fold.add((self.record)(record));
+                fold.add(self, (self.record)(record));
             }
-            let is_far = end.saturating_sub(line.offset) >= self.rare_bytes;
-            if is_far && fold.is_enough(self) && !reader.wants_more() {
+            let read = end.saturating_sub(line.offset);
+            if read >= self.rare_bytes && fold.is_enough(self, read) && !reader.wants_more() {
                 break;
             }
         }
@@ -174,7 +184,7 @@ impl Dialect {
     pub(crate) fn tail_of(&self, records: &[Value]) -> Description {
         let mut fold = Tail::default();
         for record in records.iter().rev() {
-            fold.add((self.record)(record));
+            fold.add(self, (self.record)(record));
         }
         fold.finish(self)
     }
@@ -310,11 +320,7 @@ impl Dialect {
     }
 
     /// Reads the tokens that were counted last: in the context, and for a request.
-    ///
-    /// # Errors
-    ///
-    /// Why the file can't be read.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no view shows tokens yet"))]
+    #[cfg(test)]
     pub(crate) fn last_tokens(&self, file: &TranscriptFile) -> Result<TokenCount, TranscriptError> {
         let mut last = TokenCount::default();
         find_last(file, LAST_BOUNDS, |record| {
@@ -386,10 +392,11 @@ struct Tail {
     /// A record gave the session a title, or took it back.
     is_title_known: bool,
     turn: Turn,
+    tokens: Tokens,
 }
 
 impl Tail {
-    fn add(&mut self, record: Record<'_>) {
+    fn add(&mut self, dialect: &Dialect, record: Record<'_>) {
         let found = &mut self.found;
         found.last_activity_at_ms = found.last_activity_at_ms.or(record.active_at_ms());
         keep(&mut found.model, record.model);
@@ -404,17 +411,26 @@ impl Tail {
             found.title = one_line(title);
         }
         self.turn.add_backwards(&record);
+        let mut typed = record.typed.iter();
+        let is_prompt = typed.any(|text| dialect.wrapping.typed(text).is_some());
+        self.tokens.add_backwards(&record, is_prompt);
     }
 
-    fn is_enough(&self, dialect: &Dialect) -> bool {
+    /// Nothing that is further back than the `read` bytes is needed.
+    fn is_enough(&self, dialect: &Dialect, read: u64) -> bool {
+        let is_counted = !dialect.has_tokens
+            || ((self.tokens.is_context_known() || read >= CONTEXT_BYTES)
+                && (self.tokens.is_turn_known() || read >= TURN_BYTES));
         self.found.last_activity_at_ms.is_some()
             && (self.found.model.is_some() || !dialect.has_models)
             && (self.turn.is_decided() || !dialect.has_turns)
+            && is_counted
     }
 
     fn finish(self, dialect: &Dialect) -> Description {
         let mut found = self.found;
         self.turn.finish(dialect.phase_without_turn, &mut found);
+        self.tokens.finish(&mut found);
         found
     }
 }

@@ -47,6 +47,7 @@ use crate::adapter::{
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("pi");
@@ -96,6 +97,10 @@ impl Adapter for Pi {
         let path = sketch.transcript.as_deref();
         path.and_then(|path| DIALECT.describe(&AGENT, path))
             .unwrap_or_default()
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&transcript::COUNTING)
     }
 
     fn messages(

@@ -10,12 +10,13 @@ use serde_json::Value;
 use crate::adapter::phase::Phase;
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, LAST_BOUNDS, Record, Step, TokenCount, count_at, date_at, find_first,
-    find_last, text_at, texts_in,
+    find_last, nano_at, text_at, texts_in,
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{
     HeadBounds, Line, MissingEnd, TailBounds, TranscriptError, TranscriptFile,
 };
+use crate::sources::usage::Counting;
 
 /// How much of the beginning is read for the first line.
 const HEADER_BOUNDS: HeadBounds = HeadBounds {
@@ -40,6 +41,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     rare_bytes: LAST_BOUNDS.bytes_max,
     ..Dialect::of(record_of)
+};
+
+/// A fork copies entries as they were.
+pub(super) const COUNTING: Counting = Counting {
+    copies_keep_dates: true,
+    ..Counting::of(&DIALECT, &["\"usage\"", "\"session\"", "\"model_change\""])
 };
 
 fn record_of(entry: &Value) -> Record<'_> {
@@ -69,6 +76,10 @@ fn record_of(entry: &Value) -> Record<'_> {
             ..dated
         },
         Some("message") => message_of(entry, dated),
+        Some("compaction") => Record {
+            is_compaction: true,
+            ..dated
+        },
         Some(_) => dated,
     }
 }
@@ -101,6 +112,7 @@ fn message_of<'a>(entry: &'a Value, dated: Record<'a>) -> Record<'a> {
                     Some(_) => Step::Shows(None),
                 },
                 tokens: entry.pointer("/message/usage").map(tokens_in),
+                request: text_at(entry, "/id"),
                 ..dated
             }
         }
@@ -115,6 +127,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
         cached_input: count_at(usage, "/cacheRead"),
         cache_writes: count_at(usage, "/cacheWrite"),
         output: count_at(usage, "/output"),
+        cost_nano: nano_at(usage, "/cost/total"),
         ..TokenCount::default()
     }
 }

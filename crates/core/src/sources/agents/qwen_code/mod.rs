@@ -44,6 +44,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("qwen-code");
@@ -140,6 +141,10 @@ impl Adapter for QwenCode {
             described.found.work_dir = None;
         }
         described
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&transcript::COUNTING)
     }
 
     fn messages(

@@ -16,6 +16,7 @@ use crate::sources::agents::kit::dialect::{
 };
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, Stopped, TranscriptError, TranscriptFile};
+use crate::sources::usage::Counting;
 
 /// How much of the beginning is read for where and when a session began.
 const BIRTH_BOUNDS: HeadBounds = HeadBounds {
@@ -33,6 +34,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     rare_bytes: 64 * 1024,
     ..Dialect::of(record_of)
 };
+
+/// Of each count there is a second one in a `ui_telemetry`, which is no reply.
+pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usageMetadata\""]);
 
 fn record_of(record: &Value) -> Record<'_> {
     let text = |pointer: &str| text_at(record, pointer);
@@ -65,6 +69,19 @@ fn record_of(record: &Value) -> Record<'_> {
         found.reply = texts_in(record.pointer("/message/parts")).collect();
         found.model = text("/model");
         found.tokens = record.get("usageMetadata").map(tokens_in);
+        found.request = text("/uuid");
+        found.is_copied = record.get("forkedFrom").is_some_and(|from| !from.is_null());
+    }
+    if subtype == Some("chat_compression") {
+        found.is_compaction = true;
+        let context = count_at(record, "/systemPayload/info/newTokenCount");
+        found.tokens = Some(TokenCount {
+            context: context.filter(|tokens| *tokens > 0),
+            ..TokenCount::default()
+        });
+    }
+    if let Some(tokens) = &mut found.tokens {
+        tokens.window = count_at(record, "/contextWindowSize");
     }
     if is_conversation(record) {
         found.step = step_of(record);

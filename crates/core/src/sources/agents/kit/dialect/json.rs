@@ -20,6 +20,20 @@ pub(crate) fn count_at(record: &Value, pointer: &str) -> Option<u64> {
     record.pointer(pointer)?.as_u64()
 }
 
+/// The sum of money at a place in a record, in billionths; none if it is nothing.
+pub(crate) fn nano_at(record: &Value, pointer: &str) -> Option<u64> {
+    let amount = record.pointer(pointer)?.as_f64()?;
+    let nano = (amount * 1e9).round();
+    // A float that is too large becomes the largest number, and one that is none 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked"
+    )]
+    let whole = if nano >= 1.0 { nano as u64 } else { 0 };
+    (whole > 0).then_some(whole)
+}
+
 /// The texts of a message's content: a text, or one part or several that may be texts.
 /// What the model thought is none.
 pub(crate) fn texts_in(content: Option<&Value>) -> impl Iterator<Item = &str> {

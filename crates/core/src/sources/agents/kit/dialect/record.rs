@@ -38,6 +38,19 @@ pub(crate) struct Record<'a> {
     pub(crate) title: Option<&'a str>,
     /// What the record reports about tokens.
     pub(crate) tokens: Option<TokenCount>,
+    /// The request that the tokens are of, where several records may count them: the last
+    /// of those has all of it.
+    pub(crate) request: Option<&'a str>,
+    /// All that was counted so far, where the agent records that too.
+    pub(crate) total: Option<TokenCount>,
+    /// The model that the tokens are of, where that may be another than the session's.
+    pub(crate) counted_model: Option<&'a str>,
+    /// It was copied from another session.
+    pub(crate) is_copied: bool,
+    /// A copy of another session follows at once.
+    pub(crate) begins_copy: bool,
+    /// The context became another one here, mostly a summary of what came before.
+    pub(crate) is_compaction: bool,
 }
 
 impl Record<'_> {
@@ -104,10 +117,15 @@ pub(crate) struct TokenCount {
     pub(crate) output: Option<u64>,
     /// Its output that is reasoning.
     pub(crate) reasoning: Option<u64>,
+    /// Those of `cache_writes` that are kept for an hour.
+    pub(crate) long_cache_writes: Option<u64>,
+    /// What the request cost by the agent, in billionths of a dollar.
+    pub(crate) cost_nano: Option<u64>,
 }
 
 impl TokenCount {
     /// Adds what an older record reports to what is not known yet.
+    #[cfg(test)]
     pub(super) fn or(self, older: Self) -> Self {
         let request = self.output.map_or(older, |_| self);
         Self {

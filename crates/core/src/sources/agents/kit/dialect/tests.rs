@@ -54,6 +54,9 @@ fn record_of(record: &Value) -> Record<'_> {
             output: count_at(tokens, "/output"),
             ..TokenCount::default()
         }),
+        request: text("request"),
+        is_compaction: is("compaction"),
+        ..Record::default()
     }
 }
 
@@ -324,6 +327,60 @@ fn the_last_count_of_tokens_may_stand_in_two_records() {
         ..TokenCount::default()
     };
     assert_eq!(DIALECT.last_tokens(&file).expect("a file"), right);
+}
+
+/// The tokens in the context, and when the turn began and what it produced.
+type Counted = (Option<u64>, Option<(Option<i64>, Option<u64>)>);
+
+#[track_caller]
+fn check_counted(lines: &[&str], right: Counted) {
+    let found = described(lines);
+    let context = found.context.map(|context| context.tokens);
+    let turn = found
+        .turn
+        .map(|turn| (turn.started_at_ms, turn.output_tokens));
+    assert_eq!((context, turn), right, "{lines:?}");
+}
+
+#[test]
+fn the_context_is_what_was_counted_last_and_never_what_it_was_before_a_summary() {
+    let counted = r#"{"tokens":{"context":900,"output":5}}"#;
+    let smaller = r#"{"tokens":{"context":20}}"#;
+    let summary = r#"{"compaction":1}"#;
+    let summed = r#"{"compaction":1,"tokens":{"context":30}}"#;
+    let context = |lines: &[&str]| described(lines).context.map(|context| context.tokens);
+    assert_eq!(context(&[PROMPT, counted]), Some(900));
+    assert_eq!(context(&[PROMPT, counted, summary]), None);
+    assert_eq!(context(&[PROMPT, counted, summed]), Some(30));
+    assert_eq!(context(&[PROMPT, counted, summary, smaller]), Some(20));
+}
+
+#[test]
+fn a_turn_produces_what_its_requests_did_each_counted_once_as_it_was_last() {
+    let other = r#"{"tokens":{"output":100}}"#;
+    let begun = r#"{"request":"a","tokens":{"output":1}}"#;
+    let done = r#"{"request":"a","tokens":{"output":7}}"#;
+    let steered = r#"{"at":6,"prompt":"rather","step":"within"}"#;
+    check_counted(&[PROMPT, other], (None, Some((Some(5), Some(100)))));
+    let turn = (None, Some((Some(5), Some(107))));
+    check_counted(&[other, PROMPT, begun, done, other], turn);
+    check_counted(&[other, PROMPT, begun, steered, done, other], turn);
+    // Nothing was counted yet, which is not nothing.
+    check_counted(&[other, PROMPT], (None, Some((Some(5), None))));
+    let huge = r#"{"tokens":{"context":-1,"output":18446744073709551615}}"#;
+    check_counted(
+        &[PROMPT, huge, huge],
+        (None, Some((Some(5), Some(u64::MAX)))),
+    );
+}
+
+#[test]
+fn a_turn_that_began_too_far_back_is_not_known() {
+    let progress = progress();
+    let mut lines = vec![PROMPT];
+    lines.extend(std::iter::repeat_n(progress.as_str(), 300));
+    lines.push(r#"{"tokens":{"context":3,"output":4}}"#);
+    check_counted(&lines, (Some(3), None));
 }
 
 #[test]

@@ -1,0 +1,270 @@
+//! `whosup usage`
+
+mod output;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use jiff::tz::TimeZone;
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::adapter::{Depth, Sketch};
+use whosup_core::machine::problem::Problem;
+use whosup_core::reader::Reach;
+use whosup_core::sessions::session::Session;
+use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents::AGENTS;
+use whosup_core::sources::usage::Tally;
+use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
+
+use crate::app::{App, World, say};
+use crate::cli::{agent_parser, name_parser};
+use crate::commands::show::say_problems;
+use crate::exit::ExitStatus;
+use crate::ledger::Ledger;
+use crate::since::Since;
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup usage                          Tokens and cost of the last seven days, by day
+  whosup usage --by model --since 30d   By model, of the last 30 days
+  whosup usage --by day,model --json    Two groupings at once, as JSON
+  whosup usage --by session --cwd .     The sessions of this directory
+
+The first run reads every transcript. What was counted is kept in `~/.cache/whosup/usage`, and later
+runs read only what was appended. A cost that an agent recorded counts; other costs come from the
+table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model
+without a price has no cost, and is named.";
+
+/// How often the progress is shown, and how long the work takes before it is.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+// What `usage` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UsageArgs {
+    /// Count since this instant: `90m`, `7d`, `2026-11-27T09:00:00Z`
+    #[arg(long, value_name = "WHEN", default_value = "7d")]
+    since: Since,
+    /// Group by these, the first one first
+    #[arg(
+        long,
+        value_name = "BY",
+        value_delimiter = ',',
+        default_value = "day",
+        value_parser = name_parser(By::ALL.map(By::name), By::from_name)
+    )]
+    by: Vec<By>,
+    /// Only sessions of these agents
+    #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = agent_parser())]
+    agent: Vec<AgentId>,
+    /// Only what was used in this directory or below
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// Print comma-separated values
+    #[arg(long)]
+    csv: bool,
+    /// Use days in UTC instead of local time
+    #[arg(long)]
+    utc: bool,
+    /// Include agent homes that only other processes use
+    #[arg(long)]
+    all_homes: bool,
+}
+
+/// A session or sub-agent whose tokens are counted.
+struct Counted {
+    /// The session that it is of.
+    session: SessionKey,
+    sketch: Box<Sketch>,
+    last_at_ms: Option<i64>,
+}
+
+/// Sums up what sessions used.
+///
+/// # Errors
+///
+/// If the configuration or the prices can't be understood, a directory that is asked for
+/// is not there, or nobody takes the output.
+pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
+    let machine = app.world.machine();
+    let now_ms = machine.now_ms();
+    let since_ms = arguments.since.at_ms(now_ms);
+    let below = arguments
+        .cwd
+        .as_deref()
+        .map(std::path::absolute)
+        .transpose()?;
+    let mut ledger = Ledger::of(machine)?;
+    let (found, mut problems) = find(&app.world, arguments)?;
+    let tallies = count(&mut ledger, &app.world, &found, since_ms);
+    if let Err(error) = ledger.save() {
+        say(app.err, &format!("warning: {error}"));
+    }
+    problems.append(&mut ledger.problems);
+    let zone = if arguments.utc {
+        TimeZone::UTC
+    } else {
+        TimeZone::system()
+    };
+    let day = |at_ms: i64| day_of(at_ms, &zone);
+    let query = UsageQuery {
+        by: &arguments.by,
+        since_ms: Some(since_ms),
+        below: below.as_deref(),
+        prices: &ledger.prices,
+        day: &day,
+        now_ms,
+    };
+    let mut table = UsageTable::default();
+    for (counted, tally) in found.iter().zip(&tallies) {
+        let Some(tally) = tally else { continue };
+        let used = Used {
+            session: &counted.session,
+            work_dir: counted.sketch.work_dir.as_deref(),
+            last_at_ms: counted.last_at_ms,
+            tally,
+            cpu_ms: counted.sketch.cpu_at_least_ms,
+        };
+        table.add(&query, &used);
+    }
+    let answer = output::Answer {
+        by: &arguments.by,
+        since_ms,
+        now_ms,
+        zone: zone.iana_name().unwrap_or("local"),
+        table: &table,
+        prices: &ledger.prices,
+        problems: &problems,
+    };
+    if arguments.json {
+        answer.write_json(app)?;
+    } else if arguments.csv {
+        answer.write_csv(app)?;
+    } else {
+        answer.write_table(app)?;
+        say_problems(app.err, &problems);
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Every session on disk, as far as it is asked for.
+fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, Vec<Problem>)> {
+    let reach = Reach {
+        depth: Depth::All,
+        agents: (!arguments.agent.is_empty()).then(|| arguments.agent.iter().cloned().collect()),
+        ..Reach::default()
+    };
+    let own = (!arguments.all_homes)
+        .then(|| own_homes(world))
+        .transpose()?;
+    let mut found = Vec::new();
+    let mut take = |session: Session| {
+        let is_own = own
+            .as_ref()
+            .is_none_or(|own| own.contains(&*session.key.home));
+        if is_own && session.adapter.is_some() {
+            found.push(Counted {
+                last_at_ms: session.last_activity_at_ms(),
+                session: session.key,
+                sketch: session.sketch,
+            });
+        }
+    };
+    let scanned = world
+        .reader()?
+        .scan_each(&reach, &mut |session, _| take(session));
+    let rest = scanned.snapshot;
+    rest.sessions.into_iter().for_each(take);
+    let parents: BTreeMap<SessionKey, SessionKey> = found.iter().filter_map(parent).collect();
+    for counted in &mut found {
+        // Sub-agents have sub-agents; some claim each other.
+        for _ in 0..parents.len() {
+            match parents.get(&counted.session) {
+                Some(parent) => counted.session = parent.clone(),
+                None => break,
+            }
+        }
+    }
+    // Panes and the like say nothing about what was counted.
+    let mut problems = rest.problems;
+    problems.retain(|problem| problem.agent.is_some());
+    Ok((found, problems))
+}
+
+fn parent(counted: &Counted) -> Option<(SessionKey, SessionKey)> {
+    let session = counted.sketch.parent.clone()?;
+    let key = counted.session.clone();
+    let parent = SessionKey {
+        session,
+        ..key.clone()
+    };
+    Some((key, parent))
+}
+
+/// The homes that the user's environment and configuration lead to.
+fn own_homes(world: &World) -> anyhow::Result<BTreeSet<PathBuf>> {
+    let mut own = BTreeSet::new();
+    for adapter in AGENTS {
+        let homes = world.homes_of(*adapter, &[])?;
+        own.extend(homes.into_iter().map(|home| home.root.to_path_buf()));
+    }
+    Ok(own)
+}
+
+fn count(
+    ledger: &mut Ledger,
+    world: &World,
+    found: &[Counted],
+    since_ms: i64,
+) -> Vec<Option<Tally>> {
+    let sketches: Vec<&Sketch> = found.iter().map(|counted| &*counted.sketch).collect();
+    let is_shown = io::stderr().is_terminal();
+    let shown = Mutex::new((Instant::now(), false));
+    let progress = |done: usize, all: usize| {
+        let Ok(mut shown) = shown.try_lock() else {
+            return;
+        };
+        if is_shown && shown.0.elapsed() >= PROGRESS_EVERY {
+            *shown = (Instant::now(), true);
+            // Nobody is left to tell that it can't be shown.
+            write!(io::stderr(), "\rcounting: {done} of {all} transcripts").ok();
+        }
+    };
+    let tallies = ledger.count(world.machine(), &sketches, Some(since_ms), &progress);
+    if shown.into_inner().is_ok_and(|(_, was_shown)| was_shown) {
+        write!(io::stderr(), "\r{:60}\r", "").ok();
+    }
+    tallies
+}
+
+/// The day of an instant, `2026-11-28`.
+fn day_of(at_ms: i64, zone: &TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(at_ms) {
+        Ok(at) => zone.to_datetime(at).date().to_string(),
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::{TimeZone, offset};
+
+    use super::day_of;
+
+    #[test]
+    fn a_day_is_that_of_the_zone() {
+        // 2026-11-27T20:45:00Z
+        let at_ms = 1_795_812_300_000;
+        let east = TimeZone::fixed(offset(5));
+        assert_eq!(day_of(at_ms, &TimeZone::UTC), "2026-11-27");
+        assert_eq!(day_of(at_ms, &east), "2026-11-28");
+        assert_eq!(day_of(i64::MAX, &east), "unknown");
+    }
+}

@@ -1,0 +1,129 @@
+//! Counts what sessions used, and keeps what was counted in the user's cache.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use whosup_core::adapter::Sketch;
+use whosup_core::machine::Machine;
+use whosup_core::machine::problem::Problem;
+use whosup_core::sessions::scan::untouched_transcript;
+use whosup_core::sessions::session::Session;
+use whosup_core::sidecar::file::{Links, facts};
+use whosup_core::sources::agents;
+use whosup_core::sources::config::ConfigError;
+use whosup_core::sources::usage::{Prices, QUARTER_MS, Tally, Usage};
+use whosup_track::{CountJob, TrackError, UsageCache};
+
+/// Counts what sessions used.
+pub(crate) struct Ledger {
+    cache: UsageCache,
+    /// What tokens cost.
+    pub(crate) prices: Prices,
+    /// The models that have no price.
+    pub(crate) without_price: BTreeSet<String>,
+    /// What could not be counted.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Ledger {
+    /// That of the user.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the user's prices can't be understood.
+    pub(crate) fn of(machine: &Machine) -> Result<Self, ConfigError> {
+        let environment = machine.environment();
+        Ok(Self {
+            cache: UsageCache::of(environment),
+            prices: Prices::read(environment)?,
+            without_price: BTreeSet::new(),
+            problems: Vec::new(),
+        })
+    }
+
+    /// Counts what each of these sessions used; `None` where nothing is counted.
+    /// Transcripts that were not written to since `since_ms` are left out. `counted` hears how many transcripts are done, of how many.
+    pub(crate) fn count(
+        &mut self,
+        machine: &Machine,
+        sketches: &[&Sketch],
+        since_ms: Option<i64>,
+        counted: &(dyn Fn(usize, usize) + Sync),
+    ) -> Vec<Option<Tally>> {
+        let mut jobs = Vec::new();
+        let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            let Some(adapter) = agents::adapter(&sketch.key.agent) else {
+                continue;
+            };
+            if let Some(problem) = untouched_transcript(machine, sketch) {
+                self.problems.push(problem);
+                continue;
+            }
+            if let Some(found) = adapter.tally(sketch) {
+                let tally = found.take(&mut self.problems);
+                tallies.insert(at, tally);
+            } else if let Some(counting) = adapter.counting() {
+                let files = adapter.counted_files(sketch).into_iter();
+                let files = files.filter(|path| since_ms.is_none_or(|since| is_newer(path, since)));
+                jobs.extend(files.map(|path| (at, CountJob { counting, path })));
+            }
+        }
+        let (owners, jobs): (Vec<usize>, Vec<CountJob>) = jobs.into_iter().unzip();
+        let all = jobs.len();
+        let results = self.cache.count(&jobs, &|done| counted(done, all));
+        for ((at, job), result) in owners.into_iter().zip(&jobs).zip(results) {
+            let agent = sketches.get(at).map(|sketch| &sketch.key.agent);
+            let problem = |text: String| agent.map(|agent| Problem::at(agent, &job.path, text));
+            match result {
+                Ok(tally) => {
+                    if tally.lost_lines > 0 {
+                        let lines = tally.lost_lines;
+                        let text = format!("{lines} of its lines can't be counted");
+                        self.problems.extend(problem(text));
+                    }
+                    tallies.entry(at).or_default().join(&tally);
+                }
+                Err(error) => self.problems.extend(problem(error.reason())),
+            }
+        }
+        (0..sketches.len()).map(|at| tallies.remove(&at)).collect()
+    }
+
+    /// Counts what one session used.
+    pub(crate) fn add_to(&mut self, machine: &Machine, session: &mut Session) {
+        let mut sketch = session.sketch.clone();
+        let described = session.description.transcript.clone();
+        sketch.transcript = described.or(sketch.transcript);
+        let tally = self
+            .count(machine, &[&sketch], None, &|_, _| {})
+            .pop()
+            .flatten();
+        // That nothing was counted is not that nothing was used.
+        let tally = tally.filter(|tally| !tally.sums.is_empty());
+        session.usage = tally.map(|tally| {
+            let mut usage = Usage::default();
+            for (slot, sums) in &tally.sums {
+                usage.add(slot, sums, &self.prices, &mut self.without_price);
+            }
+            usage
+        });
+    }
+
+    /// Keeps what was counted.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being kept. What was counted is right nevertheless.
+    pub(crate) fn save(&mut self) -> Result<(), TrackError> {
+        self.cache.save()
+    }
+}
+
+/// Something was written to a transcript since, or that can't be known.
+fn is_newer(path: &Path, since_ms: i64) -> bool {
+    let modified_ms = facts(path, Links::Follow)
+        .ok()
+        .and_then(|facts| facts.modified_ms);
+    modified_ms.is_none_or(|modified| modified >= since_ms.saturating_sub(QUARTER_MS))
+}

@@ -1,0 +1,136 @@
+//! A line that is too long to be held, with its long texts cut.
+
+use super::{LINE_BYTES_MAX, Line, LineContent, STEP_BYTES, TranscriptError, TranscriptFile};
+
+/// How much of each text of such a line is kept, in bytes. Ids, names, dates and paths
+/// are shorter; longer texts are what was said, images and the output of tools.
+const TEXT_BYTES_MAX: usize = 4 * 1024;
+
+impl TranscriptFile {
+    /// Reads a line that is too long once more, without holding it: the texts in it are
+    /// cut at [`TEXT_BYTES_MAX`] bytes, and the rest is as it was. `None` if it is too
+    /// long nevertheless, or has changed.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError::File`] if the file can't be read.
+    pub(crate) fn shortened(&self, line: &Line) -> Result<Option<Line>, TranscriptError> {
+        let LineContent::TooLong { bytes, .. } = line.content else {
+            return Ok(Some(line.clone()));
+        };
+        let mut shortener = Shortener::default();
+        let mut buffer = vec![0; STEP_BYTES];
+        let end = line.offset.saturating_add(bytes);
+        let mut offset = line.offset;
+        while offset < end {
+            let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+            let wanted = left.min(buffer.len());
+            let count = self.open.read_at(&mut buffer[..wanted], offset)?;
+            if count == 0 || !shortener.push(&buffer[..count]) {
+                return Ok(None);
+            }
+            offset += count as u64;
+        }
+        Ok(Some(Line {
+            content: LineContent::Whole(shortener.kept),
+            ..line.clone()
+        }))
+    }
+}
+
+/// Copies JSON and leaves out what is beyond the bound of each text.
+#[derive(Default)]
+struct Shortener {
+    kept: Vec<u8>,
+    is_in_text: bool,
+    /// How much of this text was kept.
+    text_bytes: usize,
+    /// The text is being cut.
+    is_cut: bool,
+    /// How many bytes of an escape are still to come.
+    escape: u8,
+    /// The byte before began an escape.
+    is_escape_begun: bool,
+}
+
+impl Shortener {
+    /// Takes the next bytes; false if too much is kept.
+    fn push(&mut self, bytes: &[u8]) -> bool {
+        for byte in bytes {
+            self.take(*byte);
+        }
+        self.kept.len() <= LINE_BYTES_MAX
+    }
+
+    fn take(&mut self, byte: u8) {
+        if !self.is_in_text {
+            self.kept.push(byte);
+            if byte == b'"' {
+                self.is_in_text = true;
+                self.text_bytes = 0;
+                self.is_cut = false;
+            }
+            return;
+        }
+        let is_within = self.is_escape_begun || self.escape > 0 || (0x80..0xC0).contains(&byte);
+        if !is_within && byte == b'"' {
+            self.is_in_text = false;
+            self.kept.push(byte);
+            return;
+        }
+        // Cut between two characters alone.
+        self.is_cut |= !is_within && self.text_bytes >= TEXT_BYTES_MAX;
+        if self.is_escape_begun {
+            self.is_escape_begun = false;
+            self.escape = if byte == b'u' { 4 } else { 0 };
+        } else if self.escape > 0 {
+            self.escape -= 1;
+        } else {
+            self.is_escape_begun = byte == b'\\';
+        }
+        if !self.is_cut {
+            self.text_bytes += 1;
+            self.kept.push(byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shortened(json: &str, step: usize) -> Vec<u8> {
+        let mut shortener = Shortener::default();
+        for bytes in json.as_bytes().chunks(step.max(1)) {
+            assert!(shortener.push(bytes));
+        }
+        shortener.kept
+    }
+
+    #[test]
+    fn only_long_texts_are_cut_and_never_within_a_character() {
+        for unit in ["x", "é", "\\n", "\\\"", "\\u00e9", "\u{1F600}", "\\\\"] {
+            let long = unit.repeat(TEXT_BYTES_MAX);
+            let json = format!(r#"{{"a":"{long}","b":"\"\\","c":[1,{{"d":"é"}}]}}"#);
+            let found: Value = serde_json::from_slice(&shortened(&json, 7)).unwrap();
+            assert_eq!(found["b"], json!("\"\\"));
+            assert_eq!(found["c"], json!([1, {"d": "é"}]));
+            let kept = found["a"].as_str().unwrap();
+            assert!(
+                !kept.is_empty() && kept.len() <= TEXT_BYTES_MAX + 4,
+                "{unit}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_short_stays_as_it_is(texts in prop::collection::vec(".*", 0..9), step in 1..64_usize) {
+            let json = Value::from(texts).to_string();
+            prop_assert_eq!(shortened(&json, step), json.into_bytes());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Counts a transcript, from its beginning or from where counting stopped.
+
+use memchr::memmem::Finder;
+use serde_json::Value;
+
+use super::Tally;
+use crate::sources::agents::kit::dialect::Dialect;
+use crate::sources::transcript::{
+    Cursor, CursorAnswer, Line, Stopped, TranscriptError, TranscriptFile,
+};
+
+/// How much is read at once, in bytes.
+const READ_BYTES: u64 = 8 << 20;
+
+/// How the transcripts of one agent are counted.
+pub struct Counting {
+    pub(crate) dialect: &'static Dialect,
+    /// A line that counts, or shows what counts are of, has one of these texts. Others
+    /// are not parsed.
+    pub(crate) marks: &'static [&'static str],
+    /// The messages in a record that has several.
+    pub(crate) messages: Option<fn(&Value) -> &[Value]>,
+    /// What a fork copied has the dates that it had, before the birth of the fork.
+    pub(crate) copies_keep_dates: bool,
+}
+
+impl std::fmt::Debug for Counting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counting")
+            .field("marks", &self.marks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was counted of a transcript, and where to count on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// Where to read on.
+    pub cursor: Cursor,
+    /// What was counted.
+    pub tally: Tally,
+}
+
+impl Counting {
+    /// The usual: lines with one of `marks` are read, one message each.
+    pub(crate) const fn of(dialect: &'static Dialect, marks: &'static [&'static str]) -> Self {
+        Self {
+            dialect,
+            marks,
+            messages: None,
+            copies_keep_dates: false,
+        }
+    }
+
+    /// Counts what was appended to a transcript since `before`; all of it if it is not the
+    /// same file any more, or was never counted. A last line that has no end yet counts
+    /// when it has one.
+    ///
+    /// # Errors
+    ///
+    /// [`TranscriptError`] if the file can't be read.
+    pub fn count(
+        &self,
+        file: &TranscriptFile,
+        before: Option<Counted>,
+    ) -> Result<Counted, TranscriptError> {
+        let finders: Vec<Finder<'_>> = self.marks.iter().map(|mark| Finder::new(*mark)).collect();
+        let mut counted = before.unwrap_or_else(|| Counted {
+            cursor: file.cursor_at_start(),
+            tally: Tally::default(),
+        });
+        // What is appended meanwhile is for the next look.
+        let end = file.facts().len;
+        loop {
+            let appended = file.read_from(&counted.cursor, READ_BYTES)?;
+            if appended.answer != CursorAnswer::Continued {
+                counted.tally = Tally::default();
+            }
+            for line in &appended.lines {
+                self.add(file, line, &finders, &mut counted.tally)?;
+            }
+            counted.cursor = appended.cursor;
+            if appended.stopped == Stopped::NothingLeft || counted.cursor.offset >= end {
+                return Ok(counted);
+            }
+        }
+    }
+
+    /// Counts records that were read as a whole.
+    #[must_use]
+    pub fn count_records(&self, records: &[Value]) -> Tally {
+        let mut tally = Tally::default();
+        for record in records {
+            self.add_record(record, &mut tally);
+        }
+        tally
+    }
+
+    fn add(
+        &self,
+        file: &TranscriptFile,
+        line: &Line,
+        finders: &[Finder<'_>],
+        tally: &mut Tally,
+    ) -> Result<(), TranscriptError> {
+        let shortened;
+        let line = if line.is_too_long() {
+            let Some(found) = file.shortened(line)? else {
+                tally.lost_lines = tally.lost_lines.saturating_add(1);
+                return Ok(());
+            };
+            shortened = found;
+            &shortened
+        } else {
+            line
+        };
+        let bytes = line.bytes();
+        let mut finders = finders.iter();
+        if !finders.any(|finder| finder.find(bytes).is_some()) {
+            return Ok(());
+        }
+        let json = line.json();
+        if json.bad_count > 0 {
+            tally.lost_lines = tally.lost_lines.saturating_add(1);
+        }
+        for record in &json.values {
+            self.add_record(record, tally);
+        }
+        Ok(())
+    }
+
+    fn add_record(&self, record: &Value, tally: &mut Tally) {
+        tally.add(&(self.dialect.record)(record), self.copies_keep_dates);
+        let messages = self.messages.map(|messages| messages(record));
+        for message in messages.unwrap_or_default() {
+            tally.add(&(self.dialect.record)(message), self.copies_keep_dates);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Sums of what sessions used, by whatever is asked for.
+//!
+//! Every sum is of the same counts, so that they add up however they are grouped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::adapter::claim::SessionKey;
+use crate::sources::usage::{NO_MODEL, Prices, QUARTER_MS, Slot, Sums, Tally, Usage};
+
+/// What rows are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// A session and its sub-agents.
+    Session,
+    /// A directory.
+    Project,
+    /// An agent.
+    Agent,
+    /// A model.
+    Model,
+    /// A day.
+    Day,
+    /// A branch of a directory.
+    Branch,
+}
+
+impl By {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Session,
+        Self::Project,
+        Self::Agent,
+        Self::Model,
+        Self::Day,
+        Self::Branch,
+    ];
+
+    /// Its name on the command line and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Project => "project",
+            Self::Agent => "agent",
+            Self::Model => "model",
+            Self::Day => "day",
+            Self::Branch => "branch",
+        }
+    }
+
+    /// Finds it by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.name() == name)
+    }
+}
+
+/// What one session or sub-agent used.
+#[derive(Debug)]
+pub struct Used<'a> {
+    /// The session that it is of: a sub-agent's parent.
+    pub session: &'a SessionKey,
+    /// Where the session works, where a count has no directory.
+    pub work_dir: Option<&'a Path>,
+    /// When it was last active, for counts without a date.
+    pub last_at_ms: Option<i64>,
+    /// What was counted.
+    pub tally: &'a Tally,
+    /// The processor time that went into it at least, in milliseconds.
+    pub cpu_ms: Option<u64>,
+}
+
+/// What is asked for.
+pub struct UsageQuery<'a> {
+    /// What rows are about, the first thing first.
+    pub by: &'a [By],
+    /// Counts since this instant, to a quarter of an hour.
+    pub since_ms: Option<i64>,
+    /// Counts below this directory alone.
+    pub below: Option<&'a Path>,
+    /// The prices.
+    pub prices: &'a Prices,
+    /// The day of an instant, as it is shown.
+    pub day: &'a dyn Fn(i64) -> String,
+    /// The instant of asking.
+    pub now_ms: i64,
+}
+
+/// The sums.
+#[derive(Debug, Default)]
+pub struct UsageTable {
+    /// The rows, in order of what they are about; `None` where that is not known.
+    pub rows: BTreeMap<Vec<Option<String>>, UsageRow>,
+    /// All of it.
+    pub total: UsageRow,
+    /// What was used in the last hour.
+    pub last_hour: Usage,
+    /// The models that have no price.
+    pub without_price: BTreeSet<String>,
+}
+
+/// One row.
+#[derive(Debug, Clone, Default)]
+pub struct UsageRow {
+    /// What was used.
+    pub usage: Usage,
+    /// The processor time, in milliseconds; `None` if none of it is known, or if the row
+    /// has parts of sessions.
+    pub cpu_ms: Option<u64>,
+    /// Some of it has no date, and is counted on the last day of its session.
+    pub is_day_assumed: bool,
+    /// How many sessions.
+    pub sessions: BTreeSet<SessionKey>,
+}
+
+/// How long ago the last hour began, in milliseconds: four quarters, the current one
+/// included.
+const HOUR_MS: i64 = 4 * QUARTER_MS;
+
+impl UsageTable {
+    /// Sums up what sessions used.
+    pub fn add(&mut self, query: &UsageQuery<'_>, used: &Used<'_>) {
+        let mut rows = BTreeSet::new();
+        for (slot, sums) in &used.tally.sums {
+            let at_ms = slot.starts_at_ms().or(used.last_at_ms);
+            // The quarter in which the time lies is counted whole.
+            let ends_ms = at_ms.map(|at| at.saturating_add(QUARTER_MS));
+            if query
+                .since_ms
+                .is_some_and(|since| ends_ms.is_some_and(|end| end <= since))
+            {
+                continue;
+            }
+            let directory = slot.directory.as_deref().map(Path::new).or(used.work_dir);
+            if query
+                .below
+                .is_some_and(|below| !directory.is_some_and(|dir| dir.starts_with(below)))
+            {
+                continue;
+            }
+            let mut names = Vec::with_capacity(query.by.len());
+            names.extend(
+                query
+                    .by
+                    .iter()
+                    .map(|by| name(*by, query, used, slot, directory, at_ms)),
+            );
+            let row = self.rows.entry(names.clone()).or_default();
+            add(row, query, used, slot, sums, &mut self.without_price);
+            add(
+                &mut self.total,
+                query,
+                used,
+                slot,
+                sums,
+                &mut self.without_price,
+            );
+            rows.insert(names);
+            if at_ms.is_some_and(|at| at > query.now_ms.saturating_sub(HOUR_MS)) {
+                self.last_hour
+                    .add(slot, sums, query.prices, &mut self.without_price);
+            }
+        }
+        // Processor time has no date and no model.
+        let is_whole = query.since_ms.is_none() && query.below.is_none();
+        if let Some(cpu_ms) = used.cpu_ms.filter(|_| is_whole && !rows.is_empty()) {
+            let total = &mut self.total.cpu_ms;
+            *total = Some(total.unwrap_or(0).saturating_add(cpu_ms));
+            if rows.len() == 1
+                && let Some(row) = rows.first().and_then(|names| self.rows.get_mut(names))
+            {
+                row.cpu_ms = Some(row.cpu_ms.unwrap_or(0).saturating_add(cpu_ms));
+            }
+        }
+    }
+}
+
+fn add(
+    row: &mut UsageRow,
+    query: &UsageQuery<'_>,
+    used: &Used<'_>,
+    slot: &Slot,
+    sums: &Sums,
+    without_price: &mut BTreeSet<String>,
+) {
+    row.usage.add(slot, sums, query.prices, without_price);
+    row.is_day_assumed |= slot.quarter.is_none();
+    if !row.sessions.contains(used.session) {
+        row.sessions.insert(used.session.clone());
+    }
+}
+
+fn name(
+    by: By,
+    query: &UsageQuery<'_>,
+    used: &Used<'_>,
+    slot: &Slot,
+    directory: Option<&Path>,
+    at_ms: Option<i64>,
+) -> Option<String> {
+    match by {
+        By::Session => Some(format!("{}:{}", used.session.agent, used.session.session)),
+        By::Project => directory.map(|path| path.to_string_lossy().into_owned()),
+        By::Agent => Some(used.session.agent.to_string()),
+        By::Model => Some(slot.model.clone().unwrap_or_else(|| NO_MODEL.to_owned())),
+        By::Day => at_ms.map(query.day),
+        By::Branch => slot.branch.clone(),
+    }
+}
