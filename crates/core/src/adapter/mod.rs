@@ -19,6 +19,7 @@ pub mod phase;
 mod program;
 mod runtime;
 mod sketch;
+mod watched;
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,7 @@ pub use self::program::Program;
 pub use self::runtime::is_runtime_name;
 pub(crate) use self::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 pub use self::sketch::{KnownClient, Sketch};
+pub use self::watched::{WatchPath, Watched};
 use crate::adapter::phase::PhaseFact;
 use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
@@ -148,9 +150,14 @@ pub trait Adapter: Send + Sync {
     /// the session lies, if that is elsewhere.
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation>;
 
-    /// The paths of a home worth watching: what changes when a session starts,
-    /// moves or ends.
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath>;
+    /// The paths whose changes can change what a scan of this home finds.
+    ///
+    /// Of most agents they are always the same ([`Profile::watched`]).
+    fn watch_paths(&self, machine: &Machine, home: &Home) -> Vec<WatchPath> {
+        let _ = machine;
+        let watched = self.profile().watched.iter();
+        watched.map(|watched| watched.below(&home.root)).collect()
+    }
 }
 
 /// Finds the adapter of an agent among `adapters`.
@@ -206,6 +213,8 @@ pub struct Profile {
     /// A process of it may resume a session and announce that nowhere, so that a stale
     /// claim rules out no process that can't be looked into.
     pub resumes_in_silence: bool,
+    /// Where changes of a home show what its sessions do; see [`Adapter::watch_paths`].
+    pub watched: &'static [Watched],
 }
 
 impl Profile {
@@ -225,6 +234,7 @@ impl Profile {
         shows_title_at_once: false,
         resumes_from_anywhere: true,
         resumes_in_silence: false,
+        watched: &[],
     };
 }
 
@@ -283,13 +293,4 @@ impl Invocation {
             self.with(variable, &sketch.key.home)
         }
     }
-}
-
-/// A path worth watching.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WatchPath {
-    /// The directory or file.
-    pub path: PathBuf,
-    /// Directories below it count too.
-    pub is_recursive: bool,
 }

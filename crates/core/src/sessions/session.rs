@@ -1,11 +1,12 @@
 //! Sessions: one per agent, home and id, with the best that is known of each.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use whosup_process::{Pid, PidScope, Process, RunState};
+use whosup_process::{Pid, PidScope, Process, RunState, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
-use crate::adapter::{Adapter, AgentProcess, Description, Invocation, Sketch};
+use crate::adapter::{Adapter, AgentProcess, Description, Home, Invocation, Sketch};
 
 use crate::adapter::claim::{Evidence, EvidenceKind, Serving, SessionKey};
 use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
@@ -30,7 +31,30 @@ pub struct Snapshot {
     /// What could not be read.
     pub problems: Vec<Problem>,
     /// Where each agent was looked for.
-    pub looked_at: Vec<crate::adapter::Home>,
+    pub looked_at: Vec<LookedAt>,
+    /// The processes that were looked at closer: agents, what may be an agent, and the
+    /// servers of panes.
+    pub processes: Vec<SeenProcess>,
+}
+
+/// A home that was looked at.
+#[derive(Debug, Clone)]
+pub struct LookedAt {
+    /// What read it; `None` for what an agent without an adapter writes.
+    pub adapter: Option<&'static dyn Adapter>,
+    /// The home.
+    pub home: Home,
+}
+
+/// A process that was looked at closer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenProcess {
+    /// Its PID.
+    pub pid: Pid,
+    /// When it began.
+    pub stamp: StartStamp,
+    /// What it runs: its executable, or the script of a runtime.
+    pub program: Option<PathBuf>,
 }
 
 /// One conversation of one agent.

@@ -91,7 +91,7 @@ fn every_home_has_something_worth_watching_and_all_of_it_is_below_a_users_home()
             is_default: true,
             owner_uid: None,
         };
-        let paths = adapter.watch_paths(&home);
+        let paths = adapter.watch_paths(&machine(Path::new("/home/dev")), &home);
         let is_below = paths
             .iter()
             .all(|watched| watched.path.starts_with("/home/dev"));

@@ -108,6 +108,7 @@ impl<'a> Lines<'a> {
             unattributed: Vec::new(),
             problems: Vec::new(),
             looked_at: Vec::new(),
+            processes: Vec::new(),
         };
         let nothing = wire::snapshot(self.machine, &nothing);
         self.write(&Line::Snapshot {

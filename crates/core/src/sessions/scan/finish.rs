@@ -2,16 +2,19 @@
 //! terminal shows of it.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 
-use crate::adapter::{AgentProcess, Home, Role};
+use crate::adapter::{AgentProcess, Program, Role};
 use crate::machine::Machine;
 use crate::machine::problem::{PROBLEMS_MAX, Problem};
 use crate::sessions::merge::Merged;
-use crate::sessions::session::Snapshot;
+use crate::sessions::session::{SeenProcess, Snapshot};
 use crate::sessions::terminal_title;
+use crate::sources::agents::AGENTS;
 use crate::sources::panes::Panes;
+use crate::sources::recognize::PossibleProcess;
 
 pub(super) fn finish(
     machine: &Machine,
@@ -19,7 +22,6 @@ pub(super) fn finish(
     panes: &Panes,
     processes: &[AgentProcess],
     mut problems: Vec<Problem>,
-    looked_at: Vec<Home>,
 ) -> Snapshot {
     let Merged {
         mut sessions,
@@ -65,8 +67,48 @@ pub(super) fn finish(
         sessions,
         unattributed,
         problems,
-        looked_at,
+        looked_at: Vec::new(),
+        processes: Vec::new(),
     }
+}
+
+/// The processes that an answer rests on beside those that sessions name.
+pub(super) fn seen(
+    processes: &[AgentProcess],
+    possible: &[PossibleProcess],
+    panes: &Panes,
+) -> Vec<SeenProcess> {
+    let recognized = processes.iter().map(|its| (&its.process, &its.details));
+    let possible = possible.iter().map(|its| (&its.process, &its.details));
+    let agents = recognized.chain(possible).map(|(process, details)| {
+        let program = Program { process, details };
+        let script = program.script_at().and_then(|at| program.argv().get(at));
+        let script = script.and_then(|script| program.resolve(script.to_str()?));
+        SeenProcess {
+            pid: process.pid,
+            stamp: process.stamp.clone(),
+            // What runs scripts is opened by many others too.
+            program: script.or_else(|| executable(&program)),
+        }
+    });
+    let servers = panes.servers().filter_map(|server| {
+        Some(SeenProcess {
+            pid: server.pid?,
+            stamp: server.stamp.clone()?,
+            program: None,
+        })
+    });
+    agents.chain(servers).collect()
+}
+
+fn executable(program: &Program<'_>) -> Option<PathBuf> {
+    let is_of_agent = |name| {
+        AGENTS
+            .iter()
+            .any(|agent| agent.programs().may_be_called(name))
+    };
+    program.exe_name().filter(|name| is_of_agent(name))?;
+    program.exe().map(Path::to_owned)
 }
 
 /// The pane of a process, unless it runs below another agent's process in that

@@ -3,8 +3,8 @@
 #[cfg(unix)]
 pub mod tmux;
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::thread::Builder;
 
 use whosup_process::{Pid, Process, ProcessTable, StartStamp, Tty};
@@ -136,6 +136,21 @@ impl Panes {
             by_pid,
             by_tty,
         }
+    }
+
+    /// Every server that has panes, once.
+    pub fn servers(&self) -> impl Iterator<Item = &PaneServer> {
+        let mut known = HashSet::new();
+        let servers = self.panes.iter().map(|pane| &pane.server);
+        servers.filter(move |server| known.insert(&server.socket))
+    }
+
+    /// The titles and processes of all panes: what a look at them can change.
+    pub fn shown(&self) -> impl Iterator<Item = (&Path, &str, Option<Pid>, &str)> {
+        self.panes.iter().map(|pane| {
+            let socket = pane.server.socket.as_path();
+            (socket, pane.pane.as_str(), pane.pid, pane.title.as_str())
+        })
     }
 
     /// The pane that a process lives in: the one whose terminal it has, else

@@ -89,6 +89,17 @@ pub trait Form {
 
     /// Turns a session into it.
     fn row(&mut self, session: &Session) -> Self::Row;
+
+    /// Whether it wants to know of a session also if that is not shown.
+    fn follows(&self, key: &SessionKey) -> bool {
+        let _ = key;
+        false
+    }
+
+    /// Takes note of a session that it follows and that is not shown.
+    fn pass_over(&mut self, session: &Session) {
+        let _ = session;
+    }
 }
 
 /// What a list shows.
@@ -208,12 +219,15 @@ impl<F: Form> Selection<'_, F> {
         if is_sub_agent && (is_limited || !is_shown) {
             if self.may_show_below() {
                 self.sub_agents.push(waiting);
+            } else {
+                self.pass_over(waiting, describer);
             }
             return;
         }
         // A sub-agent whose parent is not shown for another reason than the limit is
         // shown for its own sake.
         if !is_shown || (is_sub_agent && !self.may_show_below()) {
+            self.pass_over(waiting, describer);
             return;
         }
         let Some(limit) = self.query.limit else {
@@ -225,6 +239,13 @@ impl<F: Form> Selection<'_, F> {
         self.waiting.push((place, key, waiting));
         if self.waiting.len() >= limit.saturating_mul(2).saturating_add(SPARE_MAX) {
             self.let_go(limit);
+        }
+    }
+
+    fn pass_over(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
+        if self.form.follows(&waiting.session.key) {
+            self.describe(&mut waiting, describer);
+            self.form.pass_over(&waiting.session);
         }
     }
 
@@ -291,6 +312,8 @@ impl<F: Form> Selection<'_, F> {
             for waiting in sub_agents {
                 if below.contains(&waiting.session.key) {
                     self.show(waiting, describer);
+                } else {
+                    self.pass_over(waiting, describer);
                 }
             }
         }

@@ -54,7 +54,7 @@ use whosup_sidecar::{AgentId, SessionId};
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Forked, Home, Hooks, Invocation, Look, Message,
-    Profile, Program, Sketch, WatchPath,
+    Profile, Program, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -86,6 +86,7 @@ static PROFILE: Profile = Profile {
     // without a record has none that a folder could show.
     // Since 2.1 (seen in 2.1.332).
     pid_variable: Some("CLAUDE_PID"),
+    watched: &[Watched::at("sessions"), Watched::tree("projects")],
     ..Profile::USUAL
 };
 
@@ -172,19 +173,6 @@ impl Adapter for ClaudeCode {
         // has taken the session (seen in 2.1.197, 2026-11).
         let command = command.run_in(sketch.work_dir.as_deref());
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![
-            WatchPath {
-                path: registry::folder(home),
-                is_recursive: false,
-            },
-            WatchPath {
-                path: projects::folder(&home.root),
-                is_recursive: true,
-            },
-        ]
     }
 }
 

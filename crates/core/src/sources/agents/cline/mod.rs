@@ -45,7 +45,7 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
-    Program, Sketch, WatchPath,
+    Program, Sketch, Watched,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -69,6 +69,11 @@ static PROFILE: Profile = Profile {
     home_variables: &[DATA_VARIABLE, DIRECTORY_VARIABLE],
     detection: "its log, which names PID and session; the database's PID where it is a terminal's",
     checked_against: "3.0.65, 2026-11",
+    watched: &[
+        Watched::at("db"),
+        Watched::at("logs"),
+        Watched::tree("sessions"),
+    ],
     ..Profile::USUAL
 };
 
@@ -123,17 +128,5 @@ impl Adapter for Cline {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["cline", "--id", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, DATA_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let watched = |name: &str, is_recursive| WatchPath {
-            path: home.root.join(name),
-            is_recursive,
-        };
-        vec![
-            watched("db", false),
-            watched("logs", false),
-            watched("sessions", true),
-        ]
     }
 }

@@ -54,7 +54,7 @@ use whosup_sidecar::AgentId;
 use crate::adapter::phase::PhaseFact;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -71,6 +71,14 @@ const PROFILE: Profile = Profile {
     has_session_at_launch: true,
     launch_window_ms: Some(60_000),
     announces_within_ms: Some(60_000),
+    watched: &[
+        Watched::at("thread-writer-locks"),
+        Watched::tree("sessions"),
+        Watched::at("archived_sessions"),
+        Watched::at("session_index.jsonl"),
+        Watched::at("logs_2.sqlite"),
+        Watched::at("logs_2.sqlite-wal"),
+    ],
     ..Profile::USUAL
 };
 
@@ -119,19 +127,6 @@ impl Adapter for Codex {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["codex", "resume", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, "CODEX_HOME"))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let path = |name: &str, is_recursive| WatchPath {
-            path: home.root.join(name),
-            is_recursive,
-        };
-        vec![
-            path("thread-writer-locks", false),
-            path("sessions", true),
-            path("archived_sessions", false),
-            path("session_index.jsonl", false),
-        ]
     }
 }
 

@@ -40,7 +40,7 @@ use self::workspace::Workspace;
 use crate::adapter::phase::Phase;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -69,6 +69,11 @@ static PROFILE: Profile = Profile {
     detection: "held session locks; the log of each process; arguments",
     checked_against: "1.0.102, 2026-11",
     has_session_at_launch: true,
+    watched: &[
+        Watched::tree("session-state"),
+        Watched::at("open-sessions-state.json"),
+        Watched::at("logs"),
+    ],
     ..Profile::USUAL
 };
 
@@ -122,18 +127,6 @@ impl Adapter for Copilot {
         let resume = format!("--resume={}", sketch.key.session);
         let command = Invocation::new(["copilot", &resume]);
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let watch = |path: &str, is_recursive| WatchPath {
-            path: home.root.join(path),
-            is_recursive,
-        };
-        vec![
-            watch("session-state", true),
-            watch("open-sessions-state.json", false),
-            watch("logs", false),
-        ]
     }
 }
 

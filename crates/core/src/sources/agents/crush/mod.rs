@@ -166,14 +166,9 @@ impl Adapter for Crush {
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }
 
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+    fn watch_paths(&self, _machine: &Machine, home: &Home) -> Vec<WatchPath> {
         let data_dirs = project::listed_data_dirs(&home.root);
         let paths = std::iter::once(home.root.to_path_buf()).chain(data_dirs);
-        paths
-            .map(|path| WatchPath {
-                path,
-                is_recursive: false,
-            })
-            .collect()
+        paths.map(WatchPath::at).collect()
     }
 }

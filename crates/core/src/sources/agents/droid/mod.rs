@@ -25,7 +25,7 @@ use whosup_sidecar::file::ReadFileError;
 use self::transcript::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -51,6 +51,7 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "arguments; the terminal's use",
     checked_against: "0.225.2, 2026-11, read and not seen running",
+    watched: &[Watched::tree("sessions")],
     ..Profile::USUAL
 };
 
@@ -134,12 +135,5 @@ impl Adapter for Droid {
             _ => home,
         };
         Some(command.with(HOME_VARIABLE, stands_for_users_home))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![WatchPath {
-            path: sessions_in(&home.root),
-            is_recursive: true,
-        }]
     }
 }

@@ -42,7 +42,7 @@ use whosup_sidecar::AgentId;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
@@ -71,6 +71,7 @@ static PROFILE: Profile = Profile {
     launch_window_ms: Some(15_000),
     is_quiet_when_idle: true,
     resumes_from_anywhere: false,
+    watched: &[Watched::tree("tmp"), Watched::at("projects.json")],
     ..Profile::USUAL
 };
 
@@ -153,19 +154,6 @@ impl Adapter for Gemini {
         let is_named_so = home.file_name() == Some(OsStr::new(DEFAULT_HOME));
         let user = home.parent().filter(|_| is_named_so)?;
         Some(command.with(HOME_VARIABLE, user))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![
-            WatchPath {
-                path: home.root.join("tmp"),
-                is_recursive: true,
-            },
-            WatchPath {
-                path: home.root.join("projects.json"),
-                is_recursive: false,
-            },
-        ]
     }
 }
 

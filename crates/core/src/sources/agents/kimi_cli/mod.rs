@@ -39,7 +39,7 @@ use self::session::Reading;
 use self::wire::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -70,6 +70,7 @@ static PROFILE: Profile = Profile {
     has_session_at_launch: true,
     launch_window_ms: Some(history::START_MS_MAX),
     resumes_from_anywhere: false,
+    watched: &[Watched::tree("sessions"), Watched::at("logs")],
     ..Profile::USUAL
 };
 
@@ -133,13 +134,6 @@ impl Adapter for KimiCli {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![WatchPath {
-            path: home.root.join("sessions"),
-            is_recursive: true,
-        }]
     }
 }
 

@@ -41,7 +41,7 @@ use self::session::Reading;
 use self::wire::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -70,6 +70,7 @@ static PROFILE: Profile = Profile {
     launch_window_ms: Some(15_000),
     is_quiet_when_idle: true,
     resumes_from_anywhere: false,
+    watched: &[Watched::tree("sessions")],
     ..Profile::USUAL
 };
 
@@ -129,13 +130,6 @@ impl Adapter for KimiCode {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["kimi", "--session", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![WatchPath {
-            path: home.root.join("sessions"),
-            is_recursive: true,
-        }]
     }
 }
 

@@ -200,19 +200,13 @@ impl Adapter for OpenCode {
         })
     }
 
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
+    fn watch_paths(&self, _machine: &Machine, home: &Home) -> Vec<WatchPath> {
         let directory = match home.root.parent() {
             Some(parent) if is_database(&home.root) => parent,
             _ => &home.root,
         };
-        let watched = |path: PathBuf| WatchPath {
-            path,
-            is_recursive: false,
-        };
-        vec![
-            watched(directory.to_owned()),
-            watched(directory.join("log")),
-        ]
+        let paths = [directory.to_owned(), directory.join("log")];
+        paths.map(WatchPath::at).into()
     }
 }
 

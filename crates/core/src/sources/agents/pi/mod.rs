@@ -43,7 +43,7 @@ use self::session::Reading;
 use self::transcript::DIALECT;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
-    WatchPath,
+    Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -72,6 +72,7 @@ static PROFILE: Profile = Profile {
     is_quiet_when_idle: true,
     // Of another directory it asks whether to fork the session.
     resumes_from_anywhere: false,
+    watched: &[Watched::tree("sessions"), Watched::at("settings.json")],
     ..Profile::USUAL
 };
 
@@ -113,12 +114,5 @@ impl Adapter for Pi {
             Some(directory) => command.with(session_dir::VARIABLE, directory),
             None => command,
         })
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![WatchPath {
-            path: home.root.join("sessions"),
-            is_recursive: true,
-        }]
     }
 }

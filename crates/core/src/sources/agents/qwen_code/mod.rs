@@ -40,7 +40,7 @@ use self::transcript::DIALECT;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, WatchPath,
+    Sketch, Watched,
 };
 use crate::machine::problem::Found;
 use crate::machine::{Environment, Machine};
@@ -75,6 +75,12 @@ static PROFILE: Profile = Profile {
     resumes_from_anywhere: false,
     // `qwen -p --resume ID` writes neither a record nor a sidecar.
     resumes_in_silence: true,
+    watched: &[
+        Watched::at("sessions"),
+        Watched::tree("projects"),
+        Watched::at("tmp/session-writer-locks"),
+        Watched::at("settings.json"),
+    ],
     ..Profile::USUAL
 };
 
@@ -152,18 +158,6 @@ impl Adapter for QwenCode {
             Some(directory) => command.with(RUNTIME_VARIABLE, directory),
             None => command,
         })
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let watch = |path: &str, is_recursive| WatchPath {
-            path: home.root.join(path),
-            is_recursive,
-        };
-        vec![
-            watch("sessions", false),
-            watch("projects", true),
-            watch("tmp/session-writer-locks", false),
-        ]
     }
 }
 

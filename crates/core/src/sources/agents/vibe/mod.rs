@@ -144,23 +144,19 @@ impl Adapter for Vibe {
         }
     }
 
+    fn watch_paths(&self, machine: &Machine, home: &Home) -> Vec<WatchPath> {
+        let roots = storage::roots(&home.root, machine.mounts(), &mut Vec::new());
+        let paths = roots.into_iter().flat_map(|root| {
+            let active = WatchPath::at(root.join("active"));
+            [active, WatchPath::tree(root.join("unified"))]
+        });
+        let config = WatchPath::at(home.root.join("config.toml"));
+        paths.chain([config]).collect()
+    }
+
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["vibe", "--resume", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let path = |name: &str| home.root.join("logs/session").join(name);
-        vec![
-            WatchPath {
-                path: path("active"),
-                is_recursive: false,
-            },
-            WatchPath {
-                path: path("unified"),
-                is_recursive: true,
-            },
-        ]
     }
 }
 

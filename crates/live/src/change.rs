@@ -1,0 +1,186 @@
+//! One change of what is shown, and its JSON.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use whosup_core::adapter::claim::SessionKey;
+
+use crate::diff::is_compared;
+use crate::rows::Row;
+
+/// Why a session is no longer shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Its process has exited, and it left nothing that a person should know of.
+    Exited,
+    /// It no longer fits what was asked for.
+    Filtered,
+    /// A person dismissed it, its day as an orphan is over, or nothing names it any more.
+    Hidden,
+}
+
+impl Why {
+    /// The word in the JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Filtered => "filtered",
+            Self::Hidden => "hidden",
+        }
+    }
+}
+
+/// One change of what is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A session is shown.
+    Added {
+        /// Its name.
+        key: SessionKey,
+        /// The session.
+        row: Arc<Row>,
+    },
+    /// A session is another than before.
+    Changed {
+        /// Its name.
+        key: SessionKey,
+        /// As it was.
+        before: Arc<Row>,
+        /// As it is.
+        after: Arc<Row>,
+    },
+    /// A session is no longer shown.
+    Removed {
+        /// Its name.
+        key: SessionKey,
+        /// As it was shown.
+        before: Arc<Row>,
+        /// Why it is not.
+        why: Why,
+        /// As it is now.
+        row: Arc<Row>,
+    },
+    /// Other processes are without a known session.
+    Unattributed {
+        /// As it was.
+        before: Arc<Vec<Value>>,
+        /// As it is.
+        after: Arc<Vec<Value>>,
+    },
+    /// Something else could not be read.
+    Problems {
+        /// As it was.
+        before: Arc<Vec<Value>>,
+        /// As it is.
+        after: Arc<Vec<Value>>,
+    },
+}
+
+impl Change {
+    /// What happened, in a word.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Added { .. } => "added",
+            Self::Changed { .. } => "changed",
+            Self::Removed { .. } => "removed",
+            Self::Unattributed { .. } => "unattributed",
+            Self::Problems { .. } => "problems",
+        }
+    }
+
+    /// The session that it is about; `None` if it is about none.
+    #[must_use]
+    pub const fn key(&self) -> Option<&SessionKey> {
+        match self {
+            Self::Added { key, .. } | Self::Changed { key, .. } | Self::Removed { key, .. } => {
+                Some(key)
+            }
+            Self::Unattributed { .. } | Self::Problems { .. } => None,
+        }
+    }
+
+    /// The change as JSON, without its kind and its place.
+    #[must_use]
+    pub fn fields(&self) -> Map<String, Value> {
+        let fields = match self {
+            Self::Added { row, .. } => json!({ "session": row.session }),
+            Self::Removed { why, row, .. } => json!({ "why": why.name(), "session": row.session }),
+            Self::Changed { before, after, .. } => {
+                let mut fields = name_of(after);
+                fields.insert("changes".to_owned(), changes(before, after).into());
+                return fields;
+            }
+            Self::Unattributed { after, .. } => json!({ "unattributed": **after }),
+            Self::Problems { after, .. } => json!({ "problems": **after }),
+        };
+        match fields {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+}
+
+fn name_of(row: &Row) -> Map<String, Value> {
+    let field = |name: &str| {
+        let value = row.session.get(name).cloned().unwrap_or_default();
+        (name.to_owned(), value)
+    };
+    NAME.map(field).into_iter().collect()
+}
+
+/// The fields that name a session together.
+const NAME: [&str; 3] = ["agent", "session_id", "home"];
+
+/// Field by field, what was and what is. A field that is absent is null.
+fn changes(before: &Row, after: &Row) -> Map<String, Value> {
+    let (before, after) = (&before.session, &after.session);
+    let only_before = before.keys().filter(|name| !after.contains_key(*name));
+    let names = after.keys().chain(only_before);
+    let names = names.filter(|name| is_compared(name));
+    let of = |fields: &Map<String, Value>, name: &str| fields.get(name).cloned();
+    names
+        .filter_map(|name| {
+            let old = of(before, name).unwrap_or_default();
+            let new = of(after, name).unwrap_or_default();
+            (old != new).then(|| (name.clone(), json!({ "old": old, "new": new })))
+        })
+        .collect()
+}
+
+/// Applies a change to the snapshot before it, both as JSON, as a reader of the changes
+/// would. What it does not understand it leaves alone.
+pub fn replay(snapshot: &mut Value, change: &Value) {
+    let kind = change["kind"].as_str().unwrap_or_default();
+    match kind {
+        "snapshot" => *snapshot = change.clone(),
+        "unattributed" | "problems" => snapshot[kind] = change[kind].clone(),
+        _ => replay_session(snapshot, kind, change),
+    }
+}
+
+fn replay_session(snapshot: &mut Value, kind: &str, change: &Value) {
+    let Some(sessions) = snapshot["sessions"].as_array_mut() else {
+        return;
+    };
+    let named = if kind == "changed" {
+        change
+    } else {
+        &change["session"]
+    };
+    let is_named = |session: &Value| NAME.iter().all(|name| session[*name] == named[*name]);
+    match (kind, sessions.iter().position(is_named)) {
+        ("added", None) => sessions.push(change["session"].clone()),
+        ("added", Some(at)) => sessions[at] = change["session"].clone(),
+        ("removed", Some(at)) => {
+            sessions.remove(at);
+        }
+        ("changed", Some(at)) => {
+            for (field, values) in change["changes"].as_object().into_iter().flatten() {
+                sessions[at][field.as_str()] = values["new"].clone();
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,307 @@
+//! The thread of the engine: when it looks, and what it does with what it saw.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use whosup_core::machine::Machine;
+use whosup_core::sessions::watch::programs_on_path;
+use whosup_core::sources::config::Config;
+use whosup_core::sources::panes::Panes;
+
+use super::{EngineError, Tally};
+use crate::diff::diff;
+use crate::history::Shared;
+use crate::look::{Seen, look};
+use crate::pace::Pace;
+use crate::rows::Rows;
+use crate::signals::{Happened, Signals, thread_time};
+use crate::steady::{Slow, steady};
+use crate::world::{World, WorldError};
+
+/// How often it looks for what gives no event.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// How often it looks where files or processes give no events.
+const POLL_EVERY: Duration = Duration::from_secs(2);
+/// How often the titles of panes are listed while somebody watches.
+const TITLES_EVERY: Duration = Duration::from_secs(2);
+/// When it looks again after an agent was launched: the event comes before the program
+/// runs, and some write nothing at launch.
+const AFTER_LAUNCH: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(700),
+    Duration::from_millis(3_000),
+];
+
+/// The engine in its thread.
+pub(super) struct Run {
+    world: Box<dyn World>,
+    config: Config,
+    signals: Signals,
+    shared: Arc<Shared>,
+    tally: Arc<Tally>,
+    pace: Pace,
+    slow: Slow,
+    /// What the last look showed, some of which may yet be published.
+    latest: Arc<Rows>,
+    programs: std::collections::BTreeSet<std::path::PathBuf>,
+    /// What gives no events, as problems.
+    blind: Vec<Value>,
+    is_polling: bool,
+    has_panes: bool,
+    titles: Option<u64>,
+    due: Due,
+}
+
+/// When something is to be done though nothing happens.
+#[derive(Debug)]
+struct Due {
+    /// Something happened that has not been looked at.
+    is_look_wanted: bool,
+    /// After a launch.
+    launches: Vec<Instant>,
+    /// What gives no event.
+    look: Instant,
+    /// The answer changes by time alone.
+    change: Option<Instant>,
+    titles: Option<Instant>,
+    /// Fields that were held back.
+    slow: Option<Instant>,
+}
+
+impl Run {
+    pub(super) fn begin(
+        mut world: Box<dyn World>,
+        signals: Signals,
+        tally: Arc<Tally>,
+    ) -> Result<Self, EngineError> {
+        let now = Instant::now();
+        let (machine, config) = world.now();
+        let config = config?;
+        let seen = look(&machine, &config, &Rows::default());
+        let mut run = Self {
+            world,
+            config,
+            signals,
+            shared: Arc::new(Shared::new(epoch(), Rows::default())),
+            tally,
+            pace: Pace::new(now),
+            slow: Slow::default(),
+            latest: Arc::new(Rows::default()),
+            programs: programs_on_path(&machine),
+            blind: Vec::new(),
+            is_polling: false,
+            has_panes: false,
+            titles: None,
+            due: Due {
+                is_look_wanted: false,
+                launches: Vec::new(),
+                look: now + LOOK_EVERY,
+                change: None,
+                titles: None,
+                slow: None,
+            },
+        };
+        count(&run.tally.looks, 1);
+        run.take(&machine, seen, None, now);
+        // A snapshot comes first: nothing of it is a change.
+        let rows = (*run.shared.lock().rows).clone();
+        run.shared = Arc::new(Shared::new(epoch(), rows));
+        Ok(run)
+    }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(super) fn until_stopped(mut self) {
+        let why = loop {
+            let now = Instant::now();
+            let timeout = self.next_at(now).saturating_duration_since(now);
+            match self.signals.wait(timeout) {
+                Ok(happened) if happened.is_stopped => break "it was stopped".to_owned(),
+                Ok(happened) => self.note(&happened),
+                Err(error) => break format!("cannot wait for events: {error}"),
+            }
+            count(&self.tally.wakeups, 1);
+            self.act(Instant::now());
+        };
+        self.shared.end(why);
+    }
+
+    /// When there is something to do at the latest.
+    fn next_at(&mut self, now: Instant) -> Instant {
+        let may_look = self.pace.next_at(now);
+        let is_watched = self.shared.has_watchers() && self.has_panes;
+        let titles = self.due.titles.unwrap_or(now);
+        let due = &self.due;
+        let looks = [
+            due.is_look_wanted.then_some(now),
+            due.launches.iter().min().copied(),
+            Some(due.look),
+            due.change,
+        ];
+        let look = looks.into_iter().flatten().min().unwrap_or(due.look);
+        let others = [due.slow, is_watched.then_some(titles)];
+        let others = others.into_iter().flatten();
+        others.fold(look.max(may_look), Instant::min)
+    }
+
+    fn note(&mut self, happened: &Happened) {
+        let now = Instant::now();
+        self.due.is_look_wanted |= happened.is_anything;
+        if happened.is_launch {
+            self.due.launches = AFTER_LAUNCH.map(|after| now + after).into();
+        }
+    }
+
+    /// Does what is due.
+    fn act(&mut self, now: Instant) {
+        if self.shared.has_watchers() && self.has_panes {
+            if self.due.titles.is_none_or(|at| at <= now) {
+                self.list_titles(now);
+            }
+        } else {
+            self.titles = None;
+            self.due.titles = None;
+        }
+        let due = &mut self.due;
+        let timers = [Some(due.look), due.change].into_iter().flatten();
+        let is_due = timers
+            .chain(due.launches.iter().copied())
+            .any(|at| at <= now);
+        due.is_look_wanted |= is_due;
+        if due.is_look_wanted && self.pace.next_at(now) <= now {
+            self.look(now);
+        } else if due.slow.is_some_and(|at| at <= now) {
+            self.publish(&BTreeMap::new(), now);
+        }
+    }
+
+    fn look(&mut self, now: Instant) {
+        let is_periodic = self.due.look <= now;
+        let before = thread_time();
+        let (machine, config) = self.world.now();
+        let config_problem = self.use_config(config);
+        let published = Arc::clone(&self.shared.lock().rows);
+        let seen = look(&machine, &self.config, &published);
+        if is_periodic {
+            self.programs = programs_on_path(&machine);
+        }
+        self.due.launches.retain(|at| *at > now);
+        self.due.is_look_wanted = false;
+        self.take(&machine, seen, config_problem, now);
+        self.shared.finish_look();
+        let cost = thread_time().saturating_sub(before);
+        self.pace.looked(now, Instant::now(), cost);
+        count(&self.tally.looks, 1);
+        count(
+            &self.tally.look_us,
+            u64::try_from(cost.as_micros()).unwrap_or(u64::MAX),
+        );
+    }
+
+    /// Takes the configuration as it is now. One that can't be used changes nothing.
+    fn use_config(&mut self, config: Result<Config, WorldError>) -> Option<Value> {
+        match config {
+            Ok(config) => {
+                self.config = config;
+                None
+            }
+            Err(error) => {
+                let what = whosup_core::reader::in_full(&error);
+                Some(problem(format!(
+                    "{what}; the configuration before it is used"
+                )))
+            }
+        }
+    }
+
+    /// Takes what was seen: publishes it, and watches what can change it.
+    fn take(&mut self, machine: &Machine, seen: Seen, config: Option<Value>, now: Instant) {
+        let Seen {
+            mut rows,
+            gone,
+            mut watch,
+            has_panes,
+        } = seen;
+        let change_at_ms = watch.changes_at_ms;
+        watch.programs.extend(self.programs.iter().cloned());
+        let blind: Vec<Value> = self.blind.iter().cloned().chain(config).collect();
+        if !blind.is_empty() {
+            let mut problems = (*rows.problems).clone();
+            problems.extend(blind);
+            rows.problems = Arc::new(problems);
+        }
+        let published = Arc::clone(&self.shared.lock().rows);
+        steady(&published, &mut rows);
+        self.has_panes = has_panes;
+        self.latest = Arc::new(rows);
+        self.publish(&gone, now);
+        // What is said first is what changed; then what else can change is watched.
+        let watched = self.signals.watch(machine, &watch);
+        self.is_polling = watched.is_polling;
+        let every = if self.is_polling {
+            POLL_EVERY
+        } else {
+            LOOK_EVERY
+        };
+        self.due.look = now + every;
+        self.due.change = change_at_ms.map(|at| {
+            let after = at.saturating_sub(now_ms()).max(0);
+            now + Duration::from_millis(u64::try_from(after).unwrap_or(0))
+        });
+        let blind: Vec<Value> = watched.problems.into_iter().map(problem).collect();
+        // What came to be watched now may have changed since it was looked at.
+        self.due.is_look_wanted |= watched.is_more || blind != self.blind;
+        self.blind = blind;
+    }
+
+    fn publish(
+        &mut self,
+        gone: &BTreeMap<whosup_core::adapter::claim::SessionKey, crate::rows::Gone>,
+        now: Instant,
+    ) {
+        let published = Arc::clone(&self.shared.lock().rows);
+        let (rows, due) = self.slow.hold(&published, &self.latest, now);
+        self.due.slow = due;
+        let changes = diff(&published, &rows, gone);
+        self.shared.publish(Arc::new(rows), changes);
+    }
+
+    /// Lists the titles of panes; if they are others than before, it looks.
+    fn list_titles(&mut self, now: Instant) {
+        self.due.titles = Some(now + TITLES_EVERY);
+        count(&self.tally.listings, 1);
+        let (machine, _) = self.world.now();
+        let mut hash = DefaultHasher::new();
+        for pane in Panes::ask(&machine).found.shown() {
+            pane.hash(&mut hash);
+        }
+        let titles = hash.finish();
+        let known = self.titles.replace(titles);
+        self.due.is_look_wanted |= known.is_none_or(|known| known != titles);
+    }
+}
+
+fn problem(message: String) -> Value {
+    json!({ "agent": null, "path": null, "message": message })
+}
+
+fn count(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The name of this run: no other one on this machine has it.
+fn epoch() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(now.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
+}

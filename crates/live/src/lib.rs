@@ -1,0 +1,50 @@
+//! Watches the sessions of one machine: what `whosup list` shows, and each change of it.
+//!
+//! **Events decide when, a scan decides what.** An [`Engine`] waits for processes to exit,
+//! for files to change and for agents to be launched. When something happened it looks at
+//! the machine as `whosup list` does, compares, and hands out the difference. It judges
+//! nothing itself and keeps no truth of its own. While nothing happens, it does nothing.
+//!
+//! ```text
+//!  events ──► engine ──► look ──► steady ──► diff ──► history ──► subscriptions
+//!  (epoll)    (when)     (scan)   (no noise)          (cursors)   (each with its filter)
+//! ```
+//!
+//! One engine serves any number of subscribers: each has a [`Filter`] and a place in the
+//! bounded [history](Cursor) of changes.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use whosup_live::{Engine, Filter, Received, ThisMachine};
+//!
+//! let engine = Engine::start(ThisMachine::default())?;
+//! let mut changes = engine.subscribe(Filter::default(), None);
+//! while let Received::Message(message) = changes.next(Duration::from_secs(60)) {
+//!     println!("{message}");
+//! }
+//! # Ok::<(), whosup_live::EngineError>(())
+//! ```
+
+mod change;
+mod cursor;
+mod diff;
+mod engine;
+mod filter;
+mod history;
+mod look;
+mod pace;
+mod rows;
+mod signals;
+mod steady;
+mod subscription;
+mod world;
+
+pub use self::change::{Change, Why, replay};
+pub use self::cursor::{Cursor, CursorError};
+pub use self::diff::diff;
+pub use self::engine::{Counts, Engine, EngineError};
+pub use self::filter::Filter;
+pub use self::rows::{Gone, Row, Rows};
+pub use self::signals::{Happened, Signals};
+pub use self::subscription::{Message, Received, Subscription};
+pub use self::world::{ThisMachine, World, WorldError};

@@ -1,0 +1,228 @@
+//! One look at the machine, as `whosup list` takes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use whosup_core::adapter::Depth;
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::judging::verdict::{ExitedBecause, Liveness, Verdict};
+use whosup_core::machine::Machine;
+use whosup_core::process::Pid;
+use whosup_core::reader::{Form, ListQuery, Reach, Reader};
+use whosup_core::sessions::session::{Session, Snapshot};
+use whosup_core::sessions::watch::Watch;
+use whosup_core::sources::config::Config;
+use whosup_core::views::wire::{self, WireSession, WireSnapshot};
+
+use crate::change::Why;
+use crate::rows::{Gone, Row, Rows};
+
+/// How many sessions that nothing leads to any more are looked for at once.
+const LOST_MAX: usize = 64;
+
+/// What a look has shown.
+pub(crate) struct Seen {
+    pub(crate) rows: Rows,
+    /// Of sessions that were shown before and are not now: what is known of them.
+    pub(crate) gone: BTreeMap<SessionKey, Gone>,
+    /// What can change the answer.
+    pub(crate) watch: Watch,
+    /// Some session or process is in a pane, of which the title may change.
+    pub(crate) has_panes: bool,
+}
+
+/// Looks once. `before` is what was shown before.
+pub(crate) fn look(machine: &Machine, config: &Config, before: &Rows) -> Seen {
+    let reader = Reader::new(machine, config);
+    let mut form = Live {
+        machine,
+        before,
+        sessions: BTreeMap::new(),
+        gone: BTreeMap::new(),
+        watch: Watch::default(),
+        has_panes: false,
+    };
+    // Only a directory that is asked for can be missing.
+    let rest = reader.choose(&ListQuery::default(), &mut form);
+    let mut seen = match rest {
+        Ok(chosen) => form.finish(&chosen.rest),
+        Err(_) => form.finish(&nothing(machine)),
+    };
+    find_lost(reader, before, &mut seen);
+    seen
+}
+
+fn nothing(machine: &Machine) -> Snapshot {
+    Snapshot {
+        taken_at_ms: machine.now_ms(),
+        scope: machine.table().scope().clone(),
+        sessions: Vec::new(),
+        unattributed: Vec::new(),
+        problems: Vec::new(),
+        looked_at: Vec::new(),
+        processes: Vec::new(),
+    }
+}
+
+/// Takes the sessions of a look.
+struct Live<'a> {
+    machine: &'a Machine,
+    before: &'a Rows,
+    sessions: BTreeMap<SessionKey, Arc<Row>>,
+    gone: BTreeMap<SessionKey, Gone>,
+    watch: Watch,
+    has_panes: bool,
+}
+
+impl Form for Live<'_> {
+    type Row = ();
+    const NEEDS_IDS: bool = false;
+
+    fn row(&mut self, session: &Session) {
+        self.watch.add_session(session, self.machine.now_ms());
+        self.has_panes |= session.pane.is_some();
+        let row = Arc::new(row_of(self.machine, session));
+        self.sessions.insert(session.key.clone(), row);
+    }
+
+    fn follows(&self, key: &SessionKey) -> bool {
+        self.before.sessions.contains_key(key)
+    }
+
+    fn pass_over(&mut self, session: &Session) {
+        let gone = gone(self.machine, session);
+        self.gone.insert(session.key.clone(), gone);
+    }
+}
+
+impl Live<'_> {
+    fn finish(mut self, rest: &Snapshot) -> Seen {
+        self.watch.add_look(self.machine, rest);
+        let has_panes = rest.unattributed.iter().any(|one| one.pane.is_some());
+        let WireSnapshot {
+            schema_version,
+            host,
+            unattributed,
+            problems,
+            ..
+        } = wire::snapshot(self.machine, rest);
+        let frame = json!({ "schema_version": schema_version, "host": host });
+        Seen {
+            rows: Rows {
+                as_of_ms: rest.taken_at_ms,
+                frame: Arc::new(object(frame)),
+                sessions: self.sessions,
+                unattributed: Arc::new(unattributed.iter().map(|one| json!(one)).collect()),
+                problems: Arc::new(problems.iter().map(|one| json!(one)).collect()),
+            },
+            gone: self.gone,
+            watch: self.watch,
+            has_panes: has_panes || self.has_panes,
+        }
+    }
+}
+
+fn row_of(machine: &Machine, session: &Session) -> Row {
+    let wire: WireSession = wire::session(machine, session);
+    let directory = session.work_dir();
+    Row {
+        session: object(json!(wire)),
+        directory: directory.map(|directory| machine.mounts().real_path(directory)),
+    }
+}
+
+fn gone(machine: &Machine, session: &Session) -> Gone {
+    let has_exited = session.liveness() == Liveness::Exited;
+    let is_hidden = session.is_dismissed || session.is_orphan();
+    Gone {
+        why: if has_exited && !is_hidden {
+            Why::Exited
+        } else {
+            Why::Hidden
+        },
+        row: Arc::new(row_of(machine, session)),
+    }
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// Looks on disk for what was shown before and nothing leads to any more.
+fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
+    let is_lost =
+        |key: &&SessionKey| !seen.rows.sessions.contains_key(*key) && !seen.gone.contains_key(*key);
+    let lost: Vec<SessionKey> = before.sessions.keys().filter(is_lost).cloned().collect();
+    if lost.is_empty() {
+        return;
+    }
+    let sought = lost.iter().take(LOST_MAX);
+    let ids: BTreeSet<_> = sought.map(|key| key.session.clone()).collect();
+    let mut scanned = reader.scan(&Reach {
+        depth: Depth::Sessions(ids),
+        agents: Some(lost.iter().map(|key| key.agent.clone()).collect()),
+        ..Reach::default()
+    });
+    scanned.snapshot.unattributed.clear();
+    reader.describe(&mut scanned, |session| lost.contains(&session.key));
+    let machine = reader.machine();
+    for key in lost {
+        let mut found = scanned.snapshot.sessions.iter();
+        let gone = match found.find(|session| session.key == key) {
+            // What lives by now is for the next look.
+            Some(session) => gone(machine, session),
+            None => nowhere(machine, &before.sessions[&key]),
+        };
+        seen.gone.insert(key, gone);
+    }
+}
+
+/// A session that is no longer anywhere on disk: it has exited if its process has.
+fn nowhere(machine: &Machine, before: &Row) -> Gone {
+    let mut row = before.clone();
+    let owner = &before.session["owner"];
+    let pid = owner["pid"].as_i64().and_then(|pid| Pid::new(pid).ok());
+    let is_same = |stamp: &str| owner["start_stamp"].as_str() == Some(stamp);
+    let has_exited = pid.is_some_and(|pid| match machine.table().probe(pid) {
+        Ok(None) => true,
+        Ok(Some(process)) => process.is_exited || !is_same(&process.stamp.to_string()),
+        Err(_) => false,
+    });
+    if !has_exited {
+        return Gone {
+            why: Why::Hidden,
+            row: Arc::new(row),
+        };
+    }
+    let verdict = Verdict::Exited(ExitedBecause::NoSuchProcess);
+    row.session
+        .insert("liveness".to_owned(), verdict.liveness().name().into());
+    row.session
+        .insert("reason".to_owned(), verdict.reason().into());
+    for field in OF_THE_LIVING {
+        row.session.insert(field.to_owned(), Value::Null);
+    }
+    Gone {
+        why: Why::Exited,
+        row: Arc::new(row),
+    }
+}
+
+/// What a session has only while its process lives.
+const OF_THE_LIVING: [&str; 11] = [
+    "confidence",
+    "phase",
+    "phase_since",
+    "waiting_for",
+    "waiting_on",
+    "phase_word",
+    "owner",
+    "client",
+    "pane",
+    "attach",
+    "endpoint",
+];

@@ -1,0 +1,375 @@
+//! Files and directories: inotify(7).
+//!
+//! Each directory is watched by itself. Those above a path are watched for the names that
+//! lead to it, so that what goes, comes or is renamed on the way is seen.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+use rustix::io::Errno;
+use whosup_core::adapter::WatchPath;
+use whosup_core::adapter::claim::Placement;
+use whosup_core::machine::Machine;
+use whosup_core::sessions::watch::Watch;
+
+use crate::signals::{Happened, Watched};
+
+/// How many directories are watched.
+const DIRECTORIES_MAX: usize = 8_192;
+/// How many paths may be watched that are no longer wanted, before all is done anew.
+const STALE_MAX: usize = 256;
+/// How many events are read at once.
+const EVENTS_MAX: usize = 65_536;
+/// How many directories above a path are watched for names.
+const ABOVE_MAX: usize = 8;
+/// How many paths that can't be watched are named.
+const NAMED_MAX: usize = 8;
+
+/// Names that come and go.
+const NAMES: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF);
+/// The same, and what is written. (What is read or opened is none of it: looks do that.)
+const CONTENTS: WatchFlags = NAMES
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::CLOSE_WRITE);
+
+/// The files that are watched.
+#[derive(Debug)]
+pub(super) struct Files {
+    inotify: OwnedFd,
+    places: HashMap<i32, Place>,
+    known: HashMap<PathBuf, i32>,
+    roots: BTreeMap<WatchPath, Root>,
+    /// Names have changed in a way that the watches do not follow.
+    is_spoilt: bool,
+}
+
+/// What is watched at one place.
+#[derive(Debug, Default)]
+struct Place {
+    path: PathBuf,
+    /// It is a program, and not a directory.
+    is_program: bool,
+    /// All that lies in it matters.
+    is_all: bool,
+    /// Directories that are made in it are watched too.
+    is_tree: bool,
+    /// Files in it that matter.
+    files: BTreeSet<OsString>,
+    /// Names in it that lead to something else.
+    ways: BTreeSet<OsString>,
+}
+
+/// How a path is watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Root {
+    Watched,
+    Missing,
+    /// It is not, or not all of it is, for this reason.
+    Failed(String),
+    /// It is, and it lies where others may write without an event.
+    Shared,
+}
+
+impl Files {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            inotify: inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?,
+            places: HashMap::new(),
+            known: HashMap::new(),
+            roots: BTreeMap::new(),
+            is_spoilt: false,
+        })
+    }
+
+    pub(super) const fn descriptor(&self) -> &OwnedFd {
+        &self.inotify
+    }
+
+    /// Whether it has to be made anew.
+    pub(super) const fn is_spoilt(&self) -> bool {
+        self.is_spoilt
+    }
+
+    /// Watches what is not yet watched.
+    pub(super) fn watch(&mut self, machine: &Machine, watch: &Watch, watched: &mut Watched) {
+        let before = self.size();
+        let stale = self
+            .roots
+            .keys()
+            .filter(|root| !watch.paths.contains(*root));
+        if stale.count() > STALE_MAX {
+            self.is_spoilt = true;
+        }
+        for root in &watch.paths {
+            if matches!(self.roots.get(root), Some(Root::Watched | Root::Shared)) {
+                continue;
+            }
+            let state = match self.watch_root(machine, root) {
+                Ok(state) => state,
+                Err(error) => Root::Failed(words(&error)),
+            };
+            self.roots.insert(root.clone(), state);
+        }
+        for program in &watch.programs {
+            if !self.known.contains_key(program) {
+                // A program that can't be watched is found by the next look.
+                self.watch_program(program).ok();
+            }
+        }
+        watched.is_more |= self.size() != before;
+        self.name_the_failed(watch, watched);
+    }
+
+    fn size(&self) -> (usize, usize) {
+        let names = self.places.values();
+        let names = names.map(|place| place.files.len() + place.ways.len());
+        (self.places.len(), names.sum())
+    }
+
+    fn name_the_failed(&self, watch: &Watch, watched: &mut Watched) {
+        let failed = watch.paths.iter().filter_map(|root| {
+            let why = match self.roots.get(root)? {
+                Root::Watched | Root::Missing => return None,
+                Root::Failed(why) => why.as_str(),
+                Root::Shared => "its file system is shared, and tells nothing of others' changes",
+            };
+            Some(format!("cannot watch `{}`: {why}", root.path.display()))
+        });
+        for why in failed.take(NAMED_MAX) {
+            watched.fail(why);
+        }
+    }
+
+    fn watch_root(&mut self, machine: &Machine, root: &WatchPath) -> Result<Root, Errno> {
+        let path = root.path.as_path();
+        let mounts = machine.mounts();
+        let checked = match mounts.touchable(path) {
+            Ok(checked) => checked,
+            Err(why) => return Ok(Root::Failed(why.to_string())),
+        };
+        self.watch_above(machine, path)?;
+        if checked.is_dir() {
+            let is_whole = self.watch_directory(path, root.is_recursive)?;
+            if !is_whole {
+                let why = format!("there are more than {DIRECTORIES_MAX} directories");
+                return Ok(Root::Failed(why));
+            }
+        } else if let (Some(parent), Some(name)) = (path.parent(), path.file_name())
+            && mounts.touchable(parent).is_ok_and(|parent| parent.is_dir())
+        {
+            let name = name.to_owned();
+            self.add(parent, CONTENTS, |place| {
+                place.files.insert(name);
+            })?;
+            if !checked.exists() {
+                return Ok(Root::Missing);
+            }
+        } else {
+            return Ok(Root::Missing);
+        }
+        Ok(match mounts.placement_of(path) {
+            Placement::SharedByMachines => Root::Shared,
+            Placement::Local | Placement::ThisContainer => Root::Watched,
+        })
+    }
+
+    /// Watches the directories above a path for the names that lead to it, up to the user's
+    /// home, or as far as there are any.
+    fn watch_above(&mut self, machine: &Machine, path: &Path) -> Result<(), Errno> {
+        let home = machine.environment().home();
+        let mut is_found = false;
+        for (below, above) in path
+            .ancestors()
+            .zip(path.ancestors().skip(1))
+            .take(ABOVE_MAX)
+        {
+            let touchable = machine.mounts().touchable(above);
+            if let Some(name) = below.file_name()
+                && touchable.is_ok_and(|above| above.is_dir())
+            {
+                let name = name.to_owned();
+                self.add(above, NAMES, |place| {
+                    place.ways.insert(name);
+                })?;
+                is_found = true;
+            }
+            let is_outside = home.is_none_or(|home| !above.starts_with(home));
+            if is_found && (is_outside || home == Some(above)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches a directory, and those below it if it is a tree. Returns whether all are.
+    fn watch_directory(&mut self, path: &Path, is_tree: bool) -> Result<bool, Errno> {
+        let mut waiting = VecDeque::from([path.to_owned()]);
+        while let Some(directory) = waiting.pop_front() {
+            if self.places.len() >= DIRECTORIES_MAX {
+                return Ok(false);
+            }
+            let added = self.add(&directory, CONTENTS, |place| {
+                place.is_all = true;
+                place.is_tree |= is_tree;
+            });
+            match added {
+                Ok(()) if is_tree => waiting.extend(directories_in(&directory)),
+                Ok(()) => {}
+                // It was there a moment ago, or is not ours to look into.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) if directory != path => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn watch_program(&mut self, program: &Path) -> Result<(), Errno> {
+        let wd = inotify::add_watch(&self.inotify, program, WatchFlags::OPEN)?;
+        self.known.insert(program.to_owned(), wd);
+        self.places.entry(wd).or_insert_with(|| Place {
+            path: program.to_owned(),
+            is_program: true,
+            ..Place::default()
+        });
+        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        path: &Path,
+        flags: WatchFlags,
+        change: impl FnOnce(&mut Place),
+    ) -> Result<(), Errno> {
+        let has_contents = |place: &Place| place.is_all || !place.files.is_empty();
+        let known = self.known.get(path).and_then(|wd| self.places.get_mut(wd));
+        if let Some(place) = known
+            && (flags == NAMES || has_contents(place))
+        {
+            change(place);
+            return Ok(());
+        }
+        // One directory by two names has one watch, and the flags that were given last.
+        let flags = flags | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+        let wd = inotify::add_watch(&self.inotify, path, flags)?;
+        let place = self.places.entry(wd).or_default();
+        place.path = path.to_owned();
+        change(place);
+        self.known.insert(path.to_owned(), wd);
+        Ok(())
+    }
+
+    /// Reads what happened.
+    pub(super) fn read(&mut self, happened: &mut Happened) {
+        let mut buffer = [MaybeUninit::uninit(); 8_192];
+        let mut made = Vec::new();
+        let Ok(inotify) = self.inotify.try_clone() else {
+            // No descriptor is left: all is looked at, and the queue is read then.
+            happened.is_anything = true;
+            return;
+        };
+        let mut reader = Reader::new(inotify, &mut buffer);
+        for _ in 0..EVENTS_MAX {
+            let Ok(event) = reader.next() else {
+                break;
+            };
+            let name = event
+                .file_name()
+                .map(|name| OsStr::from_bytes(name.to_bytes()));
+            if let Some(directory) = self.take(event.wd(), event.events(), name, happened) {
+                made.push(directory);
+            }
+        }
+        for directory in made {
+            // A look follows in any case, and says what can't be watched.
+            if !matches!(self.watch_directory(&directory, true), Ok(true)) {
+                self.is_spoilt = true;
+            }
+        }
+    }
+
+    /// Takes one event. Returns the directory that was made in a tree, if one was.
+    fn take(
+        &mut self,
+        wd: i32,
+        events: ReadFlags,
+        name: Option<&OsStr>,
+        happened: &mut Happened,
+    ) -> Option<PathBuf> {
+        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+            self.is_spoilt = true;
+            happened.is_anything = true;
+            return None;
+        }
+        if events.contains(ReadFlags::IGNORED) {
+            self.forget(wd, happened);
+            return None;
+        }
+        let place = self.places.get(&wd)?;
+        if place.is_program {
+            happened.is_launch = true;
+            happened.is_anything = true;
+            return None;
+        }
+        if events.contains(ReadFlags::MOVE_SELF) {
+            self.is_spoilt = true;
+            happened.is_anything = true;
+            return None;
+        }
+        let name = name?;
+        let names = ReadFlags::CREATE | ReadFlags::DELETE | ReadFlags::MOVED_FROM;
+        let names = names | ReadFlags::MOVED_TO;
+        let is_way = place.ways.contains(name) && events.intersects(names);
+        let is_renamed = events.intersects(ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO);
+        if place.is_all || place.files.contains(name) || is_way {
+            happened.is_anything = true;
+        }
+        let is_directory = events.contains(ReadFlags::ISDIR);
+        let is_made = is_directory && events.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        let made = (place.is_tree && is_made).then(|| place.path.join(name));
+        self.is_spoilt |= is_way && is_directory && is_renamed;
+        made
+    }
+
+    /// A watched file or directory is gone.
+    fn forget(&mut self, wd: i32, happened: &mut Happened) {
+        let Some(place) = self.places.remove(&wd) else {
+            return;
+        };
+        self.known.retain(|_, known| *known != wd);
+        self.roots
+            .retain(|root, _| !root.path.starts_with(&place.path));
+        happened.is_anything = true;
+    }
+}
+
+/// The directories that lie in a directory. What can't be read has none.
+fn directories_in(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let entries = entries.take(DIRECTORIES_MAX).flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    directories.map(|entry| entry.path()).collect()
+}
+
+fn words(error: &Errno) -> String {
+    match *error {
+        Errno::NOSPC => {
+            "no watches are left; `sysctl fs.inotify.max_user_watches` sets how many there are"
+                .to_owned()
+        }
+        other => io::Error::from(other).to_string(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Systems whose events are not used yet: it looks all the time, and says so.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use whosup_core::machine::Machine;
+use whosup_core::sessions::watch::Watch;
+
+use super::{Happened, WAIT_MAX, Watched};
+
+/// Waits for nothing but being woken up.
+#[derive(Debug)]
+pub struct Signals {
+    waker: Waker,
+}
+
+/// Wakes whoever waits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Waker(Arc<(Mutex<Wanted>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Wanted {
+    is_woken: bool,
+    happened: Happened,
+}
+
+impl Waker {
+    pub(crate) fn wake(&self) {
+        self.want(Happened::default());
+    }
+
+    pub(crate) fn look(&self) {
+        self.want(Happened {
+            is_anything: true,
+            ..Happened::default()
+        });
+    }
+
+    pub(crate) fn stop(&self) {
+        self.want(Happened {
+            is_stopped: true,
+            ..Happened::default()
+        });
+    }
+
+    fn want(&self, what: Happened) {
+        let (wanted, condition) = &*self.0;
+        let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        wanted.is_woken = true;
+        wanted.happened.is_anything |= what.is_anything;
+        wanted.happened.is_stopped |= what.is_stopped;
+        condition.notify_all();
+    }
+}
+
+impl Signals {
+    /// Waits for nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// None here.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            waker: Waker::default(),
+        })
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    pub(crate) fn watch(&mut self, _machine: &Machine, _watch: &Watch) -> Watched {
+        let why = "events of this system are not used; it is looked at every 2 s";
+        Watched {
+            is_more: false,
+            is_polling: true,
+            problems: vec![why.to_owned()],
+        }
+    }
+
+    /// Waits until it is woken up, at most so long.
+    ///
+    /// # Errors
+    ///
+    /// None here.
+    pub fn wait(&mut self, timeout: Duration) -> io::Result<Happened> {
+        let until = Instant::now() + timeout.min(WAIT_MAX);
+        let (wanted, condition) = &*self.waker.0;
+        let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        while !wanted.is_woken {
+            let rest = until.saturating_duration_since(Instant::now());
+            if rest.is_zero() {
+                break;
+            }
+            let waited = condition.wait_timeout(wanted, rest);
+            wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(std::mem::take(&mut *wanted).happened)
+    }
+}
+
+/// The time that looks take, as they come one after another: no more than that is known
+/// here of what they use.
+pub(crate) fn thread_time() -> Duration {
+    use std::sync::OnceLock;
+
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
+}

@@ -1,0 +1,143 @@
+//! Takes out of a look what differs from the one before though nothing has changed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use whosup_core::adapter::claim::SessionKey;
+
+use crate::rows::{Row, Rows};
+
+/// Fields that may change with each record of a transcript.
+const SLOW: [&str; 4] = ["last_activity_at", "context", "turn", "usage"];
+/// How often they are published.
+const SLOW_APART: Duration = Duration::from_secs(1);
+/// By how much a date differs that is computed anew from a clock and a stamp, in
+/// milliseconds.
+const JITTER_MS: i64 = 20;
+/// Dates that may be computed so.
+const DATES: [&str; 2] = ["started_at", "phase_since"];
+/// Processes in a session.
+const PROCESSES: [&str; 2] = ["owner", "client"];
+
+/// Takes out of `after` what is no change since `before`: the dates of processes that are
+/// still the same.
+pub(crate) fn steady(before: &Rows, after: &mut Rows) {
+    for (key, row) in &mut after.sessions {
+        let Some(known) = before.sessions.get(key) else {
+            continue;
+        };
+        let mut fields = row.session.clone();
+        for process in PROCESSES {
+            if let (Some(old), Some(new)) = (known.session.get(process), fields.get_mut(process)) {
+                keep_start(old, new);
+            }
+        }
+        for date in DATES {
+            if let (Some(old), Some(new)) = (known.session.get(date), fields.get_mut(date)) {
+                keep_date(old, new);
+            }
+        }
+        if fields != row.session {
+            *row = Arc::new(Row {
+                session: fields,
+                directory: row.directory.clone(),
+            });
+        }
+    }
+    let mut processes = (*after.unattributed).clone();
+    for new in &mut processes {
+        let mut known = before.unattributed.iter();
+        if let Some(old) = known.find(|old| is_one_process(old, new)) {
+            keep_start(old, new);
+        }
+    }
+    after.unattributed = Arc::new(processes);
+}
+
+fn is_one_process(one: &Value, other: &Value) -> bool {
+    ["pid", "start_stamp"]
+        .iter()
+        .all(|field| one[*field] == other[*field])
+}
+
+fn keep_start(old: &Value, new: &mut Value) {
+    if new.is_object() && is_one_process(old, new) {
+        new["started_at"] = old["started_at"].clone();
+    }
+}
+
+fn keep_date(old: &Value, new: &mut Value) {
+    let date = |value: &Value| -> Option<i64> {
+        let date: jiff::Timestamp = value.as_str()?.parse().ok()?;
+        Some(date.as_millisecond())
+    };
+    if let (Some(was), Some(is)) = (date(old), date(new))
+        && was.abs_diff(is) <= JITTER_MS.unsigned_abs()
+    {
+        *new = old.clone();
+    }
+}
+
+/// Publishes fields that may change very often once a second.
+#[derive(Debug, Default)]
+pub(crate) struct Slow {
+    published: HashMap<SessionKey, Instant>,
+}
+
+impl Slow {
+    /// What of `latest` is published now, and when the rest will be.
+    pub(crate) fn hold(
+        &mut self,
+        before: &Rows,
+        latest: &Rows,
+        now: Instant,
+    ) -> (Rows, Option<Instant>) {
+        self.published.retain(|key, at| {
+            latest.sessions.contains_key(key) && now.saturating_duration_since(*at) < SLOW_APART
+        });
+        let mut due: Option<Instant> = None;
+        let mut sessions = BTreeMap::new();
+        for (key, row) in &latest.sessions {
+            let known = before.sessions.get(key);
+            let known = known.filter(|known| slow(&known.session).ne(slow(&row.session)));
+            let row = match (known, self.published.get(key).copied()) {
+                (None, _) => Arc::clone(row),
+                (Some(_), None) => {
+                    self.published.insert(key.clone(), now);
+                    Arc::clone(row)
+                }
+                (Some(known), Some(at)) => {
+                    let at = at + SLOW_APART;
+                    due = Some(due.map_or(at, |due| due.min(at)));
+                    Arc::new(with_slow_of(known, row))
+                }
+            };
+            sessions.insert(key.clone(), row);
+        }
+        let held = Rows {
+            sessions,
+            ..latest.clone()
+        };
+        (held, due)
+    }
+}
+
+fn slow(fields: &Map<String, Value>) -> impl Iterator<Item = Option<&Value>> {
+    SLOW.iter().map(|field| fields.get(*field))
+}
+
+fn with_slow_of(known: &Row, row: &Row) -> Row {
+    let mut row = row.clone();
+    for field in SLOW {
+        match known.session.get(field) {
+            Some(value) => row.session.insert(field.to_owned(), value.clone()),
+            None => row.session.remove(field),
+        };
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests;

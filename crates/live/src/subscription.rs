@@ -1,0 +1,210 @@
+//! One reader of the changes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use whosup_core::views::wire::timestamp;
+
+use crate::change::Change;
+use crate::cursor::Cursor;
+use crate::filter::Filter;
+use crate::history::{Entry, History, Shared};
+use crate::rows::Rows;
+
+/// One reader of the changes: first a snapshot, then each change once, in order.
+///
+/// A reader that is too slow for what is kept gets a snapshot again, and holds up nobody.
+pub struct Subscription {
+    shared: Arc<Shared>,
+    filter: Filter,
+    is_shown_everything: bool,
+    /// The number of the last change that it knows; `None` if it wants a snapshot.
+    place: Option<u64>,
+}
+
+/// What a reader gets.
+#[derive(Debug, Clone)]
+pub enum Received {
+    /// Something to read.
+    Message(Message),
+    /// Nothing happened in time.
+    Nothing,
+    /// There is nothing more to come, for this reason.
+    Over(String),
+}
+
+/// A snapshot, or a change.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// All that is shown.
+    Snapshot {
+        /// Its place.
+        cursor: Cursor,
+        /// What is shown.
+        rows: Arc<Rows>,
+    },
+    /// A change of it.
+    Change(Place),
+}
+
+/// A change in its place.
+#[derive(Debug, Clone)]
+pub struct Place {
+    entry: Arc<Entry>,
+    /// What it is to who is not shown everything, where that is something else.
+    own: Option<Change>,
+}
+
+impl Subscription {
+    pub(crate) fn new(shared: Arc<Shared>, filter: Filter, after: Option<Cursor>) -> Self {
+        shared.watchers.fetch_add(1, Ordering::Relaxed);
+        let place = after.and_then(|cursor| shared.lock().place_of(cursor));
+        Self {
+            shared,
+            is_shown_everything: filter == Filter::default(),
+            filter,
+            place,
+        }
+    }
+
+    /// Waits for something to read, at most so long.
+    pub fn next(&mut self, timeout: Duration) -> Received {
+        let until = Instant::now().checked_add(timeout);
+        let shared = Arc::clone(&self.shared);
+        let mut history = shared.lock();
+        loop {
+            if let Some(message) = self.take(&history) {
+                return Received::Message(message);
+            }
+            if let Some(why) = &history.over {
+                return Received::Over(why.clone());
+            }
+            let rest = until.map_or(timeout, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            if rest.is_zero() {
+                return Received::Nothing;
+            }
+            history = shared.wait(history, rest);
+        }
+    }
+
+    fn take(&mut self, history: &History) -> Option<Message> {
+        let Some(place) = &mut self.place else {
+            return Some(self.snapshot(history));
+        };
+        loop {
+            let Ok(next) = history.after(*place) else {
+                return Some(self.snapshot(history));
+            };
+            let entry = next?;
+            *place = entry.cursor.sequence;
+            if self.is_shown_everything {
+                return Some(Message::Change(Place { entry, own: None }));
+            }
+            let Some(own) = self.filter.of_change(&entry.change) else {
+                continue;
+            };
+            let own = (own != entry.change).then_some(own);
+            return Some(Message::Change(Place { entry, own }));
+        }
+    }
+
+    fn snapshot(&mut self, history: &History) -> Message {
+        let cursor = history.cursor();
+        self.place = Some(cursor.sequence);
+        Message::snapshot(history, &self.filter)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.shared.watchers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Message {
+    pub(crate) fn snapshot(history: &History, filter: &Filter) -> Self {
+        let rows = if *filter == Filter::default() {
+            Arc::clone(&history.rows)
+        } else {
+            Arc::new(filter.of_rows(&history.rows))
+        };
+        Self::Snapshot {
+            cursor: history.cursor(),
+            rows,
+        }
+    }
+
+    /// The place behind it.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        match self {
+            Self::Snapshot { cursor, .. } => *cursor,
+            Self::Change(place) => place.entry.cursor,
+        }
+    }
+
+    /// What it is, in a word.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Snapshot { .. } => "snapshot",
+            Self::Change(place) => place.change().kind(),
+        }
+    }
+
+    /// When the look was taken that showed it, in milliseconds since 1970.
+    #[must_use]
+    pub fn as_of_ms(&self) -> i64 {
+        match self {
+            Self::Snapshot { rows, .. } => rows.as_of_ms,
+            Self::Change(place) => place.entry.as_of_ms,
+        }
+    }
+
+    /// The message as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut json = Map::new();
+        json.insert("kind".to_owned(), self.kind().into());
+        json.insert("cursor".to_owned(), self.cursor().to_string().into());
+        json.insert("as_of".to_owned(), timestamp(self.as_of_ms()).into());
+        match self {
+            Self::Change(place) => json.extend(place.change().fields()),
+            Self::Snapshot { rows, .. } => {
+                json.extend((*rows.frame).clone());
+                json.insert("taken_at".to_owned(), timestamp(rows.as_of_ms).into());
+                let sessions = rows.sessions.values().map(|row| &row.session);
+                json.insert("sessions".to_owned(), sessions.cloned().collect());
+                json.insert("unattributed".to_owned(), json!(*rows.unattributed));
+                json.insert("problems".to_owned(), json!(*rows.problems));
+            }
+        }
+        Value::Object(json)
+    }
+}
+
+/// One line of JSON, whatever is in the texts.
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Change(Place { entry, own: None }) => {
+                let line = entry.line.get_or_init(|| self.to_json().to_string());
+                f.write_str(line)
+            }
+            _ => write!(f, "{}", self.to_json()),
+        }
+    }
+}
+
+impl Place {
+    /// The change.
+    #[must_use]
+    pub fn change(&self) -> &Change {
+        self.own.as_ref().unwrap_or(&self.entry.change)
+    }
+}

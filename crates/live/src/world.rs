@@ -1,0 +1,43 @@
+//! What the engine looks at.
+
+use std::path::PathBuf;
+
+use whosup_core::machine::Machine;
+use whosup_core::sources::config::{Config, ConfigError, ConfigFile};
+
+/// Gives the engine the machine, anew for each look.
+pub trait World: Send {
+    /// The machine as it is now, and the configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`WorldError`] if the configuration can't be used; after the first look, the one
+    /// before stands.
+    fn now(&mut self) -> (Machine, Result<Config, WorldError>);
+}
+
+/// Why a look can't be taken.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct WorldError(#[from] ConfigError);
+
+/// This computer, with the user's configuration or another file.
+#[derive(Debug, Clone, Default)]
+pub struct ThisMachine {
+    /// The file, if not the usual one.
+    pub config_file: Option<PathBuf>,
+}
+
+impl World for ThisMachine {
+    fn now(&mut self) -> (Machine, Result<Config, WorldError>) {
+        let machine = Machine::here();
+        let environment = machine.environment();
+        let config = match &self.config_file {
+            None => Config::read_default(environment),
+            Some(path) => {
+                ConfigFile::read(path).and_then(|file| file.understood(Config::parse, environment))
+            }
+        };
+        (machine, config.map_err(WorldError))
+    }
+}
