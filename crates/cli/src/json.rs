@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use whosup_core::adapter::{Message, MessageRole};
+use whosup_core::adapter::Message;
 use whosup_core::views::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, timestamp,
 };
@@ -77,19 +77,10 @@ impl MessageDocument {
     /// The document of a message.
     pub(crate) fn of(message: Message) -> Self {
         Self {
-            role: role_name(message.role),
+            role: message.role.name(),
             at: message.at_ms.and_then(timestamp),
             text: message.text,
         }
-    }
-}
-
-/// Who speaks, in a word.
-pub(crate) const fn role_name(role: MessageRole) -> &'static str {
-    match role {
-        MessageRole::User => "user",
-        MessageRole::Assistant => "assistant",
-        MessageRole::Tool => "tool",
     }
 }
 

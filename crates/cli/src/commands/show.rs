@@ -3,12 +3,7 @@
 mod view;
 
 use clap::Args;
-use whosup_core::adapter::Message;
-use whosup_core::machine::problem::Problem;
 use whosup_core::reader::Single;
-use whosup_core::sessions::scan::untouched_transcript;
-use whosup_core::sessions::session::Session;
-use whosup_core::sources::agents;
 use whosup_core::views::wire;
 
 use crate::app::{App, World};
@@ -52,10 +47,9 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
     let mut shown = look(&app.world, &arguments.id)?;
     let messages = match arguments.tail {
         Some(messages_max) => {
-            let its = &shown.session;
-            let (messages, problems) = read_messages(&app.world, its, messages_max.into());
-            shown.snapshot.problems.extend(problems);
-            Some(messages)
+            let reader = app.world.reader()?;
+            let found = reader.messages(&shown.session, messages_max.into());
+            Some(found.take(&mut shown.snapshot.problems))
         }
         None => None,
     };
@@ -79,24 +73,4 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
 /// Finds a session and reads its files.
 pub(super) fn look(world: &World, id: &IdArgs) -> anyhow::Result<Single> {
     Ok(world.reader()?.single(&id.query())?)
-}
-
-fn read_messages(
-    world: &World,
-    session: &Session,
-    messages_max: usize,
-) -> (Vec<Message>, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let Some(adapter) = agents::adapter(&session.key.agent) else {
-        return (Vec::new(), problems);
-    };
-    let mut sketch = session.sketch.clone();
-    if let Some(transcript) = &session.description.transcript {
-        sketch.transcript = Some(transcript.clone());
-    }
-    if let Some(problem) = untouched_transcript(world.machine(), &sketch) {
-        return (Vec::new(), vec![problem]);
-    }
-    let found = adapter.messages(world.machine(), &sketch, messages_max);
-    (found.take(&mut problems), problems)
 }

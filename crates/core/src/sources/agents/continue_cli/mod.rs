@@ -34,7 +34,7 @@ use whosup_sidecar::AgentId;
 use self::document::{BYTES_MAX, DIALECT};
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile, Sketch,
-    WatchPath,
+    Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
@@ -57,6 +57,7 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE],
     detection: "the date of the first prompt and the terminal's use",
     checked_against: "1.5.47, 2026-11",
+    watched: &[Watched::at("sessions")],
     ..Profile::USUAL
 };
 
@@ -99,12 +100,5 @@ impl Adapter for Continue {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["cn", "--fork", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        vec![WatchPath {
-            path: home.root.join("sessions"),
-            is_recursive: false,
-        }]
     }
 }

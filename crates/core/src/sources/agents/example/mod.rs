@@ -23,7 +23,7 @@ use crate::adapter::claim::{Claim, Evidence, EvidenceKind, Exclusivity, SessionK
 use crate::adapter::phase::Phase;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Form, Home, Invocation, Is, Look, Message, Named,
-    Profile, Role, Sketch, WatchPath,
+    Profile, Role, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
@@ -52,6 +52,7 @@ static PROFILE: Profile = Profile {
     detection: "registry file per process",
     checked_against: "1.0, 2026-11",
     has_session_at_launch: true,
+    watched: &[Watched::at("running"), Watched::at("sessions")],
     ..Profile::USUAL
 };
 
@@ -187,14 +188,6 @@ impl Adapter for Example {
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["example", "--resume", sketch.key.session.as_str()]);
         Some(command.in_home_of(sketch, is_default_home, "EXAMPLE_HOME"))
-    }
-
-    fn watch_paths(&self, home: &Home) -> Vec<WatchPath> {
-        let watched = ["running", "sessions"].map(|name| WatchPath {
-            path: home.root.join(name),
-            is_recursive: false,
-        });
-        watched.into()
     }
 }
 
