@@ -1,10 +1,15 @@
 // A temporary home with sessions of Claude Code, and real processes that pose as them.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { once } from "node:events";
+
+/// A PID namespace of its own.
+const APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+export const canBeApart = spawnSync(APART[0], [...APART.slice(1), "true"]).status === 0;
 
 export class World {
   constructor() {
@@ -37,7 +42,7 @@ export class World {
     const id = `${String(++this.number).padStart(8, "0")}-0000-4000-8000-${String(process.pid).padStart(12, "0")}`;
     const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
     const session = { id, cwd, child, start: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] };
-    this.say(session, title);
+    this.say(session, title, since);
     this.record(session, status, since, more);
     return session;
   }
@@ -48,8 +53,8 @@ export class World {
     this.write(`.claude/sessions/${child.pid}.json`, JSON.stringify(record));
   }
 
-  say({ id, cwd }, text) {
-    const line = (type, content) => JSON.stringify({ type, isSidechain: false, message: { role: type, content, ...(type === "assistant" ? { model: "claude-sonnet-4-5", stop_reason: "end_turn" } : {}) }, timestamp: new Date(Date.now() - 5000).toISOString(), cwd, sessionId: id, version: "2.1.197", gitBranch: "main" });
+  say({ id, cwd }, text, since = 0) {
+    const line = (type, content) => JSON.stringify({ type, isSidechain: false, message: { role: type, content, ...(type === "assistant" ? { model: "claude-sonnet-4-5", stop_reason: "end_turn" } : {}) }, timestamp: new Date(Date.now() - since - 5000).toISOString(), cwd, sessionId: id, version: "2.1.197", gitBranch: "main" });
     const folder = cwd.replace(/[^A-Za-z0-9]/g, "-");
     const lines = [line("user", text), line("assistant", [{ type: "text", text: "Done." }])];
     this.write(`.claude/projects/${folder}/${id}.jsonl`, `${lines.join("\n")}\n`);
@@ -62,9 +67,11 @@ export class World {
     this.children.delete(child);
   }
 
-  /// Starts a server, and returns its address with the token.
-  async serve(whosup, args = []) {
-    const child = spawn(whosup, ["serve", ...(args.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"]), ...args], { env: { HOME: this.home, PATH: process.env.PATH }, stdio: ["ignore", "pipe", "ignore"] });
+  /// Starts a server, and returns its address with the token. One that is `apart` sees no
+  /// process of this machine.
+  async serve(whosup, args = [], isApart = false) {
+    const before = isApart ? [...APART, whosup] : [whosup];
+    const child = spawn(before[0], [...before.slice(1), "serve", ...(args.includes("--listen") ? [] : ["--listen", "127.0.0.1:0"]), ...args], { env: { HOME: this.home, PATH: process.env.PATH }, stdio: ["ignore", "pipe", "ignore"] });
     this.children.add(child);
     let text = "";
     for await (const piece of child.stdout) {

@@ -38,7 +38,7 @@ export function post(path, body = {}) {
 }
 
 /// Reads the stream for ever. `heard` gets each change, `said` the state of the connection:
-/// `connecting`, `open`, `lost`, `refused`. A tab that nobody sees reads on: its title counts
+/// `connecting`, `open` (with what may be done here), `lost`, `refused`. A tab that nobody sees reads on: its title counts
 /// who waits.
 export async function listen(heard, said) {
   let last = null;
@@ -64,7 +64,7 @@ export async function listen(heard, said) {
         why = told?.error?.message ?? `The server answered ${answer.status}.`;
         throw new Error(why);
       }
-      said("open");
+      said("open", "", answer.headers.get("whosup-actions"));
       wait = RETRY_MS;
       for await (const event of events(answer.body, alive)) {
         if (event.id) last = event.id;

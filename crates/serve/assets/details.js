@@ -9,7 +9,11 @@ const MESSAGES = 6;
 const TEXT_MAX = 4000;
 
 /// What the server lets this page do.
-export const allowed = new Set();
+let allowed = [];
+
+export function allow(actions) {
+  allowed = (actions ?? "").split(", ");
+}
 
 function path(session, rest = "") {
   const name = [session.agent, session.session_id].map(encodeURIComponent).join("/");
@@ -110,7 +114,7 @@ function showActions(place, session) {
 }
 
 function act(buttons, session, action, label) {
-  if (!allowed.has(action)) return;
+  if (!allowed.includes(action)) return;
   const button = element("button", { type: "button", class: "act" }, label);
   button.addEventListener("click", async () => {
     button.disabled = true;

@@ -4,6 +4,7 @@ import { announce, element, setAttribute, setChildren, setText } from "./dom.js"
 import { listen, setToken, takeToken } from "./connection.js";
 import { STATES, apply, model, stateOf } from "./model.js";
 import { age } from "./words.js";
+import { allow } from "./details.js";
 import { names, rowAt, showList, tick } from "./list.js";
 import { loadTimeline, showTimeline } from "./timeline.js";
 
@@ -154,7 +155,8 @@ function start() {
       if (said) announce(said);
       drawSoon();
     },
-    (state, why = "") => {
+    (state, why = "", actions = "") => {
+      if (state === "open") allow(actions);
       if (state !== connection.state) connection.since = Date.now();
       if (state === "lost" && connection.state === "open") announce("The connection is lost. Reconnecting.");
       Object.assign(connection, { state, why });

@@ -32,7 +32,7 @@ export class Row {
       drawn("svg", { viewBox: "0 0 60 20", preserveAspectRatio: "none", "aria-hidden": "true" }, this.line),
       this.use,
     );
-    this.command = copyButton("", () => this.commandText, { class: "command", hidden: true });
+    this.command = copyButton("", () => this.commandText, { class: "copy command", hidden: true });
     this.commandText = "";
     this.root = element(
       "li",

@@ -23,6 +23,9 @@ pub enum Action {
     Dismiss,
 }
 
+/// All of them, as the dashboard is told of them.
+pub(crate) const ACTIONS: &str = "end, dismiss";
+
 /// An action that a client asks for.
 #[derive(Debug)]
 pub struct Act {

@@ -17,6 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, sleep_until};
 use whosup_live::{Cursor, Filter, Message, Received, Subscription};
 
+use crate::actions::ACTIONS;
 use crate::answer::{Answered, Failure, body_answer};
 use crate::query::Parameters;
 use crate::resources::{self, Sample};
@@ -57,6 +58,7 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
     // Junk, and the place of another run, get a snapshot.
     let after = after.and_then(|id| id.parse::<Cursor>().ok());
     let busy = || Failure::busy("too many clients read the stream; try again later");
+    let can_act = server.actions.is_some();
     let permit = Arc::clone(&server.streams).try_acquire_owned();
     let filter = wanted.on(|| server.machine());
     let reading = Reading {
@@ -80,6 +82,10 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
     headers.insert(header::CACHE_CONTROL, no_store);
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     headers.insert(unbuffered, HeaderValue::from_static("no"));
+    if can_act {
+        let actions = HeaderValue::from_static(ACTIONS);
+        headers.insert(HeaderName::from_static("whosup-actions"), actions);
+    }
     Ok(answer)
 }
 

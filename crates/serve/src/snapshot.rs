@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use whosup_core::reader::{Form, ListQuery, Reader, Wish};
+use whosup_core::reader::{Filter, Form, ListQuery, Reader, Wish};
 use whosup_core::sessions::session::Session;
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
 
@@ -44,7 +44,7 @@ async fn snapshot(
     let is_fresh = parameters.switch("fresh")?;
     parameters.end()?;
     if is_all {
-        return Ok(everything(server, wanted));
+        return everything(server, wanted).await;
     }
     let filter = wanted.on(|| server.machine());
     if is_fresh {
@@ -86,12 +86,21 @@ fn look_soon(server: &Arc<Server>) {
 }
 
 /// Every session on disk, each sent as soon as it is found.
-fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answer {
+async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
+    let query = query(wanted);
+    let wish = query.wish.clone();
+    // What is wrong with the request is said before the answer begins.
+    server
+        .ask(move |reader| {
+            Filter::new(wish, reader.machine())?;
+            Ok(())
+        })
+        .await?;
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     let server = Arc::clone(server);
     tokio::spawn(async move {
         let failed = sender.clone();
-        let walked = server.ask(move |reader| walk(reader, wanted, sender)).await;
+        let walked = server.ask(move |reader| walk(reader, &query, sender)).await;
         if let Err(failure) = walked {
             // What was sent so far is no whole document; it must not look like one.
             let error = io::Error::other(format!("{failure:?}"));
@@ -102,15 +111,11 @@ fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answer {
         let piece: io::Result<Bytes> = receiver.recv().await?;
         Some((piece, receiver))
     });
-    body_answer("application/json", Body::from_stream(pieces))
+    Ok(body_answer("application/json", Body::from_stream(pieces)))
 }
 
-fn walk(
-    reader: Reader<'_>,
-    wanted: WantedSessions,
-    sender: mpsc::Sender<io::Result<Bytes>>,
-) -> Result<(), Failure> {
-    let query = ListQuery {
+fn query(wanted: WantedSessions) -> ListQuery {
+    ListQuery {
         wish: Wish {
             is_all: true,
             work_dir: wanted.work_dir,
@@ -120,7 +125,14 @@ fn walk(
         },
         agents: wanted.agents,
         ..ListQuery::default()
-    };
+    }
+}
+
+fn walk(
+    reader: Reader<'_>,
+    query: &ListQuery,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+) -> Result<(), Failure> {
     let mut pieces = Pieces {
         reader,
         sender,
@@ -128,7 +140,7 @@ fn walk(
         is_first: true,
         is_wanted: true,
     };
-    let chosen = reader.choose(&query, &mut pieces)?;
+    let chosen = reader.choose(query, &mut pieces)?;
     let WireSnapshot {
         schema_version,
         taken_at,

@@ -117,6 +117,7 @@ fn who_does_not_read_holds_up_nobody() {
             stream
         })
         .collect();
+    world.write_claude_transcript(".claude", &world.s1);
     let mut stream = Stream::open(&server, &path, &[]);
     assert_eq!(stream.next().kind, "snapshot");
     for _ in 0..5 {
@@ -158,6 +159,7 @@ fn who_reads_a_server_that_is_killed_catches_up_with_the_next_one() {
     let world = World::new();
     let mut posing = world.pose_as_claude();
     world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
     let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
     let server = Server::start(&world);
     let mut stream = Stream::open(&server, &path, &[]);

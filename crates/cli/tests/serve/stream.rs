@@ -27,6 +27,7 @@ fn a_snapshot_comes_first_and_then_each_change_once() {
     assert_eq!(snapshot.data["sessions"].as_array().unwrap().len(), 0);
 
     let mut posing = world.pose_as_claude();
+    world.write_claude_transcript(".claude", &world.s1);
     world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
     let added = stream.until(|event| is_about(event, &world.s1));
     assert_eq!(added.kind, "added");
@@ -99,6 +100,7 @@ fn a_filter_shows_what_fits_and_what_no_longer_does() {
     let world = World::new();
     let mut posing = world.pose_as_claude();
     world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
     let server = Server::start(&world);
     let path = format!("{}&liveness=live&agent=claude-code", path(&world));
     let mut stream = Stream::open(&server, &path, &[]);
