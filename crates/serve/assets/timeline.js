@@ -7,7 +7,9 @@ import { age, clock, directory } from "./words.js";
 
 const HOUR_MS = 3600000;
 const WIDTH = 1000;
-const TRACKS_MAX = 40;
+const TRACKS_MAX = 20;
+/// What is known of less than this part of the time is no track.
+const PART_MIN = 1 / 300;
 
 let logged = [];
 
@@ -68,7 +70,8 @@ function tracksOf(from, now) {
     track.spans = track.spans.filter((span) => (span.until ?? now) > from && span.phase !== "ended");
   }
   const latest = (track) => Math.max(...track.spans.map((span) => span.until ?? now));
-  return [...tracks.values()].filter((track) => track.spans.length).sort((one, other) => latest(other) - latest(one) || one.name.localeCompare(other.name));
+  const known = (track) => track.spans.reduce((sum, span) => sum + (span.until ?? now) - Math.max(span.from, from), 0);
+  return [...tracks.values()].filter((track) => known(track) >= (now - from) * PART_MIN).sort((one, other) => latest(other) - latest(one) || one.name.localeCompare(other.name));
 }
 
 function bar(span, from, now) {

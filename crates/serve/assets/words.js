@@ -49,8 +49,8 @@ export function directory(path) {
 /// What a waiting session asks.
 export function question(session) {
   const on = session.waiting_on;
-  const kinds = { permission: "Permission", question: "Question", auth: "Login", prompt: "Prompt" };
-  const kind = kinds[session.waiting_for] ?? "An answer";
+  const kinds = { permission: "Wants permission", question: "Asks a question", auth: "Wants a login", prompt: "Wants a prompt" };
+  const kind = kinds[session.waiting_for] ?? "Wants an answer";
   if (!on) return kind;
   return [on.tool ? `${kind}: ${on.tool}` : kind, on.text].filter(Boolean).join(" — ");
 }
