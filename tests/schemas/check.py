@@ -73,6 +73,21 @@ def strict(output, absent):
     return closed(schema, definitions)
 
 
+def watched(whosup, environment):
+    """What a watcher prints in an empty home while a configuration that is none comes."""
+    with subprocess.Popen([whosup, "watch"], env=environment, stdout=subprocess.PIPE, encoding="utf-8") as watcher:
+        lines = [json.loads(watcher.stdout.readline())]
+        broken = Path(environment["HOME"], ".config", "whosup", "config.toml")
+        broken.parent.mkdir(parents=True, exist_ok=True)
+        broken.write_text("x")
+        while lines[-1]["kind"] != "problems":
+            lines.append(json.loads(watcher.stdout.readline()))
+        broken.unlink()
+        watcher.kill()
+    assert lines[0]["kind"] == "snapshot"
+    return lines
+
+
 class Checks:
     def __init__(self):
         self.registry = registry()
@@ -126,6 +141,8 @@ def main(whosup, answers, home):
     assert {line["kind"] for line in lines} == {"snapshot", "session", "unattributed", "problem"}
     for line in lines:
         checks.check("list-line", (), line, "whosup " + " ".join(LINES))
+    for line in watched(whosup, environment):
+        checks.check("watch", (), line, "whosup watch")
     fixtures = sorted(Path(answers).glob("*.json"))
     assert len(fixtures) > 100, f"only {len(fixtures)} answers of fixtures"
     for path in fixtures:

@@ -26,6 +26,8 @@ pub(crate) enum ExitStatus {
     Unknown,
     /// There is no such session.
     NoSuchSession,
+    /// What was waited for did not happen in time.
+    TimedOut,
     /// That of the program that was run.
     OfProgram(u8),
 }
@@ -39,6 +41,7 @@ impl ExitStatus {
             Self::Failed => 2,
             Self::Unknown => 3,
             Self::NoSuchSession => 4,
+            Self::TimedOut => 124,
             Self::OfProgram(code) => code,
         }
     }

@@ -20,6 +20,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod watched;
 
 use std::io::{BufWriter, IsTerminal as _};
 use std::process::ExitCode;

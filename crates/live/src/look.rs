@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::Depth;
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::judging::verdict::{ExitedBecause, Liveness, Verdict};
+use whosup_core::judging::verdict::{ExitedBecause, Liveness, UnknownBecause, Verdict};
 use whosup_core::machine::Machine;
 use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
@@ -181,35 +181,39 @@ fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
     }
 }
 
-/// A session that is no longer anywhere on disk: it has exited if its process has.
+/// A session that is no longer anywhere on disk: it has exited if its process has, and
+/// else nothing names it any more.
 fn nowhere(machine: &Machine, before: &Row) -> Gone {
     let mut row = before.clone();
-    let owner = &before.session["owner"];
-    let pid = owner["pid"].as_i64().and_then(|pid| Pid::new(pid).ok());
-    let is_same = |stamp: &str| owner["start_stamp"].as_str() == Some(stamp);
-    let has_exited = pid.is_some_and(|pid| match machine.table().probe(pid) {
-        Ok(None) => true,
-        Ok(Some(process)) => process.is_exited || !is_same(&process.stamp.to_string()),
-        Err(_) => false,
-    });
-    if !has_exited {
-        return Gone {
-            why: Why::Hidden,
-            row: Arc::new(row),
-        };
+    let (why, verdict) = if has_owner_exited(machine, &before.session["owner"]) {
+        let verdict = Verdict::Exited(ExitedBecause::NoSuchProcess);
+        (Why::Exited, verdict)
+    } else {
+        let verdict = Verdict::Unknown(UnknownBecause::OwnerNotFound);
+        (Why::Hidden, verdict)
+    };
+    let words = [
+        ("liveness", verdict.liveness().name()),
+        ("reason", verdict.reason()),
+    ];
+    for (field, word) in words {
+        row.session.insert(field.to_owned(), word.into());
     }
-    let verdict = Verdict::Exited(ExitedBecause::NoSuchProcess);
-    row.session
-        .insert("liveness".to_owned(), verdict.liveness().name().into());
-    row.session
-        .insert("reason".to_owned(), verdict.reason().into());
     for field in OF_THE_LIVING {
         row.session.insert(field.to_owned(), Value::Null);
     }
-    Gone {
-        why: Why::Exited,
-        row: Arc::new(row),
-    }
+    let row = Arc::new(row);
+    Gone { why, row }
+}
+
+fn has_owner_exited(machine: &Machine, owner: &Value) -> bool {
+    let pid = owner["pid"].as_i64().and_then(|pid| Pid::new(pid).ok());
+    let is_same = |stamp: &str| owner["start_stamp"].as_str() == Some(stamp);
+    pid.is_some_and(|pid| match machine.table().probe(pid) {
+        Ok(None) => true,
+        Ok(Some(process)) => process.is_exited || !is_same(&process.stamp.to_string()),
+        Err(_) => false,
+    })
 }
 
 /// What a session has only while its process lives.

@@ -17,6 +17,7 @@ use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
 use crate::exit::ExitStatus;
 use crate::since::Since;
+use crate::watched::WatchedArgs;
 
 use self::json::{Lines, Rows};
 use self::view::Row;
@@ -140,6 +141,17 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
 }
 
 impl ListArgs {
+    /// The list that `watch` shows.
+    pub(super) fn watched(watched: &WatchedArgs) -> Self {
+        Self {
+            agent: watched.agent.clone(),
+            cwd: watched.cwd.clone(),
+            liveness: watched.liveness.clone(),
+            phase: watched.phase.clone(),
+            ..Self::default()
+        }
+    }
+
     fn query(&self, now_ms: i64) -> ListQuery {
         ListQuery {
             wish: Wish {

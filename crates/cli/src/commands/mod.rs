@@ -21,6 +21,8 @@ pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod sweep;
+pub(crate) mod wait;
+pub(crate) mod watch;
 pub(crate) mod why;
 
 use clap::Subcommand;
@@ -43,6 +45,10 @@ pub(crate) enum Command {
     Check(check::CheckArgs),
     /// Print the PID of the process that runs a session
     Pid(pid::PidArgs),
+    /// Show sessions live, or print each change as it happens
+    Watch(watch::WatchArgs),
+    /// Wait until a session waits, is idle, or has exited
+    Wait(wait::WaitArgs),
     /// Sweep, then summarize activity per directory
     Status(status::StatusArgs),
     /// Sweep, then report problems and how to fix them
@@ -99,6 +105,8 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Why(arguments) => why::run(app, &arguments),
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
+        Command::Watch(arguments) => watch::run(app, &arguments),
+        Command::Wait(arguments) => wait::run(app, &arguments),
         Command::Status(arguments) => status::run(app, &arguments),
         Command::Doctor(arguments) => doctor::run(app, &arguments),
         Command::Orphans(arguments) => orphans::run(app, &arguments),

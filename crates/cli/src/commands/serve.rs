@@ -11,7 +11,7 @@ use clap::Args;
 use whosup_core::judging::verdict::Verdict;
 use whosup_core::machine::Machine;
 use whosup_core::process::Pid;
-use whosup_live::{Engine, ThisMachine};
+use whosup_live::Engine;
 use whosup_serve::{
     Announced, Bound, Listen, Options, Running, TlsFiles, Tokens, announce, find_running, serve,
     write_opener,
@@ -20,6 +20,7 @@ use whosup_serve::{
 use self::act::Commands;
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
+use crate::watched::machine_of;
 
 /// Where it listens unless it is asked to listen elsewhere.
 const ADDRESS: &str = "127.0.0.1:7697";
@@ -99,9 +100,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
     let bound = bind(app, arguments)?;
     let endpoint = bound.endpoint();
     let url = url(&endpoint, &tokens.read_or_make()?.to_string());
-    let world = ThisMachine {
-        config_file: app.world.config_file().map(ToOwned::to_owned),
-    };
+    let world = machine_of(&app.world);
     let options = Options {
         engine: Engine::start(world.clone())
             .context("cannot watch the sessions of this machine")?,

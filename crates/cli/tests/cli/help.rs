@@ -12,6 +12,8 @@ fn every_command_explains_itself_with_examples() {
         "why",
         "check",
         "pid",
+        "watch",
+        "wait",
         "status",
         "doctor",
         "orphans",

@@ -36,4 +36,8 @@ mod shell_agent;
 mod status;
 mod sweep;
 mod terminal;
+mod wait;
+mod watch;
+mod watch_soak;
+mod watching;
 mod world;

@@ -11,7 +11,7 @@ use wire_schema::{bundled, strict};
 
 /// Checks a document against the schema that is checked in and against its strict copy.
 #[track_caller]
-fn check(output: &str, absent: &[&str], document: &Value) {
+pub(crate) fn check(output: &str, absent: &[&str], document: &Value) {
     for schema in [bundled(output), strict(output, absent)] {
         let validator = jsonschema::validator_for(&schema).unwrap();
         let errors: Vec<String> = validator

@@ -17,7 +17,7 @@ use crate::judging::attribution::LAUNCHES;
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::sessions::session::{LookedAt, Session, Snapshot};
+use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
 use crate::sources::common_place::scan_common_place;
 use crate::sources::dismissal::Dismissals;
@@ -26,7 +26,7 @@ use crate::sources::panes::Panes;
 use crate::sources::recognize::{PossibleProcess, Users, find_agent_processes, homes};
 use crate::sources::record::{name_homes_alike, scan_records};
 
-use finish::{finish, seen};
+use finish::{finish, looked_at, seen};
 use settling::{Settling, surroundings};
 
 /// What one scan looks for.
@@ -196,13 +196,7 @@ fn look<'a>(
         hide_dismissed(session, &dismissals);
     }
     let mut snapshot = finish(machine, merged, &panes, &processes, problems);
-    let asked = asked.into_iter();
-    let asked = asked.map(|(adapter, home)| (Some(adapter), home));
-    let besides = published.homes.into_iter().map(|home| (None, home));
-    let looked_at = asked.chain(besides);
-    snapshot.looked_at = looked_at
-        .map(|(adapter, home)| LookedAt { adapter, home })
-        .collect();
+    snapshot.looked_at = looked_at(asked, published.homes);
     snapshot.processes = seen(&processes, &possible, &panes);
     Scanned {
         machine,

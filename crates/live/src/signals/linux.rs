@@ -270,3 +270,6 @@ pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

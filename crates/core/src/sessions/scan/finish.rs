@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use whosup_process::Pid;
 
-use crate::adapter::{AgentProcess, Program, Role};
+use crate::adapter::{Adapter, AgentProcess, Home, Program, Role};
 use crate::machine::Machine;
 use crate::machine::problem::{PROBLEMS_MAX, Problem};
 use crate::sessions::merge::Merged;
-use crate::sessions::session::{SeenProcess, Snapshot};
+use crate::sessions::session::{LookedAt, SeenProcess, Snapshot};
 use crate::sessions::terminal_title;
 use crate::sources::agents::AGENTS;
 use crate::sources::panes::Panes;
@@ -70,6 +70,20 @@ pub(super) fn finish(
         looked_at: Vec::new(),
         processes: Vec::new(),
     }
+}
+
+/// The homes that were looked at, and those of agents without an adapter.
+pub(super) fn looked_at(
+    asked: Vec<(&'static dyn Adapter, Home)>,
+    besides: Vec<Home>,
+) -> Vec<LookedAt> {
+    let asked = asked.into_iter();
+    let asked = asked.map(|(adapter, home)| (Some(adapter), home));
+    let besides = besides.into_iter().map(|home| (None, home));
+    let looked_at = asked.chain(besides);
+    looked_at
+        .map(|(adapter, home)| LookedAt { adapter, home })
+        .collect()
 }
 
 /// The processes that an answer rests on beside those that sessions name.

@@ -1,0 +1,149 @@
+//! What is waited for, and whether it has come or can't come any more.
+
+use serde_json::{Map, Value};
+use whosup_core::adapter::phase::Phase;
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// The conversation is in this phase.
+    Phase(Phase),
+    /// No process serves it.
+    Exited,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It has come.
+    Reached,
+    /// The session has exited before.
+    Exited,
+    /// It is not known, and nothing that runs can change that.
+    Unknown,
+    /// It may come.
+    NotYet,
+}
+
+/// Reasons of an unknown that a process which runs may change.
+const MAY_CHANGE: [&str; 6] = [
+    "may-be-served-by",
+    "held-by-other",
+    "ambiguous",
+    "probe-failed",
+    "parent-unknown",
+    "unreadable",
+];
+
+const EXITED: &str = "exited";
+
+impl Until {
+    /// The words on the command line.
+    pub(super) fn names() -> Vec<&'static str> {
+        let phases = Phase::ALL.iter().map(|phase| phase.name());
+        phases.chain([EXITED]).collect()
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        if name == EXITED {
+            return Some(Self::Exited);
+        }
+        Phase::from_name(name).map(Self::Phase)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Phase(phase) => phase.name(),
+            Self::Exited => EXITED,
+        }
+    }
+
+    /// Judges a session in its wire form, beside the processes without one.
+    pub(super) fn judge(self, session: &Map<String, Value>, unattributed: &[Value]) -> Outcome {
+        let text = |field: &str| session.get(field).and_then(Value::as_str);
+        let has_exited = text("liveness") == Some(EXITED);
+        let is_reached = match self {
+            Self::Exited => has_exited,
+            Self::Phase(phase) => text("phase") == Some(phase.name()),
+        };
+        if is_reached {
+            return Outcome::Reached;
+        }
+        if has_exited {
+            return Outcome::Exited;
+        }
+        let may_change = || {
+            let has_owner = session.get("owner").is_some_and(|owner| !owner.is_null());
+            let reason = text("reason").unwrap_or_default();
+            has_owner
+                || MAY_CHANGE.contains(&reason)
+                || unattributed.iter().any(|one| may_serve(one, session))
+        };
+        if text("liveness") == Some("unknown") && !may_change() {
+            return Outcome::Unknown;
+        }
+        Outcome::NotYet
+    }
+}
+
+/// Whether a process without a session may serve this one by what is known of it.
+fn may_serve(process: &Value, session: &Map<String, Value>) -> bool {
+    let is_same = |field: &str| session.get(field) == Some(&process[field]);
+    let candidates = process["candidates"].as_array();
+    let is_candidate = candidates.is_some_and(|candidates| {
+        let id = session.get("session_id");
+        candidates.iter().any(|candidate| Some(candidate) == id)
+    });
+    is_same("agent") && (is_same("work_dir") || is_candidate)
+}
+
+/// Whether nothing has happened that `--next` waits for.
+pub(super) fn is_same_phase(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let fields = ["liveness", "phase", "phase_since"];
+    fields
+        .iter()
+        .all(|field| one.get(*field) == other.get(*field))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Outcome, Until};
+
+    #[track_caller]
+    fn check(until: &str, session: Value, expected: Outcome) {
+        let until = Until::from_name(until).unwrap();
+        let beside = [json!({ "agent": "pi", "work_dir": "/w" })];
+        let session = session.as_object().unwrap();
+        assert_eq!(until.judge(session, &beside), expected, "{session:?}");
+    }
+
+    #[test]
+    fn an_exit_before_the_phase_is_no_success_and_an_unknown_ends_it_if_nothing_can_change_it() {
+        let live =
+            |phase| json!({ "agent": "codex", "liveness": "live", "phase": phase, "owner": {} });
+        check("idle", live("idle"), Outcome::Reached);
+        check("idle", live("working"), Outcome::NotYet);
+        check("exited", live("idle"), Outcome::NotYet);
+        let dead = json!({ "agent": "codex", "liveness": "exited", "phase": null });
+        check("idle", dead.clone(), Outcome::Exited);
+        check("exited", dead, Outcome::Reached);
+        let ended = json!({ "agent": "codex", "liveness": "exited", "phase": "ended" });
+        check("ended", ended, Outcome::Reached);
+        let unknown = |agent, reason| json!({ "agent": agent, "liveness": "unknown", "reason": reason, "owner": null, "work_dir": "/w" });
+        check(
+            "idle",
+            unknown("codex", "other-pid-namespace"),
+            Outcome::Unknown,
+        );
+        check("exited", unknown("codex", "other-host"), Outcome::Unknown);
+        check(
+            "idle",
+            unknown("codex", "may-be-served-by"),
+            Outcome::NotYet,
+        );
+        // A process of its agent runs, and may be its.
+        check("idle", unknown("pi", "owner-not-found"), Outcome::NotYet);
+    }
+}

@@ -1,0 +1,102 @@
+//! Which of the sessions that are watched a command is about: the filters of `list`, within
+//! what it shows by default.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use clap::Args;
+use whosup_core::adapter::phase::Phase;
+use whosup_core::judging::verdict::Liveness;
+use whosup_core::reader::FilterError;
+use whosup_core::sidecar::AgentId;
+use whosup_live::{Filter, ThisMachine};
+
+use crate::app::World;
+use crate::cli::{agent_parser, name_parser};
+
+// The filters.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct WatchedArgs {
+    /// Only sessions of these agents
+    #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = agent_parser())]
+    pub(crate) agent: Vec<AgentId>,
+    /// Only sessions in this directory or below
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Only sessions with this answer
+    #[arg(
+        long,
+        value_name = "LIVENESS",
+        value_delimiter = ',',
+        value_parser = name_parser(Liveness::ALL.map(Liveness::name), Liveness::from_name)
+    )]
+    pub(crate) liveness: Vec<Liveness>,
+    /// Only sessions in this phase
+    #[arg(
+        long,
+        value_name = "PHASE",
+        value_delimiter = ',',
+        value_parser = name_parser(Phase::ALL.map(Phase::name), Phase::from_name)
+    )]
+    pub(crate) phase: Vec<Phase>,
+}
+
+impl WatchedArgs {
+    /// Whether nothing is asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.agent.is_empty()
+            && self.cwd.is_none()
+            && self.liveness.is_empty()
+            && self.phase.is_empty()
+    }
+
+    /// The same as a filter.
+    ///
+    /// # Errors
+    ///
+    /// If the directory is not there, or if it means sessions that only a walk of
+    /// everything finds.
+    pub(crate) fn filter(&self) -> anyhow::Result<Filter> {
+        if self.liveness.contains(&Liveness::Exited) || self.phase.contains(&Phase::Ended) {
+            bail!(
+                "cannot watch sessions that have exited or ended: that would read every session \
+                 on disk at each change"
+            );
+        }
+        let directory = self.cwd.as_deref().map(real_directory);
+        Ok(Filter {
+            agents: self.agent.iter().map(ToString::to_string).collect(),
+            directory: directory.transpose()?,
+            liveness: names(&self.liveness, Liveness::name),
+            phases: names(&self.phase, Phase::name),
+            ..Filter::default()
+        })
+    }
+}
+
+fn names<T: Copy, S: FromIterator<String>>(values: &[T], name: fn(T) -> &'static str) -> S {
+    let values = values.iter();
+    values.map(|value| name(*value).to_owned()).collect()
+}
+
+fn real_directory(path: &Path) -> Result<PathBuf, FilterError> {
+    let reason = match path.canonicalize() {
+        Ok(real) if real.is_dir() => return Ok(real),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            "no such directory".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(FilterError::Directory {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
+/// What an engine looks at for a command.
+pub(crate) fn machine_of(world: &World) -> ThisMachine {
+    ThisMachine {
+        config_file: world.config_file().map(Path::to_owned),
+    }
+}

@@ -1,0 +1,221 @@
+//! `watch`: each change as it happens, with real processes and files.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::sandboxes::is_root;
+use super::schema::check;
+use super::shell_agent::ShellAgent;
+use super::watching::{Watching, is, session_in};
+use super::world::{WHOSUP, World, said, wait_for};
+
+/// What is seen by an event comes far sooner than the look that is taken every minute.
+const EVENT_TIME_MAX: Duration = Duration::from_secs(20);
+
+#[test]
+fn the_death_of_a_process_is_a_change_of_its_session_and_no_look_is_waited_for() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let mut watching = Watching::start(&world);
+    assert!(is(&watching.state, &world.s1, "liveness", "live"));
+    let killed = Instant::now();
+    posing.kill();
+    let seen = watching.until("the death", |state| {
+        is(state, &world.s1, "liveness", "exited")
+    });
+    eprintln!("from the kill to the line: {:?}", seen - killed);
+    assert!(seen - killed < EVENT_TIME_MAX);
+    let (_, change) = watching.read.last().unwrap();
+    assert_eq!(change["kind"], "changed");
+    assert_eq!(change["session_id"], world.s1.as_str());
+    let liveness = &change["changes"]["liveness"];
+    assert_eq!(liveness, &json!({ "old": "live", "new": "exited" }));
+    assert_eq!(
+        session_in(&watching.state, &world.s1).unwrap()["orphan"],
+        true
+    );
+}
+
+#[test]
+fn a_session_that_begins_is_added_and_one_that_leaves_nothing_is_removed() {
+    let world = World::new();
+    let mut watching = Watching::start(&world);
+    assert_eq!(watching.state["sessions"], json!([]));
+    let began = Instant::now();
+    let mut posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let seen = watching.until("the session", |state| {
+        is(state, &world.s1, "liveness", "live")
+    });
+    assert!(seen - began < EVENT_TIME_MAX, "{:?}", seen - began);
+    let added = |(_, line): &(Instant, Value)| line["kind"] == "added";
+    assert!(watching.read.iter().any(added), "{:#?}", watching.read);
+    // A clean exit takes its record away.
+    std::fs::remove_file(record).unwrap();
+    posing.kill();
+    posing.reap();
+    watching.until("the end", |state| session_in(state, &world.s1).is_none());
+    let removed = watching
+        .read
+        .iter()
+        .find(|(_, line)| line["kind"] == "removed");
+    let (_, removed) = removed.unwrap();
+    assert_eq!(removed["session"]["session_id"], world.s1.as_str());
+    assert!(["exited", "hidden"].contains(&removed["why"].as_str().unwrap()));
+    assert_ne!(removed["session"]["liveness"], "live", "{removed:#}");
+}
+
+#[test]
+fn a_file_that_is_renamed_over_another_is_seen_each_time() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut watching = Watching::start(&world);
+    let text = std::fs::read_to_string(&record).unwrap();
+    for (status, phase) in [("busy", "working"), ("idle", "idle"), ("busy", "working")] {
+        let other = record.with_extension("new");
+        let mut fields: Value = serde_json::from_str(&text).unwrap();
+        fields["status"] = json!(status);
+        fields["statusUpdatedAt"] = json!(super::world::now_ms());
+        std::fs::write(&other, fields.to_string()).unwrap();
+        let renamed = Instant::now();
+        std::fs::rename(&other, &record).unwrap();
+        let seen = watching.until(phase, |state| is(state, &world.s1, "phase", phase));
+        assert!(seen - renamed < EVENT_TIME_MAX, "{:?}", seen - renamed);
+    }
+}
+
+#[test]
+fn what_a_hook_reports_is_seen_also_where_nothing_was_recorded_before() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    let mut watching = Watching::start(&world);
+    for (event, more, phase) in [
+        ("SessionStart", json!({ "source": "startup" }), "starting"),
+        ("UserPromptSubmit", json!({ "prompt": "Fix it" }), "working"),
+        (
+            "PermissionRequest",
+            json!({ "tool_name": "Bash" }),
+            "waiting",
+        ),
+        ("Stop", json!({}), "idle"),
+    ] {
+        let told = Instant::now();
+        agent.tell(&world.s1, event, more);
+        let seen = watching.until(phase, |state| is(state, &world.s1, "phase", phase));
+        assert!(seen.saturating_duration_since(told) < EVENT_TIME_MAX);
+    }
+}
+
+#[test]
+fn nothing_is_printed_while_nothing_happens() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let mut watching = Watching::start(&world);
+    std::thread::sleep(Duration::from_secs(3));
+    while watching.take(Duration::ZERO) {}
+    let lines: Vec<_> = watching.read.iter().skip(1).map(|(_, line)| line).collect();
+    let is_noise = |line: &&Value| line["kind"] == "problems" || line["kind"] == "unattributed";
+    assert!(lines.iter().all(is_noise), "{lines:#?}");
+}
+
+#[test]
+fn it_ends_when_nobody_reads_it_and_refuses_what_would_read_every_session() {
+    let world = World::new();
+    let mut child = Command::new(WHOSUP)
+        .arg("watch")
+        .env_clear()
+        .env("HOME", world.home())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let status = wait_for("the end of `watch`", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0));
+    for refused in [
+        &["--all"][..],
+        &["--liveness", "exited"],
+        &["--phase", "ended"],
+    ] {
+        let said = said(world.whosup().arg("watch").args(refused));
+        assert_eq!(said.status, 2, "{refused:?}");
+        assert!(said.err.contains("every session"), "{}", said.err);
+    }
+}
+
+#[test]
+fn without_watches_it_looks_all_the_time_and_says_so() {
+    if !is_root() {
+        return;
+    }
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    // The limit of a user namespace; that of the machine stays.
+    let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["-U", "-r", "sh", "-c", script, WHOSUP]);
+    let mut probe = Command::new("unshare");
+    let probe = probe
+        .args(["-U", "-r", "sh", "-c", script, "true"])
+        .status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no limit can be set in a user namespace here");
+        return;
+    }
+    let mut watching = Watching::start_by(&world, command, &["--cwd", "."]);
+    let says_so = |state: &Value| {
+        let mut problems = state["problems"].as_array().unwrap().iter();
+        problems.any(|problem| {
+            let message = problem["message"].as_str().unwrap();
+            message.contains("no watches are left") && message.contains("every 2 s")
+        })
+    };
+    watching.until("the problem", says_so);
+    let text = std::fs::read_to_string(&record).unwrap();
+    let mut fields: Value = serde_json::from_str(&text).unwrap();
+    fields["status"] = json!("busy");
+    fields["statusUpdatedAt"] = json!(super::world::now_ms());
+    std::fs::write(&record, fields.to_string()).unwrap();
+    let written = Instant::now();
+    let seen = watching.until("work", |state| is(state, &world.s1, "phase", "working"));
+    assert!(seen - written < EVENT_TIME_MAX, "{:?}", seen - written);
+}
+
+#[test]
+fn what_hooks_reported_before_comes_first_if_it_is_asked_for() {
+    let world = World::new();
+    let mut agent = ShellAgent::start(&world);
+    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+    let mut child = Command::new(WHOSUP)
+        .args(["watch", "--since", "1h"])
+        .env_clear()
+        .env("HOME", world.home())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let lines: Vec<Value> = lines
+        .take(3)
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kinds: Vec<_> = lines
+        .iter()
+        .map(|line| line["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["event", "event", "snapshot"]);
+    assert_eq!(lines[0]["session_id"], world.s1.as_str());
+    assert_eq!(lines[1]["event"], "turn-started");
+    for line in &lines {
+        check("watch", &[], line);
+    }
+}
