@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
@@ -174,99 +174,74 @@ fn seconds(date: &Value) -> Option<f64> {
 }
 
 fn write_server(text: &mut String, server: &Server) {
+    write_engine(text, server);
+    write_traffic(text, &server.tally);
+    let streams = count(server.changes.receiver_count());
+    let help = "Clients that read the stream of changes.";
+    write_one(text, ("whosup_streams", "gauge", help), streams);
+    let help = "Processor time of the server.";
+    write_one(
+        text,
+        ("whosup_cpu_seconds_total", "counter", help),
+        own_cpu(),
+    );
+    let version = labels(&[("version", env!("CARGO_PKG_VERSION"))]);
+    let help = "The version of whosup.";
+    write_head(text, ("whosup_build_info", "gauge", help));
+    // Writing to a text can't fail.
+    let _ = writeln!(text, "whosup_build_info{version} 1");
+}
+
+fn write_engine(text: &mut String, server: &Server) {
     let counts = server.engine.counts();
-    let Tally {
-        requests,
-        events,
-        event_delay_us,
-        connections,
-        refused_connections,
-    } = &server.tally;
-    let read = |count: &std::sync::atomic::AtomicU64| number(count.load(Ordering::Relaxed));
-    let in_seconds = |us: f64| us / 1e6;
-    let rows: [(Head, f64); 10] = [
+    for (name, help, value) in [
         (
-            (
-                "whosup_wakeups_total",
-                "counter",
-                "Times that the engine woke up.",
-            ),
+            "whosup_wakeups_total",
+            "Times that the engine woke up.",
             number(counts.wakeups),
         ),
         (
-            (
-                "whosup_looks_total",
-                "counter",
-                "Looks that the engine took.",
-            ),
+            "whosup_looks_total",
+            "Looks that the engine took.",
             number(counts.looks),
         ),
         (
-            (
-                "whosup_look_seconds_total",
-                "counter",
-                "Processor time that looks took.",
-            ),
-            in_seconds(number(counts.look_us)),
+            "whosup_look_seconds_total",
+            "Processor time that looks took.",
+            number(counts.look_us) / 1e6,
         ),
-        (
-            ("whosup_requests_total", "counter", "Requests."),
-            read(requests),
-        ),
-        (
-            (
-                "whosup_events_total",
-                "counter",
-                "Changes that were sent, over all clients.",
-            ),
-            read(events),
-        ),
-        (
-            (
-                "whosup_event_delay_seconds_total",
-                "counter",
-                "From looks to the events sent of them.",
-            ),
-            in_seconds(read(event_delay_us)),
-        ),
-        (
-            ("whosup_connections_total", "counter", "Connections."),
-            read(connections),
-        ),
-        (
-            (
-                "whosup_refused_connections_total",
-                "counter",
-                "Connections that were too many.",
-            ),
-            read(refused_connections),
-        ),
-        (
-            (
-                "whosup_streams",
-                "gauge",
-                "Clients that read the stream of changes.",
-            ),
-            count(server.changes.receiver_count()),
-        ),
-        (
-            (
-                "whosup_cpu_seconds_total",
-                "counter",
-                "Processor time of the server.",
-            ),
-            own_cpu(),
-        ),
-    ];
-    for (head, value) in rows {
-        write_one(text, head, value);
+    ] {
+        write_one(text, (name, "counter", help), value);
     }
-    let version = labels(&[("version", env!("CARGO_PKG_VERSION"))]);
-    write_head(
-        text,
-        ("whosup_build_info", "gauge", "The version of whosup."),
-    );
-    let _ = writeln!(text, "whosup_build_info{version} 1");
+}
+
+fn write_traffic(text: &mut String, tally: &Tally) {
+    let read = |count: &AtomicU64| number(count.load(Ordering::Relaxed));
+    for (name, help, value) in [
+        ("whosup_requests_total", "Requests.", read(&tally.requests)),
+        (
+            "whosup_events_total",
+            "Changes that were sent, over all clients.",
+            read(&tally.events),
+        ),
+        (
+            "whosup_event_delay_seconds_total",
+            "From looks to the events sent of them.",
+            read(&tally.event_delay_us) / 1e6,
+        ),
+        (
+            "whosup_connections_total",
+            "Connections.",
+            read(&tally.connections),
+        ),
+        (
+            "whosup_refused_connections_total",
+            "Connections that were too many.",
+            read(&tally.refused_connections),
+        ),
+    ] {
+        write_one(text, (name, "counter", help), value);
+    }
 }
 
 /// The processor time of this process, in seconds.
