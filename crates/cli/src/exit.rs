@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::error::{ContextKind, ContextValue};
+use whosup_serve::ServeError;
 use whosup_track::TrackError;
 
 use crate::config::ConfigError;
@@ -154,7 +155,17 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             TrackError::OwnHost { .. } => Some("`whosup end ID` ends a session by hand"),
             _ => None,
         });
+    let of_serve = error
+        .downcast_ref::<ServeError>()
+        .and_then(|error| match error {
+            ServeError::InTheClear { .. } => Some(
+                "give `--tls-cert` and `--tls-key`; `--insecure` does without in a network that you trust",
+            ),
+            ServeError::Listen { .. } => Some("`--listen 127.0.0.1:0` takes any free port"),
+            _ => None,
+        });
     of_id
+        .or(of_serve)
         .or(of_config)
         .or(of_filter)
         .or(of_track)

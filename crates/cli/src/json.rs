@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
-use whosup_core::adapter::{Message, MessageRole};
+use whosup_core::adapter::Message;
 use whosup_core::views::wire::{
     WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, WireUsage, timestamp,
 };
@@ -133,19 +133,10 @@ impl MessageDocument {
     /// The document of a message.
     pub(crate) fn of(message: Message) -> Self {
         Self {
-            role: role_name(message.role),
+            role: message.role.name(),
             at: message.at_ms.and_then(timestamp),
             text: message.text,
         }
-    }
-}
-
-/// Who speaks, in a word.
-pub(crate) const fn role_name(role: MessageRole) -> &'static str {
-    match role {
-        MessageRole::User => "user",
-        MessageRole::Assistant => "assistant",
-        MessageRole::Tool => "tool",
     }
 }
 

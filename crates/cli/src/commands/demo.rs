@@ -82,7 +82,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     if matches!(shown.command, Some(Command::Demo(_))) {
         bail!("cannot show a demo in a demo");
     }
-    if matches!(shown.command, Some(Command::Watch(_) | Command::Wait(_))) {
+    if matches!(
+        shown.command,
+        Some(Command::Watch(_) | Command::Wait(_) | Command::Serve(_))
+    ) {
         bail!("cannot watch a demo: nothing happens in it");
     }
     if shown.globals.config.is_some() {

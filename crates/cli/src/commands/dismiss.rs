@@ -23,10 +23,10 @@ Exit status: 0 done, 2 the session is live or the command failed, 3 it may be li
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DismissArgs {
     #[command(flatten)]
-    id: IdArgs,
+    pub(super) id: IdArgs,
     /// Show it again in default views
     #[arg(long)]
-    undo: bool,
+    pub(super) undo: bool,
 }
 
 /// Keeps a session out of default views, or brings it back.

@@ -21,7 +21,7 @@ sessions are refused. A session that its agent resumes becomes live again.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EndArgs {
     #[command(flatten)]
-    id: IdArgs,
+    pub(super) id: IdArgs,
 }
 
 /// Ends the record of a session by hand.

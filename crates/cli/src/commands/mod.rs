@@ -19,6 +19,7 @@ pub(crate) mod pid;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod send;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Hooks(hooks::HooksArgs),
     /// End recorded sessions whose process is gone
     Sweep(sweep::SweepArgs),
+    /// Serve sessions, their changes and a dashboard over HTTP
+    Serve(serve::ServeArgs),
     /// Run the configured commands after sessions ended
     #[command(hide = true)]
     AfterEnd(after_end::AfterEndArgs),
@@ -130,6 +133,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Hook(arguments) => Ok(hook::run(app, &arguments)),
         Command::Hooks(arguments) => hooks::run(app, &arguments),
         Command::Sweep(arguments) => sweep::run(app, &arguments),
+        Command::Serve(arguments) => serve::run(app, &arguments),
         Command::AfterEnd(arguments) => Ok(after_end::run(app, &arguments)),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),

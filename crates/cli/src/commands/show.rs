@@ -5,12 +5,7 @@ mod view;
 pub(super) use self::view::say_problems;
 
 use clap::Args;
-use whosup_core::adapter::Message;
-use whosup_core::machine::problem::Problem;
 use whosup_core::reader::Single;
-use whosup_core::sessions::scan::untouched_transcript;
-use whosup_core::sessions::session::Session;
-use whosup_core::sources::agents;
 use whosup_core::views::wire;
 
 use crate::app::{App, World, say};
@@ -60,10 +55,9 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<Exi
     }
     let messages = match arguments.tail {
         Some(messages_max) => {
-            let its = &shown.session;
-            let (messages, problems) = read_messages(&app.world, its, messages_max.into());
-            shown.snapshot.problems.extend(problems);
-            Some(messages)
+            let reader = app.world.reader()?;
+            let found = reader.messages(&shown.session, messages_max.into());
+            Some(found.take(&mut shown.snapshot.problems))
         }
         None => None,
     };
@@ -96,24 +90,4 @@ fn count(world: &World, ledger: &mut Ledger, shown: &mut Single) {
         session.usage.clone_from(&shown.session.usage);
     }
     shown.snapshot.problems.append(&mut ledger.problems);
-}
-
-pub(super) fn read_messages(
-    world: &World,
-    session: &Session,
-    messages_max: usize,
-) -> (Vec<Message>, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let Some(adapter) = agents::adapter(&session.key.agent) else {
-        return (Vec::new(), problems);
-    };
-    let mut sketch = session.sketch.clone();
-    if let Some(transcript) = &session.description.transcript {
-        sketch.transcript = Some(transcript.clone());
-    }
-    if let Some(problem) = untouched_transcript(world.machine(), &sketch) {
-        return (Vec::new(), vec![problem]);
-    }
-    let found = adapter.messages(world.machine(), &sketch, messages_max);
-    (found.take(&mut problems), problems)
 }

@@ -30,6 +30,7 @@ fn every_command_explains_itself_with_examples() {
         "agents",
         "demo",
         "run",
+        "serve",
         "conformance",
         "completions",
         "man",

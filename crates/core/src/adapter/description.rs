@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::adapter::names::names;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
 /// What a session's own files tell about it.
@@ -108,3 +109,9 @@ pub enum MessageRole {
     /// A tool call or its result.
     Tool,
 }
+
+names!(MessageRole {
+    User => "user",
+    Assistant => "assistant",
+    Tool => "tool",
+});

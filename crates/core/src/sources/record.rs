@@ -15,6 +15,7 @@ mod owner;
 mod owners;
 mod same_home;
 mod source;
+mod timeline;
 
 pub use fold::{Folded, apply, fold, fold_on};
 pub use format::{RECORD_BYTES_MAX, RECORD_SCHEMA, RecordError, SessionRecord, parse_record};
@@ -33,3 +34,4 @@ pub use source::{
     LOG_BYTES_MAX, StoredRecord, claim_of_history, ended_root_of, read_records, records_root,
     records_root_of, scan_records,
 };
+pub use timeline::{PhaseSpan, SessionTimeline, read_timeline};

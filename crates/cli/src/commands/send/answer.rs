@@ -9,7 +9,7 @@ use whosup_core::machine::Machine;
 use whosup_core::sessions::session::Session;
 
 use crate::app::{App, World, say};
-use crate::commands::show::{look, read_messages};
+use crate::commands::show::look;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::text;
@@ -74,8 +74,8 @@ pub(super) fn wait(
 
 /// The last thing that the agent said since.
 fn answer(world: &World, session: &Session, sent_at_ms: i64) -> Option<String> {
-    let (messages, _) = read_messages(world, session, MESSAGES_MAX);
-    let mut last = messages.into_iter().rev();
+    let found = world.reader().ok()?.messages(session, MESSAGES_MAX);
+    let mut last = found.found.into_iter().rev();
     let is_answer = |message: &whosup_core::adapter::Message| {
         message.role == MessageRole::Assistant && !message.text.trim().is_empty()
     };

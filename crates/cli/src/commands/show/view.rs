@@ -19,7 +19,6 @@ use crate::colour::paint;
 use crate::column::{pane_words, place, tty_of};
 use crate::condition::{Condition, Wording, words_of};
 use crate::directory::{gone_to_resume_in, is_gone};
-use crate::json::role_name;
 use crate::shell::{line, readable};
 use crate::text;
 use whosup_core::reader::Single;
@@ -339,7 +338,7 @@ pub(super) fn write_messages(
     }
     for message in messages {
         let at = message.at_ms.and_then(timestamp).unwrap_or_default();
-        let speaker = format!("{} {at}", role_name(message.role));
+        let speaker = format!("{} {at}", message.role.name());
         let speaker = paint(
             speaker.trim_end(),
             Style::new().bold(),

@@ -36,11 +36,13 @@ pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
 pub use self::order::{Order, shown_pid};
 pub use self::selection::{Chosen, Form, ListQuery, Shown, SubAgents};
-use crate::adapter::Depth;
+use crate::adapter::{Depth, Message};
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
-use crate::sessions::scan::{Describer, Scanned, Scope, scan, scan_each};
+use crate::machine::problem::Found;
+use crate::sessions::scan::{Describer, Scanned, Scope, scan, scan_each, untouched_transcript};
 use crate::sessions::session::{Session, Snapshot};
+use crate::sources::agents;
 use crate::sources::config::{Config, ConfigError, Prompts};
 use crate::sources::recognize::Users;
 use crate::views::explain::explain;
@@ -269,6 +271,25 @@ impl<'a> Reader<'a> {
             sub_agents: sub_agents.len(),
             snapshot,
         })
+    }
+
+    /// Reads the last messages of a session that [`Reader::single`] found, oldest first.
+    #[must_use]
+    pub fn messages(self, session: &Session, messages_max: usize) -> Found<Vec<Message>> {
+        let Some(adapter) = agents::adapter(&session.key.agent) else {
+            return Found::default();
+        };
+        let mut sketch = session.sketch.clone();
+        if let Some(transcript) = &session.description.transcript {
+            sketch.transcript = Some(transcript.clone());
+        }
+        match untouched_transcript(self.machine, &sketch) {
+            Some(problem) => Found {
+                found: Vec::new(),
+                problems: vec![problem],
+            },
+            None => adapter.messages(self.machine, &sketch, messages_max),
+        }
     }
 
     /// Looks, and chooses what a list shows. Each session is turned into its row as

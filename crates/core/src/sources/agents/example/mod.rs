@@ -53,6 +53,7 @@ static PROFILE: Profile = Profile {
     checked_against: "1.0, 2026-11",
     watched: &[Watched::at("running"), Watched::at("sessions")],
     has_session_at_launch: true,
+    watched: &[Watched::at("running"), Watched::at("sessions")],
     ..Profile::USUAL
 };
 

@@ -1,0 +1,257 @@
+//! `whosup serve`
+
+mod act;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use clap::Args;
+use whosup_core::judging::verdict::Verdict;
+use whosup_core::machine::Machine;
+use whosup_core::process::Pid;
+use whosup_live::Engine;
+use whosup_serve::{
+    Announced, Bound, Listen, Options, Running, TlsFiles, Tokens, announce, find_running, serve,
+    write_opener,
+};
+
+use self::act::Commands;
+use crate::app::{App, say};
+use crate::exit::ExitStatus;
+use crate::watched::machine_of;
+
+/// Where it listens unless it is asked to listen elsewhere.
+const ADDRESS: &str = "127.0.0.1:7697";
+
+const EXAMPLES: &str = "\
+Examples:
+  whosup serve --open                        Serve, and open the dashboard in a browser
+  whosup serve --listen 127.0.0.1:0          Listen on any free port
+  whosup serve --socket $XDG_RUNTIME_DIR/whosup.sock
+  whosup serve --status                      Print where the server listens
+  curl -H \"Authorization: Bearer $(cat ~/.local/state/whosup/server/token)\" \\
+    http://127.0.0.1:7697/api/v1/state
+
+The first line of output is the address with the token. `/api/v1/openapi.json` describes the
+routes. The token is kept in a file that only you can read.
+Exit status: 0 the server was ended; --status: 0 it is running, 1 it has exited, 3 unknown,
+4 there is none; 2 another server is running or the command failed.";
+
+// What `serve` is asked for.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Listen on this address; port 0: any free port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS)]
+    listen: SocketAddr,
+    /// Listen on a Unix socket, in a directory that only you can write
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["listen", "open"])]
+    socket: Option<PathBuf>,
+    /// Open the dashboard in a browser
+    #[arg(long)]
+    open: bool,
+    /// Replace the token; clients need the new one at once
+    #[arg(long)]
+    new_token: bool,
+    /// Print where the server listens, and exit
+    #[arg(long, conflicts_with_all = ["open", "new_token"])]
+    status: bool,
+    /// Let clients end and dismiss sessions
+    #[arg(long)]
+    allow_actions: bool,
+    /// Let other hosts connect without TLS
+    #[arg(long, conflicts_with_all = ["socket", "tls_cert"])]
+    insecure: bool,
+    /// Certificate for TLS, in PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_key",
+        conflicts_with = "socket"
+    )]
+    tls_cert: Option<PathBuf>,
+    /// Key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+/// Serves until it is ended, or says where another server does.
+///
+/// # Errors
+///
+/// Whatever kept it from serving.
+pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<ExitStatus> {
+    let tokens = Tokens::of(app.world.machine().environment())?;
+    let known = find_running(app.world.machine(), tokens.directory());
+    if arguments.status {
+        return say_status(app, &tokens, &known);
+    }
+    let live = known
+        .iter()
+        .find(|one| matches!(one.verdict, Verdict::Live(..)));
+    if arguments.new_token {
+        tokens.make()?;
+    }
+    if let Some(running) = live {
+        return use_running(app, arguments, &tokens, running);
+    }
+    let bound = bind(app, arguments)?;
+    let endpoint = bound.endpoint();
+    let url = url(&endpoint, &tokens.read_or_make()?.to_string());
+    let world = machine_of(&app.world);
+    let options = Options {
+        engine: Engine::start(world.clone())
+            .context("cannot watch the sessions of this machine")?,
+        world: Box::new(world),
+        tokens: tokens.clone(),
+        actions: arguments
+            .allow_actions
+            .then(|| Box::new(Commands::of(&app.world)) as Box<_>),
+    };
+    let announced = announce(tokens.directory(), &endpoint)?;
+    let served = if has_lost_the_race(&announced, &tokens) {
+        Err(anyhow::anyhow!(
+            "another server was started at the same time"
+        ))
+    } else {
+        serve(bound, options, || {
+            writeln!(app.out, "{url}")?;
+            app.out.flush()?;
+            say_how_to_end(app, arguments);
+            if arguments.open {
+                open(&tokens, &url)?;
+            }
+            anyhow::Ok(())
+        })
+    };
+    announced.end()?;
+    served.map(|()| ExitStatus::Done)
+}
+
+/// Two servers that start at once find none each; the announcement of one comes first.
+fn has_lost_the_race(announced: &Announced, tokens: &Tokens) -> bool {
+    let machine = Machine::here();
+    let is_other =
+        |one: &Running| matches!(one.verdict, Verdict::Live(..)) && one.pid != Some(Pid::own());
+    announced.is_beside_another()
+        && find_running(&machine, tokens.directory())
+            .iter()
+            .any(is_other)
+}
+
+fn bind(app: &App<'_>, arguments: &ServeArgs) -> anyhow::Result<Bound> {
+    let listen = match &arguments.socket {
+        Some(path) => Listen::Socket(path.clone()),
+        None => Listen::Address(arguments.listen),
+    };
+    let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    let tls = files.map(|(certificate, key)| TlsFiles { certificate, key });
+    let machine = app.world.machine();
+    Ok(Bound::new(
+        machine,
+        &listen,
+        tls.as_ref(),
+        arguments.insecure,
+    )?)
+}
+
+/// The address with the token, for a browser; a socket is a path.
+fn url(endpoint: &str, token: &str) -> String {
+    if endpoint.starts_with('/') {
+        endpoint.to_owned()
+    } else {
+        format!("{endpoint}/#token={token}")
+    }
+}
+
+fn say_how_to_end(app: &mut App<'_>, arguments: &ServeArgs) {
+    let actions = if arguments.allow_actions {
+        "clients may end and dismiss sessions"
+    } else {
+        "clients can change nothing"
+    };
+    say(
+        app.err,
+        &format!("whosup serves; {actions}; Ctrl-C ends it"),
+    );
+}
+
+/// Another server is running: that is the answer, unless something was asked of it.
+fn use_running(
+    app: &mut App<'_>,
+    arguments: &ServeArgs,
+    tokens: &Tokens,
+    running: &Running,
+) -> anyhow::Result<ExitStatus> {
+    let url = url(&running.endpoint, &tokens.read()?.to_string());
+    writeln!(app.out, "{url}")?;
+    if arguments.open {
+        open(tokens, &url)?;
+    }
+    if arguments.open || arguments.new_token {
+        return Ok(ExitStatus::Done);
+    }
+    let pid = running
+        .pid
+        .map_or_else(String::new, |pid| format!(" (PID {pid})"));
+    say(
+        app.err,
+        &format!(
+            "error: another server is running{pid}\nhint: end it first, or use it: it listens there"
+        ),
+    );
+    Ok(ExitStatus::Failed)
+}
+
+fn say_status(app: &mut App<'_>, tokens: &Tokens, known: &[Running]) -> anyhow::Result<ExitStatus> {
+    let mut status = ExitStatus::NoSuchSession;
+    for running in known {
+        let reason = running.verdict.reason();
+        match running.verdict {
+            Verdict::Live(..) => {
+                let url = url(&running.endpoint, &tokens.read()?.to_string());
+                writeln!(app.out, "{url}")?;
+                return Ok(ExitStatus::Done);
+            }
+            Verdict::Unknown(_) => status = ExitStatus::Unknown,
+            Verdict::Exited(_) if status == ExitStatus::NoSuchSession => {
+                status = ExitStatus::Exited
+            }
+            Verdict::Exited(_) => {}
+        }
+        let answer = running.verdict.liveness().name();
+        let path = running.path.display();
+        let words = format!("the server of `{path}` is {answer} ({reason})");
+        say(app.err, &crate::text::visible(&words));
+    }
+    if known.is_empty() {
+        say(app.err, "no server is running; `whosup serve` starts one");
+    }
+    Ok(status)
+}
+
+/// Opens the dashboard. The token is in no argument list, which every user can read: the
+/// browser is given a page that leads there.
+fn open(tokens: &Tokens, url: &str) -> anyhow::Result<()> {
+    let page = write_opener(tokens, url)?;
+    let opener = if cfg!(target_vendor = "apple") {
+        "open"
+    } else {
+        "xdg-open"
+    };
+    Command::new(opener)
+        .arg(&page)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .with_context(|| {
+            format!(
+                "cannot open `{}`: `{opener}` does not start",
+                page.display()
+            )
+        })?;
+    Ok(())
+}

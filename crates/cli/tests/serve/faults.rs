@@ -1,0 +1,195 @@
+//! Clients that misbehave, and a server that is killed.
+
+use std::io::{BufReader, Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use crate::client::{Server, Stream, read_head};
+use crate::world::{World, wait_for};
+
+/// How long an answer may take on a loaded machine while others misbehave.
+const PROMPT: Duration = Duration::from_secs(20);
+
+#[track_caller]
+fn check_answers(server: &Server) {
+    let began = Instant::now();
+    assert_eq!(server.get("/api/v1/state").status, 200);
+    assert!(began.elapsed() < PROMPT, "it took {:?}", began.elapsed());
+}
+
+#[test]
+fn a_thousand_connections_keep_nobody_out() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let held: Vec<_> = (0..1_000)
+        .map_while(|_| std::net::TcpStream::connect(&server.address).ok())
+        .collect();
+    if held.len() < 1_000 {
+        eprintln!(
+            "only {} connections: this test may have no more files",
+            held.len()
+        );
+    }
+    check_answers(&server);
+    // Those that ask for nothing are let go.
+    let mut first = &held[0];
+    first
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let mut rest = Vec::new();
+    assert!(
+        first.read_to_end(&mut rest).is_ok(),
+        "an idle connection stayed"
+    );
+    check_answers(&server);
+}
+
+#[test]
+fn headers_that_never_end_are_not_waited_for() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let mut slow = server.connect();
+    slow.write_all(b"GET /api/v1/state HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+        .unwrap();
+    check_answers(&server);
+    let began = Instant::now();
+    let mut rest = Vec::new();
+    slow.read_to_end(&mut rest).ok();
+    assert!(
+        began.elapsed() < Duration::from_secs(50),
+        "it was waited for"
+    );
+    assert!(!String::from_utf8_lossy(&rest).contains("200 OK"));
+}
+
+#[test]
+fn headers_that_are_too_many_or_too_long_are_refused() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let long = "a".repeat(64 << 10);
+    assert_eq!(
+        server
+            .get_with("/api/v1/state", &[("X-Long", &long)])
+            .status,
+        431
+    );
+    let many: Vec<(String, String)> = (0..200)
+        .map(|number| (format!("X-{number}"), "a".to_owned()))
+        .collect();
+    let many: Vec<(&str, &str)> = many
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(server.get_with("/api/v1/state", &many).status, 431);
+    check_answers(&server);
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
+    let world = World::new();
+    let server = Server::start(&world);
+    for junk in [
+        &b"\0\x01\x02\r\n\r\n"[..],
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET\r\n\r\n",
+    ] {
+        let mut stream = server.connect();
+        stream.write_all(junk).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok();
+        assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+    }
+    check_answers(&server);
+}
+
+#[test]
+fn who_does_not_read_holds_up_nobody() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
+    // They ask, and read nothing.
+    let silent: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream
+                .write_all(server.request("GET", &path, &[], "").as_bytes())
+                .unwrap();
+            stream
+        })
+        .collect();
+    world.write_claude_transcript(".claude", &world.s1);
+    let mut stream = Stream::open(&server, &path, &[]);
+    assert_eq!(stream.next().kind, "snapshot");
+    for _ in 0..5 {
+        let mut posing = world.pose_as_claude();
+        world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+        stream.until(|event| {
+            event.data["session"]["liveness"] == "live"
+                || event.data["changes"]["liveness"]["new"] == "live"
+        });
+        posing.kill();
+        posing.reap();
+        stream.until(|event| {
+            event.data["changes"]["liveness"]["new"] == "exited" || event.kind == "removed"
+        });
+    }
+    check_answers(&server);
+    drop(silent);
+}
+
+#[test]
+fn a_client_that_is_gone_is_noticed() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let streams = || {
+        let metrics = server.get("/metrics").body;
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("whosup_streams "));
+        line.unwrap().parse::<u32>().unwrap()
+    };
+    let stream = Stream::open(&server, "/api/v1/events", &[]);
+    assert_eq!(streams(), 1);
+    drop(stream);
+    wait_for("the stream to be ended", || (streams() == 0).then_some(()));
+}
+
+#[test]
+fn who_reads_a_server_that_is_killed_catches_up_with_the_next_one() {
+    let world = World::new();
+    let mut posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
+    let server = Server::start(&world);
+    let mut stream = Stream::open(&server, &path, &[]);
+    let last = stream.next().id;
+    let address = server.address.clone();
+    server.kill();
+    assert!(stream.ends());
+    posing.kill();
+    posing.reap();
+    let again = Server::start_with(&world, &["--listen", &address]);
+    let mut stream = Stream::open(&again, &path, &[("Last-Event-ID", &last)]);
+    let snapshot = stream.next();
+    assert_eq!(snapshot.kind, "snapshot");
+    assert_eq!(snapshot.data["sessions"][0]["liveness"], "exited");
+}
+
+#[test]
+fn several_requests_go_over_one_connection() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let stream = server.connect();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    for _ in 0..3 {
+        let request = server
+            .request("GET", "/healthz", &[], "")
+            .replace("Connection: close\r\n", "");
+        (&stream).write_all(request.as_bytes()).unwrap();
+        let (status, headers) = read_head(&mut reader).unwrap();
+        let mut body = vec![0; headers["content-length"].parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        assert_eq!((status, body.as_slice()), (200, &b"ok\n"[..]));
+    }
+}

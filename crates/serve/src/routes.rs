@@ -1,0 +1,184 @@
+//! Every route, in one table. `openapi.json` describes them, and a test holds both together.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+
+use crate::answer::{Answer, Answered, Failure, body_answer};
+use crate::server::Server;
+use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline};
+
+/// How long the body of a request may be, in bytes.
+const BODY_BYTES_MAX: usize = 64 << 10;
+
+/// The description of the routes.
+pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
+
+/// A route.
+pub(crate) struct Route {
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the description is held against it")
+    )]
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    handler: fn() -> MethodRouter<Arc<Server>>,
+}
+
+const fn reading(path: &'static str, handler: fn() -> MethodRouter<Arc<Server>>) -> Route {
+    Route {
+        method: Method::GET,
+        path,
+        handler,
+    }
+}
+
+const fn acting(path: &'static str, handler: fn() -> MethodRouter<Arc<Server>>) -> Route {
+    Route {
+        method: Method::POST,
+        path,
+        handler,
+    }
+}
+
+/// Every route but those of the page's files. What is asked for by GET changes nothing.
+pub(crate) const ROUTES: &[Route] = &[
+    reading("/healthz", || get(health)),
+    reading("/metrics", || get(metrics::answer)),
+    reading("/api/v1/openapi.json", || get(openapi)),
+    reading("/api/v1/state", || get(snapshot::answer)),
+    reading("/api/v1/events", || get(events::answer)),
+    reading("/api/v1/timeline", || get(timeline::answer)),
+    reading("/api/v1/sessions/{agent}/{id}", || get(sessions::show)),
+    reading("/api/v1/sessions/{agent}/{id}/why", || get(sessions::why)),
+    reading("/api/v1/sessions/{agent}/{id}/messages", || {
+        get(sessions::messages)
+    }),
+    // What else may be done with a session is one more line here and in `Action`.
+    acting("/api/v1/sessions/{agent}/{id}/end", || post(actions::end)),
+    acting("/api/v1/sessions/{agent}/{id}/dismiss", || {
+        post(actions::dismiss)
+    }),
+];
+
+/// Tells whether a path needs no token: the page's files, which are the same for everybody,
+/// and whether the server is there.
+pub(crate) fn is_open(path: &str) -> bool {
+    path == "/healthz" || page::has(path)
+}
+
+/// Puts the routes together.
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    let mut router = Router::new();
+    for route in ROUTES {
+        router = router.route(route.path, (route.handler)());
+    }
+    for file in page::FILES {
+        router = router.route(file.path, get(move || async move { file.answer() }));
+    }
+    router
+        .fallback(|| async {
+            Failure::new(StatusCode::NOT_FOUND, "not_found", "there is nothing here")
+        })
+        .method_not_allowed_fallback(|| async {
+            let message = "this route has no such method";
+            Failure::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                message,
+            )
+        })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&server), access::check))
+        .layer(from_fn_with_state(Arc::clone(&server), count))
+        .with_state(server)
+}
+
+async fn count(
+    State(server): State<Arc<Server>>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Answer {
+    server.tally.requests.fetch_add(1, Ordering::Relaxed);
+    next.run(request).await
+}
+
+async fn health() -> Answer {
+    body_answer("text/plain; charset=utf-8", "ok\n")
+}
+
+async fn openapi() -> Answer {
+    body_answer("application/json", OPENAPI)
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        self.answer()
+    }
+}
+
+/// An answer that may fail, for the router.
+pub(crate) struct Outcome(pub(crate) Answered);
+
+impl IntoResponse for Outcome {
+    fn into_response(self) -> Response {
+        self.0.unwrap_or_else(Failure::answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::{OPENAPI, ROUTES};
+
+    #[test]
+    fn the_description_names_every_route_and_no_other() {
+        let document: Value = serde_json::from_str(OPENAPI).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        let described: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|(path, methods)| {
+                let methods = methods.as_object().unwrap().keys();
+                let methods = methods.filter(|method| *method != "parameters");
+                methods.map(move |method| (method.to_uppercase(), path.clone()))
+            })
+            .collect();
+        let routes = ROUTES.iter();
+        let routes: BTreeSet<(String, String)> = routes
+            .map(|route| (route.method.to_string(), route.path.to_owned()))
+            .collect();
+        assert_eq!(described, routes);
+    }
+
+    #[test]
+    fn every_operation_says_what_it_answers_and_who_may_ask() {
+        let document: Value = serde_json::from_str(OPENAPI).unwrap();
+        assert_eq!(document["openapi"], "3.1.0");
+        assert!(document["security"][0].get("token").is_some());
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                if method == "parameters" {
+                    continue;
+                }
+                let responses = operation["responses"].as_object().unwrap();
+                assert!(responses.contains_key("200"), "{method} {path}");
+                let is_open = path == "/healthz";
+                assert_eq!(responses.contains_key("401"), !is_open, "{method} {path}");
+                assert_eq!(
+                    responses.contains_key("415"),
+                    method == "post",
+                    "{method} {path}"
+                );
+            }
+        }
+    }
+}

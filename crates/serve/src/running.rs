@@ -1,0 +1,156 @@
+//! Which server of this user is running: it announces itself by a sidecar, which is judged
+//! as that of any agent is.
+
+use std::path::{Path, PathBuf};
+
+use whosup_core::adapter::Home;
+use whosup_core::adapter::claim::{
+    Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity, SessionKey, Subject,
+};
+use whosup_core::judging::observe::Observer;
+use whosup_core::judging::verdict::Verdict;
+use whosup_core::machine::Machine;
+use whosup_core::process::Pid;
+use whosup_core::sidecar::file::{FileFacts, owner_of};
+use whosup_core::sidecar::{
+    Agent, AgentId, Owner, Place, Session, Sidecar, SidecarPid, read_sidecar,
+};
+use whosup_core::sources::trust::trust_of;
+
+use crate::ServeError;
+
+/// The name of the server's session.
+const SESSION: &str = "server";
+/// How the names of sidecars end.
+const SUFFIX: &str = ".runtime.json";
+/// How many files of servers are read.
+const SERVERS_MAX: usize = 64;
+
+/// A server that was announced.
+#[derive(Debug, Clone)]
+pub struct Running {
+    /// Where it listens: a URL, or the path of a socket.
+    pub endpoint: String,
+    /// Its process.
+    pub pid: Option<Pid>,
+    /// Whether it runs.
+    pub verdict: Verdict,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// A server's announcement; [`Announced::end`] takes it back.
+#[derive(Debug)]
+pub struct Announced(Owner);
+
+/// Every server that was announced in `directory`, as it is judged now.
+#[must_use]
+pub fn find_running(machine: &Machine, directory: &Path) -> Vec<Running> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_sidecar = |path: &PathBuf| path.to_string_lossy().ends_with(SUFFIX);
+    let mut paths: Vec<PathBuf> = paths.filter(is_sidecar).take(SERVERS_MAX).collect();
+    paths.sort();
+    let read = paths.into_iter().filter_map(|path| {
+        let (sidecar, facts) = read_sidecar(&path).ok()?;
+        Some(running(machine, directory, path, (&sidecar, &facts)))
+    });
+    read.collect()
+}
+
+fn running(
+    machine: &Machine,
+    directory: &Path,
+    path: PathBuf,
+    (sidecar, facts): (&Sidecar, &FileFacts),
+) -> Running {
+    let claim = claim(machine, directory, &path, (sidecar, facts));
+    let judged = Observer::new(machine, [&claim]).judge(&claim);
+    Running {
+        endpoint: sidecar.endpoint.clone().unwrap_or_default(),
+        pid: claim.subject.pid(),
+        verdict: judged.verdict,
+        path,
+    }
+}
+
+fn claim(
+    machine: &Machine,
+    directory: &Path,
+    path: &Path,
+    (sidecar, facts): (&Sidecar, &FileFacts),
+) -> Claim {
+    let subject = match sidecar.pid {
+        SidecarPid::Process(pid) => Subject::Process(pid),
+        SidecarPid::Released => Subject::Released,
+    };
+    let key = SessionKey {
+        agent: AgentId::from_static("whosup"),
+        session: sidecar.session_id.clone(),
+        home: directory.into(),
+    };
+    let home = Home {
+        root: directory.into(),
+        is_default: true,
+        owner_uid: owner_of(directory),
+    };
+    Claim {
+        scope: ClaimedScope {
+            host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
+            boot: sidecar.boot_id.clone(),
+            pid_namespace: sidecar.pid_namespace,
+        },
+        stamp: sidecar.process_start.clone(),
+        dated_at_ms: Some(sidecar.started_at_ms),
+        modified_at_ms: facts.modified_ms,
+        executable: sidecar.executable.clone(),
+        work_dir: Some(sidecar.work_dir.clone()),
+        exclusivity: Exclusivity::Exclusive,
+        trust: trust_of(facts, &home, machine),
+        placement: machine.mounts().placement_of(path),
+        ..Claim::new(
+            key,
+            subject,
+            Evidence {
+                kind: EvidenceKind::Sidecar,
+                path: Some(path.to_owned()),
+                says: String::new(),
+            },
+        )
+    }
+}
+
+/// Announces that this process serves at `endpoint`.
+///
+/// A server that lives, or may, keeps its announcement: this one gets a file beside it.
+///
+/// # Errors
+///
+/// [`ServeError::Announce`] if it can't be written.
+pub fn announce(directory: &Path, endpoint: &str) -> Result<Announced, ServeError> {
+    let agent = Agent::new("whosup")?.version(env!("CARGO_PKG_VERSION"));
+    let session = Session::new(SESSION, directory)?
+        .place(Place::Directory(directory.to_owned()))?
+        .endpoint(endpoint);
+    Ok(Announced(Owner::establish(agent, session)?))
+}
+
+impl Announced {
+    /// Tells whether another server announced itself since it was looked for: then this one
+    /// has its file beside that.
+    #[must_use]
+    pub fn is_beside_another(&self) -> bool {
+        let path = self.0.path();
+        let name = path.as_deref().and_then(Path::file_name);
+        name.is_none_or(|name| name != format!("{SESSION}{SUFFIX}").as_str())
+    }
+
+    /// Takes it back.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError::Announce`] if the file can't be removed.
+    pub fn end(self) -> Result<(), ServeError> {
+        Ok(self.0.release()?)
+    }
+}

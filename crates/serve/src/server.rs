@@ -1,0 +1,214 @@
+//! The server: what its parts share, and its life.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
+use whosup_core::machine::Machine;
+use whosup_core::reader::{ErrorCode, Reader, in_full};
+use whosup_core::sources::config::Config;
+use whosup_live::{Engine, World, WorldError};
+
+use crate::ServeError;
+use crate::access::Names;
+use crate::actions::Actions;
+use crate::answer::Failure;
+use crate::connection;
+use crate::listen::Bound;
+use crate::resources::Samples;
+use crate::routes;
+use crate::token::Tokens;
+
+/// How many threads answer requests.
+const THREADS: usize = 2;
+/// How many threads look at the machine or read files for requests.
+const LOOKING_THREADS_MAX: usize = 8;
+/// How many such requests are answered at once.
+const LOOKS_MAX: usize = 4;
+/// How many requests wait for one of them.
+const LOOKS_WAITING_MAX: usize = 64;
+/// How many clients read the stream of changes.
+const STREAMS_MAX: usize = 512;
+/// How long requests that are being answered may go on when the server ends.
+const END_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// What is served.
+pub struct Options {
+    /// The engine.
+    pub engine: Engine,
+    /// What single sessions are looked up in: the engine's world.
+    pub world: Box<dyn World>,
+    /// The token.
+    pub tokens: Tokens,
+    /// What clients may do, if anything.
+    pub actions: Option<Box<dyn Actions>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
+}
+
+/// What all parts of the server share.
+pub(crate) struct Server {
+    pub(crate) engine: Engine,
+    world: Mutex<Box<dyn World>>,
+    pub(crate) tokens: Tokens,
+    pub(crate) actions: Option<Box<dyn Actions>>,
+    pub(crate) names: Names,
+    /// Wakes the streams. What there is to read, the engine has.
+    pub(crate) changes: watch::Sender<()>,
+    pub(crate) streams: Arc<Semaphore>,
+    looks: Semaphore,
+    looks_waiting: Semaphore,
+    /// A look for what gives no event has been asked for and not been taken.
+    pub(crate) is_refreshing: AtomicBool,
+    pub(crate) samples: Samples,
+    pub(crate) tally: Tally,
+}
+
+/// What the server has done so far, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) requests: AtomicU64,
+    pub(crate) events: AtomicU64,
+    /// From the look that showed an event until it was written, in microseconds.
+    pub(crate) event_delay_us: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    pub(crate) refused_connections: AtomicU64,
+}
+
+/// Serves until SIGTERM, SIGINT or SIGHUP comes. `began` is called once requests are answered.
+///
+/// # Errors
+///
+/// [`ServeError::Runtime`] if no threads can be started, or what `began` returns.
+pub fn serve<E: From<ServeError>>(
+    bound: Bound,
+    options: Options,
+    began: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .max_blocking_threads(LOOKING_THREADS_MAX)
+        .thread_name("whosup-serve")
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let ended = runtime.block_on(async {
+        let mut signals = Signals::new().map_err(ServeError::Runtime)?;
+        let server = Arc::new(Server::new(options, bound.names()));
+        let router = routes::router(Arc::clone(&server));
+        let accepting = bound.accept(server, router)?;
+        began()?;
+        tokio::select! {
+            () = accepting => {}
+            () = signals.any() => {}
+        }
+        Ok(())
+    });
+    runtime.shutdown_timeout(END_TIME_MAX);
+    ended
+}
+
+fn bad_config(error: &WorldError) -> Failure {
+    let status = axum::http::StatusCode::INTERNAL_SERVER_ERROR;
+    Failure::new(status, ErrorCode::BadConfig.name(), in_full(error))
+}
+
+/// The signals that end the server.
+struct Signals([tokio::signal::unix::Signal; 3]);
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self([
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::hangup())?,
+        ]))
+    }
+
+    async fn any(&mut self) {
+        let [terminate, interrupt, hangup] = &mut self.0;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+impl Server {
+    fn new(options: Options, names: Names) -> Self {
+        let (changes, _) = watch::channel(());
+        let wake = changes.clone();
+        options.engine.on_change(move || {
+            wake.send_replace(());
+        });
+        connection::raise_limit();
+        Self {
+            engine: options.engine,
+            world: Mutex::new(options.world),
+            tokens: options.tokens,
+            actions: options.actions,
+            names,
+            changes,
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            looks: Semaphore::new(LOOKS_MAX),
+            looks_waiting: Semaphore::new(LOOKS_WAITING_MAX),
+            is_refreshing: AtomicBool::new(false),
+            samples: Samples::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The machine as it is now, and the configuration.
+    pub(crate) fn now(&self) -> (Machine, Result<Config, WorldError>) {
+        let mut world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
+        world.now()
+    }
+
+    /// The machine as it is now.
+    pub(crate) fn machine(&self) -> Machine {
+        self.now().0
+    }
+
+    /// Asks the machine, in a thread in which that may take its time.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        self.in_thread(move |server| {
+            let (machine, config) = server.now();
+            let config = config.map_err(|error| bad_config(&error))?;
+            ask(Reader::new(&machine, &config))
+        })
+        .await
+    }
+
+    /// Does something that takes time, while not too many others do.
+    pub(crate) async fn in_thread<T: Send + 'static>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let busy = || Failure::busy("too many requests are being answered; try again");
+        let waiting = self.looks_waiting.try_acquire().map_err(|_| busy())?;
+        let looking = self.looks.acquire().await.map_err(|_| busy())?;
+        drop(waiting);
+        let server = Arc::clone(self);
+        let acted = tokio::task::spawn_blocking(move || act(&server)).await;
+        drop(looking);
+        acted.unwrap_or_else(|_| {
+            Err(Failure::new(
+                axum::http::StatusCode::INTERNAL_SERVER_ERROR,
+                "failed",
+                "the request could not be answered",
+            ))
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! The sessions as they are now.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use futures_util::stream::unfold;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use whosup_core::reader::{Filter, Form, ListQuery, Reader, Wish};
+use whosup_core::sessions::session::Session;
+use whosup_core::views::wire::{self, WireSession, WireSnapshot};
+
+use crate::answer::{Answer, Answered, Failure, body_answer};
+use crate::query::{Parameters, WantedSessions};
+use crate::routes::Outcome;
+use crate::server::Server;
+
+/// How many pieces of a long answer wait for the client.
+const PIECES_MAX: usize = 16;
+/// How large a piece gets before it is sent, in bytes.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// Answers with a snapshot: what the engine knows, after a look of now if that is asked
+/// for; or with `all`, everything on disk, as it is found.
+pub(crate) async fn answer(
+    State(server): State<Arc<Server>>,
+    headers: HeaderMap,
+    query: Query<Vec<(String, String)>>,
+) -> Outcome {
+    Outcome(snapshot(&server, &headers, Parameters::new(query)).await)
+}
+
+async fn snapshot(
+    server: &Arc<Server>,
+    headers: &HeaderMap,
+    mut parameters: Parameters,
+) -> Answered {
+    let wanted = parameters.filter()?;
+    let is_all = parameters.switch("all")?;
+    let is_fresh = parameters.switch("fresh")?;
+    parameters.end()?;
+    if is_all {
+        return everything(server, wanted).await;
+    }
+    let filter = wanted.on(|| server.machine());
+    if is_fresh {
+        server
+            .in_thread(|server| Ok(server.engine.refresh()))
+            .await?;
+    } else {
+        look_soon(server);
+    }
+    let message = server.engine.state(&filter);
+    let tag = format!("W/\"{}\"", message.cursor());
+    let known = headers.get(header::IF_NONE_MATCH);
+    let known = known
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let is_known = known.split(',').any(|one| one.trim() == tag);
+    let mut answer = if is_known {
+        let mut answer = Answer::new(Body::empty());
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+        answer
+    } else {
+        body_answer("application/json", message.to_string())
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(answer)
+}
+
+/// Looks for what gives no event; the next request sees it.
+fn look_soon(server: &Arc<Server>) {
+    if !server.is_refreshing.swap(true, Ordering::AcqRel) {
+        let server = Arc::clone(server);
+        tokio::task::spawn_blocking(move || {
+            server.engine.refresh();
+            server.is_refreshing.store(false, Ordering::Release);
+        });
+    }
+}
+
+/// Every session on disk, each sent as soon as it is found.
+async fn everything(server: &Arc<Server>, wanted: WantedSessions) -> Answered {
+    let query = query(wanted);
+    let wish = query.wish.clone();
+    // What is wrong with the request is said before the answer begins.
+    server
+        .ask(move |reader| {
+            Filter::new(wish, reader.machine())?;
+            Ok(())
+        })
+        .await?;
+    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    let server = Arc::clone(server);
+    tokio::spawn(async move {
+        let failed = sender.clone();
+        let walked = server.ask(move |reader| walk(reader, &query, sender)).await;
+        if let Err(failure) = walked {
+            // What was sent so far is no whole document; it must not look like one.
+            let error = io::Error::other(format!("{failure:?}"));
+            failed.send(Err(error)).await.ok();
+        }
+    });
+    let pieces = unfold(receiver, |mut receiver| async {
+        let piece: io::Result<Bytes> = receiver.recv().await?;
+        Some((piece, receiver))
+    });
+    Ok(body_answer("application/json", Body::from_stream(pieces)))
+}
+
+fn query(wanted: WantedSessions) -> ListQuery {
+    ListQuery {
+        wish: Wish {
+            is_all: true,
+            work_dir: wanted.work_dir,
+            liveness: wanted.liveness,
+            phases: wanted.phases,
+            since_ms: None,
+        },
+        agents: wanted.agents,
+        ..ListQuery::default()
+    }
+}
+
+fn walk(
+    reader: Reader<'_>,
+    query: &ListQuery,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+) -> Result<(), Failure> {
+    let mut pieces = Pieces {
+        reader,
+        sender,
+        piece: String::new(),
+        is_first: true,
+        is_wanted: true,
+    };
+    let chosen = reader.choose(query, &mut pieces)?;
+    let WireSnapshot {
+        schema_version,
+        taken_at,
+        host,
+        unattributed,
+        problems,
+        ..
+    } = wire::snapshot(reader.machine(), &chosen.rest);
+    if pieces.is_first {
+        pieces.piece.push_str("{\"sessions\":[");
+    }
+    let rest = json!({
+        "schema_version": schema_version,
+        "taken_at": taken_at,
+        "host": host,
+        "unattributed": unattributed,
+        "problems": problems,
+    });
+    // The rest of the document goes on where the sessions ended.
+    let rest = rest.to_string();
+    pieces.piece.push_str("],");
+    pieces.piece.push_str(rest.trim_start_matches('{'));
+    pieces.send();
+    Ok(())
+}
+
+/// Sessions on their way to a client.
+struct Pieces<'a> {
+    reader: Reader<'a>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    piece: String,
+    is_first: bool,
+    /// The client is there.
+    is_wanted: bool,
+}
+
+impl Pieces<'_> {
+    fn send(&mut self) {
+        let piece = std::mem::take(&mut self.piece);
+        self.is_wanted &= self.sender.blocking_send(Ok(piece.into())).is_ok();
+    }
+}
+
+impl Form for Pieces<'_> {
+    type Row = ();
+    const NEEDS_IDS: bool = false;
+
+    fn row(&mut self, session: &Session) {
+        if !self.is_wanted {
+            return;
+        }
+        let opening = if self.is_first {
+            "{\"sessions\":["
+        } else {
+            ","
+        };
+        self.is_first = false;
+        self.piece.push_str(opening);
+        let session: WireSession = wire::session(self.reader.machine(), session);
+        let session: Value = json!(session);
+        self.piece.push_str(&session.to_string());
+        if self.piece.len() >= PIECE_BYTES {
+            self.send();
+        }
+    }
+}
