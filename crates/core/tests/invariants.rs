@@ -97,6 +97,7 @@ fn only_formats_are_serialize() {
             "core/src/sources/usage/kept.rs",
             "cli/src/json",
             "cli/src/commands/agents.rs",
+            "cli/src/commands/conformance/report.rs",
             "cli/src/commands/list/json.rs",
         ],
     );
@@ -139,6 +140,10 @@ fn platform_code_stays_in_its_places() {
             "cli/src/commands/conformance",
             // A process that outlives the terminal of whoever started it.
             "cli/src/commands/after_end.rs",
+            // Events of processes and files.
+            "live/src/signals",
+            // Standard input and output beside the events.
+            "cli/src/commands/watch",
             // Commands that take the place of this program, and what a picker draws.
             "cli/src/commands/attach",
             // Signals by pidfd, and what has the foreground of a terminal.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::Depth;
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::judging::verdict::{ExitedBecause, Liveness, UnknownBecause, Verdict};
+use whosup_core::judging::verdict::{Liveness, Verdict};
 use whosup_core::machine::Machine;
 use whosup_core::process::Pid;
 use whosup_core::reader::{Form, ListQuery, Reach, Reader};
@@ -185,13 +185,9 @@ fn find_lost(reader: Reader<'_>, before: &Rows, seen: &mut Seen) {
 /// else nothing names it any more.
 fn nowhere(machine: &Machine, before: &Row) -> Gone {
     let mut row = before.clone();
-    let (why, verdict) = if has_owner_exited(machine, &before.session["owner"]) {
-        let verdict = Verdict::Exited(ExitedBecause::NoSuchProcess);
-        (Why::Exited, verdict)
-    } else {
-        let verdict = Verdict::Unknown(UnknownBecause::OwnerNotFound);
-        (Why::Hidden, verdict)
-    };
+    let has_exited = has_owner_exited(machine, &before.session["owner"]);
+    let verdict = Verdict::of_vanished(has_exited);
+    let why = if has_exited { Why::Exited } else { Why::Hidden };
     let words = [
         ("liveness", verdict.liveness().name()),
         ("reason", verdict.reason()),

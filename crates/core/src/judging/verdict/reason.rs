@@ -149,6 +149,17 @@ pub enum UnknownBecause {
 }
 
 impl Verdict {
+    /// The verdict on a session that is nowhere on disk any more: it has exited if the
+    /// process that ran it has, and else nothing names a process for it.
+    #[must_use]
+    pub const fn of_vanished(has_owner_exited: bool) -> Self {
+        if has_owner_exited {
+            Self::Exited(ExitedBecause::NoSuchProcess)
+        } else {
+            Self::Unknown(UnknownBecause::OwnerNotFound)
+        }
+    }
+
     /// The answer without its reason.
     #[must_use]
     pub const fn liveness(self) -> Liveness {

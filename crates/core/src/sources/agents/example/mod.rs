@@ -51,7 +51,6 @@ static PROFILE: Profile = Profile {
     home_variables: &["EXAMPLE_HOME"],
     detection: "registry file per process",
     checked_against: "1.0, 2026-11",
-    watched: &[Watched::at("running"), Watched::at("sessions")],
     has_session_at_launch: true,
     watched: &[Watched::at("running"), Watched::at("sessions")],
     ..Profile::USUAL
