@@ -35,7 +35,7 @@ pub(super) struct Row {
 #[derive(Debug, PartialEq, Eq)]
 enum Key {
     Text(String),
-    Erase(usize),
+    Erase,
     Up,
     Down,
     Take,
@@ -61,28 +61,32 @@ pub(super) fn pick(err: &mut dyn Write, rows: &[Row], face: Face) -> anyhow::Res
         let shown = choice.matches(rows);
         choice.at = choice.at.min(shown.len().saturating_sub(1));
         drawn = draw(err, rows, &shown, &choice, face, drawn)?;
-        match read_key()? {
-            Key::Text(text) => {
-                let room = FILTER_CHARS_MAX.saturating_sub(choice.filter.chars().count());
-                choice.filter.extend(text.chars().take(room));
-                choice.at = 0;
-            }
-            Key::Erase(count) => {
-                for _ in 0..count {
+        for key in read_keys()? {
+            match key {
+                Key::Text(text) => {
+                    let room = FILTER_CHARS_MAX.saturating_sub(choice.filter.chars().count());
+                    choice.filter.extend(text.chars().take(room));
+                    choice.at = 0;
+                }
+                Key::Erase => {
                     choice.filter.pop();
                 }
+                Key::Up => choice.at = choice.at.saturating_sub(1),
+                Key::Down => choice.at = choice.at.saturating_add(1),
+                Key::Take => {
+                    let shown = choice.matches(rows);
+                    let at = choice.at.min(shown.len().saturating_sub(1));
+                    if let Some(taken) = shown.get(at) {
+                        clear(err, drawn)?;
+                        return Ok(Some(*taken));
+                    }
+                }
+                Key::Leave => {
+                    clear(err, drawn)?;
+                    return Ok(None);
+                }
+                Key::Other => {}
             }
-            Key::Up => choice.at = choice.at.saturating_sub(1),
-            Key::Down => choice.at = choice.at.saturating_add(1),
-            Key::Take if !shown.is_empty() => {
-                clear(err, drawn)?;
-                return Ok(shown.get(choice.at).copied());
-            }
-            Key::Leave => {
-                clear(err, drawn)?;
-                return Ok(None);
-            }
-            Key::Take | Key::Other => {}
         }
     }
 }
@@ -159,34 +163,42 @@ fn clear(err: &mut dyn Write, drawn: usize) -> io::Result<()> {
     err.flush()
 }
 
-fn read_key() -> io::Result<Key> {
+fn read_keys() -> io::Result<Vec<Key>> {
     let mut bytes = [0; READ_BYTES];
     let length = rustix::io::read(io::stdin(), &mut bytes)?;
-    let bytes = bytes.get(..length).unwrap_or_default();
-    Ok(key(bytes))
+    Ok(keys(bytes.get(..length).unwrap_or_default()))
 }
 
-/// What one read of the terminal means.
-fn key(bytes: &[u8]) -> Key {
+/// What one read of the terminal means: what is typed fast, or pasted, comes at once.
+fn keys(bytes: &[u8]) -> Vec<Key> {
     match bytes {
-        // The terminal is gone, Ctrl-C, Ctrl-D, or Escape alone.
-        [] | [0x03 | 0x04 | 0x1b] => Key::Leave,
-        [b'\r' | b'\n'] => Key::Take,
-        // Ctrl-P and Ctrl-N, as in a shell.
-        [0x10] | b"\x1b[A" | b"\x1bOA" => Key::Up,
-        [0x0e] | b"\x1b[B" | b"\x1bOB" => Key::Down,
-        bytes => {
-            // What is typed fast, or pasted, comes at once.
-            let text = String::from_utf8_lossy(bytes);
-            if text.chars().all(|c| matches!(c, '\u{8}' | '\u{7f}')) {
-                return Key::Erase(text.chars().count());
-            }
-            if text.chars().any(char::is_control) {
-                return Key::Other;
-            }
-            Key::Text(text.into_owned())
+        // The terminal is gone, or Escape alone.
+        [] | [0x1b] => return vec![Key::Leave],
+        b"\x1b[A" | b"\x1bOA" => return vec![Key::Up],
+        b"\x1b[B" | b"\x1bOB" => return vec![Key::Down],
+        // Another key with a sequence.
+        [0x1b, ..] => return vec![Key::Other],
+        _ => {}
+    }
+    let mut keys = Vec::new();
+    for c in String::from_utf8_lossy(bytes).chars() {
+        let key = match c {
+            // Ctrl-C and Ctrl-D.
+            '\u{3}' | '\u{4}' => Key::Leave,
+            '\r' | '\n' => Key::Take,
+            // Ctrl-P and Ctrl-N, as in a shell.
+            '\u{10}' => Key::Up,
+            '\u{e}' => Key::Down,
+            '\u{8}' | '\u{7f}' => Key::Erase,
+            c if c.is_control() => Key::Other,
+            c => Key::Text(c.to_string()),
+        };
+        match (keys.last_mut(), &key) {
+            (Some(Key::Text(before)), Key::Text(text)) => before.push_str(text),
+            _ => keys.push(key),
         }
     }
+    keys
 }
 
 /// The terminal, giving each key as it is typed until the value is dropped.
@@ -213,7 +225,7 @@ impl Drop for RawTerminal {
 mod tests {
     use anstyle::Style;
 
-    use super::{Choice, Key, Row, key};
+    use super::{Choice, Key, Row, keys};
 
     #[test]
     fn a_filter_wants_each_of_its_words() {
@@ -239,13 +251,18 @@ mod tests {
 
     #[test]
     fn keys_are_told_apart() {
-        assert_eq!(key(b"\x1b"), Key::Leave);
-        assert_eq!(key(b""), Key::Leave);
-        assert_eq!(key(b"\x1b[A"), Key::Up);
-        assert_eq!(key(b"\r"), Key::Take);
-        assert_eq!(key("é".as_bytes()), Key::Text("é".to_owned()));
-        assert_eq!(key(b"\x1b[5~"), Key::Other);
-        assert_eq!(key(b"\x7f\x7f"), Key::Erase(2));
-        assert_eq!(key(b"fast"), Key::Text("fast".to_owned()));
+        let text = |text: &str| Key::Text(text.to_owned());
+        assert_eq!(keys(b"\x1b"), [Key::Leave]);
+        assert_eq!(keys(b""), [Key::Leave]);
+        assert_eq!(keys(b"\x1b[A"), [Key::Up]);
+        assert_eq!(keys(b"\r"), [Key::Take]);
+        assert_eq!(keys("é".as_bytes()), [text("é")]);
+        assert_eq!(keys(b"\x1b[5~"), [Key::Other]);
+        assert_eq!(keys(b"fast"), [text("fast")]);
+        // What comes at once is taken one after the other.
+        assert_eq!(
+            keys(b"\x7f\x7ffast\r"),
+            [Key::Erase, Key::Erase, text("fast"), Key::Take]
+        );
     }
 }

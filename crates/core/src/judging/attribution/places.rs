@@ -51,20 +51,12 @@ impl Places {
         }
     }
 
-    /// The directory of a session or of a process may have been renamed since they were one:
-    /// they differ, and at least one of them is there.
-    pub(crate) fn may_be_renamed(
-        &self,
-        process: &Process,
-        details: &Details,
-        directory: Option<&Path>,
-    ) -> bool {
+    /// The directory of a session may have been that of a process, and renamed since: it is
+    /// not there any more, and that of the process is.
+    pub(crate) fn may_be_renamed(&self, process: &Process, directory: Option<&Path>) -> bool {
         let recorded = directory.and_then(|written| self.recorded.get(written.as_os_str()));
-        let own = self.of_processes.get(&process.pid).into_iter().flatten();
-        let is_seen = recorded.into_iter().chain(own).any(Directory::is_seen);
-        directory.is_some()
-            && is_seen
-            && self.beside(process, details, directory) == Beside::Unknown
+        let mut own = self.of_processes.get(&process.pid).into_iter().flatten();
+        recorded.is_some_and(|recorded| !recorded.is_seen()) && own.any(Directory::is_seen)
     }
 
     /// What the directory of a session is to a process, as far as that was looked at.

@@ -89,10 +89,9 @@ impl<'a> Seeker<'a> {
         self.places.beside(process, details, work_dir)
     }
 
-    /// Its directory, or that of a session, may have been renamed since they were one.
-    pub(super) fn is_displaced(&self, work_dir: Option<&Path>) -> bool {
-        let (process, details) = (&self.process.process, &self.process.details);
-        self.places.may_be_renamed(process, details, work_dir)
+    /// The directory of a session may have been that of the process, and renamed since.
+    pub(super) fn may_be_renamed(&self, work_dir: Option<&Path>) -> bool {
+        self.places.may_be_renamed(&self.process.process, work_dir)
     }
 
     pub(super) fn began_before(&self, at_ms: Option<i64>) -> bool {

@@ -242,7 +242,7 @@ impl Table {
 }
 
 /// The processes in whose start window an event of a session lies, where the directory of
-/// the session or of the process may have been renamed.
+/// the session may have been renamed.
 fn displaced(
     seekers: &[Seeker<'_>],
     row: Option<&(&SessionKey, &Draft)>,
@@ -253,7 +253,7 @@ fn displaced(
             let work_dir = draft.sketch.work_dir.as_deref();
             seeker.may_be_launched_at(at_ms)
                 && seeker.process.may_use(&key.home)
-                && seeker.is_displaced(work_dir)
+                && seeker.may_be_renamed(work_dir)
         })
     };
     let seekers = seekers.iter().enumerate();

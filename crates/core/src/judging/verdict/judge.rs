@@ -346,8 +346,12 @@ impl Judging<'_> {
             Some(_) => Verdict::Unknown(UnknownBecause::UnrecognizedProgram),
             None if self.is_view_complete() => {
                 let here = at_pid.filter(|seen| !seen.process.is_kernel_thread);
-                match here.map(|seen| self.process(seen)) {
-                    Some(exited @ Verdict::Exited(_)) => exited,
+                match here.map(|seen| (self.process(seen), seen)) {
+                    Some((exited @ Verdict::Exited(_), _)) => exited,
+                    // Files can change their owner.
+                    Some((_, seen)) if is_only_of_another_user(seen) => {
+                        Verdict::Unknown(UnknownBecause::UnrecognizedProgram)
+                    }
                     _ => Verdict::Exited(ExitedBecause::NoSuchProcess),
                 }
             }
@@ -508,6 +512,12 @@ impl Judging<'_> {
         let began = *process.began_at_ms.as_ref().ok()?;
         Some(began <= self.date_ms?.saturating_add(CLOCK_SLACK_MS))
     }
+}
+
+/// Nothing but the owner of the claim's file speaks against a process.
+fn is_only_of_another_user(seen: &Seen) -> bool {
+    let is_another_program = seen.recognition == Recognition::AnotherProgram;
+    seen.is_of_another_user && !is_another_program && seen.rival < Rival::Better
 }
 
 /// A kernel that has no such namespaces has but the initial one.

@@ -146,6 +146,29 @@ fn a_fit_among_namespaces_is_of_the_user_directory_and_session_of_the_claim() {
     });
 }
 
+/// Files change their owner, and a process of another user may be the one that wrote them.
+#[test]
+fn the_process_here_that_has_another_owner_than_the_file_is_no_proof_of_death() {
+    let mut base = dated();
+    base.observed.has_nested_namespaces = true;
+    let of_another_user = |world: &mut World, recognition| {
+        world.observed.at_pid = Ok(Some(Seen {
+            is_of_another_user: true,
+            ..seen(recognition)
+        }));
+    };
+    check(
+        unknown(UnknownBecause::UnrecognizedProgram),
+        &base,
+        |world| {
+            of_another_user(world, Recognition::ClaimingAgent);
+        },
+    );
+    check(exited(ExitedBecause::NoSuchProcess), &base, |world| {
+        of_another_user(world, Recognition::AnotherProgram);
+    });
+}
+
 /// PID 1 of the host is older than every claim of a container's PID 1, and is no agent.
 #[test]
 fn another_program_with_that_number_does_not_keep_a_dead_claim_open() {
