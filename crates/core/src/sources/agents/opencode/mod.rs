@@ -32,7 +32,7 @@
 //! `OPENCODE_DB` names another database; that file is a home of its own then. A
 //! build of another channel has `opencode-CHANNEL.db`.
 //!
-//! Other agents were made from opencode. What differs is their [`Relative`].
+//! Other agents were made from opencode. What differs is their `Relative`.
 
 mod beyond;
 mod claims;
