@@ -239,6 +239,14 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_not_in_front_any_more_was_left_then() {
+        let log = read(&[registering(A), unregistering(A), registering(B)]);
+        let left: Vec<_> = log.left_at_ms.into_iter().collect();
+        let a: SessionId = A.parse().expect("an id");
+        assert_eq!(left, [(a, 1_795_813_200_000)]);
+    }
+
+    #[test]
     fn the_session_registered_last_is_shown() {
         let start = [
             line(&format!("Workspace initialized: {A} (checkpoints: 0)")),
