@@ -91,6 +91,12 @@ pub(crate) fn list(host: &dyn PaneHost, machine: &Machine) -> Vec<Pane> {
     listed.found
 }
 
+/// The panes, for who waits: a server that begins does not answer yet.
+pub(crate) fn answered(host: &dyn PaneHost, machine: &Machine) -> Option<Vec<Pane>> {
+    let listed = host.list(machine);
+    listed.problems.is_empty().then_some(listed.found)
+}
+
 /// A GNU screen of a test's own; it ends with the value.
 struct RealScreen {
     directory: TempDir,
@@ -181,7 +187,7 @@ fn windows_of_screen_are_listed_with_their_processes() {
     screen.tell(&["screen", "-t", "my api", "cat"]);
     screen.tell(&["sessionname", "renamed"]);
     let panes = wait_for("two windows", || {
-        let panes = list(&Screen, &screen.machine());
+        let panes = answered(&Screen, &screen.machine())?;
         let all_there = panes.len() == 2 && panes.iter().all(|pane| pane.tty.is_some());
         all_there.then_some(panes)
     });
@@ -217,7 +223,7 @@ fn a_text_is_typed_into_the_very_window_of_screen() {
     };
     screen.tell(&["screen", "-t", "api", "cat"]);
     let panes = wait_for("two windows", || {
-        let panes = list(&Screen, &screen.machine());
+        let panes = answered(&Screen, &screen.machine())?;
         (panes.len() == 2).then_some(panes)
     });
     let with = With(Vec::new());
@@ -235,7 +241,7 @@ fn going_to_a_window_of_screen_selects_it() {
     };
     screen.tell(&["screen", "-t", "api", "cat"]);
     wait_for("two windows", || {
-        let panes = list(&Screen, &screen.machine());
+        let panes = answered(&Screen, &screen.machine())?;
         (panes.len() == 2).then_some(())
     });
     // A person's terminal.
@@ -258,7 +264,7 @@ fn going_to_a_window_of_screen_selects_it() {
         // The pane around the screen is that of the client.
         let outer = shown.outer.as_ref()?;
         assert_eq!(outer.server.as_ref().unwrap().pid, Some(outside.pid));
-        let panes = list(&Screen, &machine);
+        let panes = answered(&Screen, &machine)?;
         (panes.len() == 2).then_some(panes)
     });
     With(Vec::new()).run_all(Screen.go(&panes[1], Some(&panes[0])));
