@@ -137,6 +137,17 @@ fn nothing_is_typed_at_a_permission_prompt_or_in_a_turn() {
 }
 
 /// With `--force` neither: the text would be a command of whatever has the terminal.
+/// Lets the program that reads a FIFO come to its end, when dropped: a job in the
+/// background outlives its terminal.
+struct EndsReader(std::path::PathBuf);
+
+impl Drop for EndsReader {
+    fn drop(&mut self) {
+        use rustix::fs::{Mode, OFlags, open};
+        open(&self.0, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).ok();
+    }
+}
+
 #[test]
 fn nothing_is_typed_while_another_program_has_the_terminal() {
     let world = World::new();
@@ -187,6 +198,7 @@ fn nothing_is_typed_while_another_program_has_the_terminal() {
     });
     super::attach::write_session(&world, pid);
     let scene = Scene { world, tmux, pane };
+    let _ended = EndsReader(input);
     for options in [&["rm -rf x", "--enter"][..], &["rm -rf x", "--force"]] {
         let said = scene.send(options);
         assert_eq!(said.status, 2, "{}", said.err);
