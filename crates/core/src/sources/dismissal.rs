@@ -149,7 +149,12 @@ fn add(found: &mut Found<Dismissals>, agent: &AgentId, session: SessionId, path:
     }
 }
 
-fn list(directory: &Path, entries_max: usize, problems: &mut Vec<Problem>) -> Vec<String> {
+/// The names in a directory of ours; what keeps it from being listed is a problem.
+pub(super) fn list(
+    directory: &Path,
+    entries_max: usize,
+    problems: &mut Vec<Problem>,
+) -> Vec<String> {
     match names_in(directory, entries_max) {
         Ok(names) => names.texts().map(str::to_owned).collect(),
         Err(error) => {

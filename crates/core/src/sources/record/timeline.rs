@@ -12,7 +12,7 @@ use crate::adapter::claim::SessionKey;
 use crate::adapter::phase::Phase;
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::names_in;
+use crate::sources::dismissal::list;
 
 /// How many agents' logs are read.
 const AGENTS_MAX: usize = 256;
@@ -107,20 +107,6 @@ fn is_older(path: &Path, since_ms: i64) -> bool {
     since_1970.is_some_and(|since_1970| {
         i64::try_from(since_1970.as_millis()).is_ok_and(|modified_ms| modified_ms < since_ms)
     })
-}
-
-fn list(directory: &Path, entries_max: usize, problems: &mut Vec<Problem>) -> Vec<String> {
-    match names_in(directory, entries_max) {
-        Ok(names) => names.texts().map(str::to_owned).collect(),
-        Err(error) => {
-            problems.push(Problem {
-                agent: None,
-                path: Some(directory.to_owned()),
-                message: format!("cannot list it: {error}"),
-            });
-            Vec::new()
-        }
-    }
 }
 
 fn problem(agent: &AgentId, path: &Path, message: String) -> Problem {
