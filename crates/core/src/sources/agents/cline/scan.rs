@@ -146,11 +146,13 @@ impl<'a> Scanning<'a> {
                 its.role == Role::Session
                     && began.is_ok_and(|began| said.at_ms >= began.saturating_sub(ROUNDING_MS))
             });
-            let is_ended = self
-                .rows
-                .get(session)
-                .is_some_and(|row| was_ended_since(row, *pid, said));
-            if !is_of_now || !said.is_open || is_ended || self.is_sub_agent(session) {
+            let row = self.rows.get(session);
+            let is_ended = row.is_some_and(|row| was_ended_since(row, *pid, said));
+            // Perhaps by this process, perhaps by the one that had it before.
+            let may_be_left =
+                is_ended && row.is_some_and(|row| !row.is_ended() && row.pid != Some(*pid));
+            let is_left = is_ended && !may_be_left;
+            if !is_of_now || !said.is_open || is_left || self.is_sub_agent(session) {
                 continue;
             }
             let mut claim = self.claim(session, *pid, &log.path, &log.facts);
@@ -162,6 +164,9 @@ impl<'a> Scanning<'a> {
             if self.strayed.contains_key(pid) {
                 claim.subject = Subject::Unreadable;
                 claim.evidence.says += ", and the log lacks a part after that";
+            } else if may_be_left {
+                claim.subject = Subject::Unreadable;
+                claim.evidence.says += ", and it was ended since, there or elsewhere";
             }
             claims.push(claim);
         }
