@@ -1,5 +1,6 @@
 //! What a scan tells of one session besides claims.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use whosup_process::Process;
@@ -45,6 +46,9 @@ pub struct Sketch {
     /// When a process may have been launched with it: its birth, or each time that a
     /// process took it up, in milliseconds since 1970.
     pub launched_at_ms: Vec<i64>,
+    /// Within which time a process was launched with it, where the agent's files have lost
+    /// the date.
+    pub launched_within_ms: Option<RangeInclusive<i64>>,
     /// When a running process made it and went on to it, where the agent's log shows that.
     pub switched_at_ms: Option<i64>,
     /// When a person last typed a prompt in it.
@@ -120,6 +124,7 @@ impl Sketch {
             unclaimed: Unclaimed::Nobody,
             clues: Vec::new(),
             launched_at_ms: Vec::new(),
+            launched_within_ms: None,
             switched_at_ms: None,
             prompted_at_ms: None,
             visits: Vec::new(),

@@ -1,6 +1,7 @@
 //! One process that makes no claim, and what it has to do with a session.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use whosup_process::Pid;
@@ -91,7 +92,7 @@ impl<'a> Seeker<'a> {
 
     /// The directory of a session may have been that of the process, and renamed since.
     pub(super) fn may_be_renamed(&self, work_dir: Option<&Path>) -> bool {
-        self.places.may_be_renamed(&self.process.process, work_dir)
+        self.places.may_be_renamed(self.process, work_dir)
     }
 
     pub(super) fn began_before(&self, at_ms: Option<i64>) -> bool {
@@ -112,11 +113,17 @@ impl<'a> Seeker<'a> {
 
     /// The start window of the process has this time in it.
     pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
+        self.may_be_launched_within(&(at_ms..=at_ms))
+    }
+
+    /// The start window of the process has some of this time in it.
+    pub(super) fn may_be_launched_within(&self, time_ms: &RangeInclusive<i64>) -> bool {
         let window_ms = self.profile.launch_window_ms;
         window_ms
             .zip(self.began_at_ms)
             .is_some_and(|(window, began)| {
-                (-TICK_MS..=window).contains(&at_ms.saturating_sub(began))
+                *time_ms.end() >= began.saturating_sub(TICK_MS)
+                    && *time_ms.start() <= began.saturating_add(window)
             })
     }
 

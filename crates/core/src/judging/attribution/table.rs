@@ -1,6 +1,7 @@
 //! What is known of each process that makes no claim, and each session that it may serve.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::RangeInclusive;
 
 use super::directory::Beside;
 use super::launch::{Event, Launched, match_launches};
@@ -90,11 +91,11 @@ impl Table {
     ) -> BTreeMap<usize, (usize, i64)> {
         let named = self.pairs.iter().filter(|pair| pair.named_at_ms.is_some());
         let named: BTreeSet<usize> = named.map(|pair| pair.process).collect();
-        let mut events: Vec<(usize, i64, Event)> = Vec::new();
+        let mut events: Vec<(usize, RangeInclusive<i64>, Event)> = Vec::new();
         for (session, (_, draft)) in rows.iter().enumerate() {
-            let launches = launches_of(draft).map(|at_ms| (at_ms, true));
-            let begun = perhaps_launched_at_ms(draft, seekers).map(|at_ms| (at_ms, false));
-            for (at_ms, is_sure) in launches.chain(begun) {
+            let launches = launches_of(draft).map(|at_ms| (at_ms..=at_ms, true));
+            let perhaps = perhaps_launched_ms(draft, seekers).map(|time_ms| (time_ms, false));
+            for (time_ms, is_sure) in launches.chain(perhaps) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
                 let may_be_its = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
@@ -104,29 +105,29 @@ impl Table {
                     pair.is_touched
                         && !is_for_another
                         && seeker.is_some_and(|seeker| {
-                            seeker.may_be_launched_at(at_ms)
+                            seeker.may_be_launched_within(&time_ms)
                                 && (part == Unclaimed::Client
                                     || seeker.makes_session_unprompted()
-                                    || !seeker.is_silent_since(at_ms))
+                                    || !seeker.is_silent_since(*time_ms.start()))
                         })
                 });
                 let own: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
-                let displaced = displaced(seekers, rows.get(session), at_ms);
+                let displaced = displaced(seekers, rows.get(session), &time_ms);
                 let all: BTreeSet<usize> = own.iter().copied().chain(displaced).collect();
                 if !all.is_empty() {
                     let event = Event {
                         processes: all.into_iter().collect(),
                         sure: if is_sure { own } else { Vec::new() },
                     };
-                    events.push((session, at_ms, event));
+                    events.push((session, time_ms, event));
                 }
             }
         }
         // A process that claims a session now may have been launched with another one.
-        events.retain(|(session, at_ms, _)| {
+        events.retain(|(session, time_ms, _)| {
             !claiming.iter().any(|seeker| {
                 let row = rows.get(*session);
-                seeker.may_be_launched_at(*at_ms)
+                seeker.may_be_launched_within(time_ms)
                     && row.is_some_and(|(key, draft)| {
                         seeker.process.may_use(&key.home)
                             && seeker.is_beside(draft.sketch.work_dir.as_deref(), false)
@@ -142,9 +143,10 @@ impl Table {
         let plain: Vec<Event> = events.iter().map(|(_, _, event)| event.clone()).collect();
         let mut found = BTreeMap::new();
         for (process, event) in match_launches(&launched, &plain) {
-            let Some((session, at_ms, _)) = events.get(event) else {
+            let Some((session, time_ms, _)) = events.get(event) else {
                 continue;
             };
+            let at_ms = time_ms.start();
             found.insert(process, (*session, *at_ms));
             if let Some(pair) = self.pair_mut(process, *session) {
                 pair.launched_at_ms = Some(*at_ms);
@@ -246,12 +248,12 @@ impl Table {
 fn displaced(
     seekers: &[Seeker<'_>],
     row: Option<&(&SessionKey, &Draft)>,
-    at_ms: i64,
+    time_ms: &RangeInclusive<i64>,
 ) -> Vec<usize> {
     let is_displaced = |seeker: &Seeker<'_>| {
         row.is_some_and(|(key, draft)| {
             let work_dir = draft.sketch.work_dir.as_deref();
-            seeker.may_be_launched_at(at_ms)
+            seeker.may_be_launched_within(time_ms)
                 && seeker.process.may_use(&key.home)
                 && seeker.may_be_renamed(work_dir)
         })
@@ -266,18 +268,21 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
     draft.sketch.launched_at_ms.iter().copied()
 }
 
-/// When a process may have been launched with a session that was perhaps begun in a running
-/// one, where nothing shows that it was one of these.
-fn perhaps_launched_at_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<i64> {
+/// When a process was launched with a session, as far as that is known; or may have been,
+/// where the session was perhaps begun in a running process, and nothing shows that it was
+/// one of these.
+fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInclusive<i64>> {
     let sketch = &draft.sketch;
     let may_be_of_these = |visit: &Visit| {
         let mut seekers = seekers.iter();
         seekers.any(|its| its.may_be_launched_at(visit.launched_at_ms))
     };
     let is_told = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
-    sketch
+    let born = sketch
         .born_at_ms
-        .filter(|born| !is_told && !sketch.launched_at_ms.contains(born))
+        .filter(|born| !is_told && !sketch.launched_at_ms.contains(born));
+    let within = sketch.launched_within_ms.clone();
+    within.or_else(|| born.map(|born| born..=born))
 }
 
 /// What is known of one process and one session. `None` if the process cannot have

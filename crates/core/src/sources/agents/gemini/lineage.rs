@@ -4,6 +4,8 @@
 //! launched with, for as long as it runs. So the log connects the sessions that one
 //! process went through; the launch connects the first of them with the process.
 
+use std::ops::RangeInclusive;
+
 use whosup_sidecar::SessionId;
 
 use super::chat::Chat;
@@ -12,6 +14,8 @@ use super::prompts::{Command, Prompts, Typed};
 /// How long after `/clear` was typed the new session is made, in milliseconds:
 /// 0.4 s, or as long as hooks take.
 const CLEAR_MS_MAX: i64 = 10_000;
+/// A minute, in milliseconds.
+const MINUTE_MS: i64 = 60_000;
 /// How long after a prompt was typed it is recorded in the session.
 const PROMPT_MS_MAX: i64 = 60_000;
 /// How much before that it may look, in milliseconds.
@@ -107,6 +111,16 @@ impl Lineage<'_> {
             [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
             all => all,
         }
+    }
+
+    /// Within which time a process was launched with the session, where its file has lost
+    /// the date: in the minute of its name, and before anything was typed there.
+    pub(super) fn launched_within(&self, chat: &Chat) -> Option<RangeInclusive<i64>> {
+        let first = self.typed_under(chat).map(|typed| typed.at_ms).min()?;
+        let minute_ms = chat.minute_ms;
+        let until = minute_ms.map_or(first, |minute| first.min(minute.saturating_add(MINUTE_MS)));
+        let is_lost = chat.was_removed() && chat.starts_ms.is_empty();
+        is_lost.then(|| minute_ms.unwrap_or(i64::MIN)..=until)
     }
 
     /// The times at which `/clear` was typed that may have made the session.

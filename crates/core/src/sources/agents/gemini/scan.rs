@@ -201,6 +201,7 @@ impl<'a> Scanning<'a> {
             let possible: Vec<&AgentProcess> = seekers.iter().filter(may_serve).copied().collect();
             let mut sketch = self.sketch(project, chat, &possible);
             sketch.launched_at_ms.extend(lineage.launches_of(chat));
+            sketch.launched_within_ms = lineage.launched_within(chat);
             sketch.prompted_at_ms = typed_at_ms;
             for path in own_paths {
                 add_path(&mut sketch, path, &possible);
