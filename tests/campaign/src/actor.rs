@@ -159,6 +159,10 @@ fn environment(program: &Program, setting: &Setting) -> Value {
         return json!({});
     }
     let mut variables = json!({ "HOME": setting.home, "PATH": "/usr/bin:/bin", "TERM": "xterm" });
+    if setting.has_terminal {
+        // As a shell sets it.
+        variables["PWD"] = json!(setting.work_dir);
+    }
     if let Some(variable) = program.variable {
         variables[variable] = json!("true");
     }

@@ -1,9 +1,11 @@
 //! Real processes that pose as agents: started, killed, reaped, replaced.
 
 use std::fs::File;
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::fs::{FlockOperation, flock};
+use serde_json::json;
 
 use super::world::{World, is_of_the_dead};
 
@@ -134,4 +136,64 @@ fn this_test_is_no_agent() {
         "{}",
         said.out
     );
+}
+
+/// The transcript of a session of pi that was begun now in a directory.
+fn write_pi_session(world: &World, directory: &Path, session: &str) {
+    let now = jiff::Timestamp::now();
+    let header = json!({
+        "type": "session", "version": 3, "id": session, "timestamp": now.to_string(),
+        "cwd": directory,
+    });
+    let folder = directory.to_str().unwrap().trim_start_matches('/');
+    let folder = format!(".pi/agent/sessions/--{}--", folder.replace('/', "-"));
+    world.write(
+        &format!("{folder}/{now}_{session}.jsonl"),
+        format!("{header}\n"),
+    );
+}
+
+#[test]
+fn a_session_stays_with_its_process_when_their_directory_is_renamed() {
+    let world = World::new();
+    let (old, new) = (world.home().join("old"), world.home().join("new"));
+    let script = world.root().join("bin/pi");
+    std::fs::create_dir(script.parent().unwrap()).unwrap();
+    // Whoever opens it waits until the test ends.
+    let fifo = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &script,
+        rustix::fs::FileType::Fifo,
+        fifo,
+        0,
+    )
+    .unwrap();
+    let pose_in = |directory: &Path| {
+        world.pose("bin/node", |command| {
+            command
+                .arg(&script)
+                .env("PWD", directory)
+                .current_dir(directory);
+        })
+    };
+    std::fs::create_dir(&old).unwrap();
+    let first = pose_in(&old);
+    write_pi_session(&world, &old, &world.s1);
+    std::fs::rename(&old, &new).unwrap();
+    let mut second = pose_in(&new);
+    write_pi_session(&world, &new, &world.s2);
+    second.kill();
+    second.reap();
+
+    for listing in [&["list", "--json"][..], &["list", "--json", "--all"]] {
+        let rows = world.run(listing).sessions();
+        let of = |session: &str| rows.iter().find(|row| row["session_id"] == session);
+        let own = of(&world.s1).unwrap_or_else(|| panic!("{rows:?}"));
+        assert_eq!(own["liveness"], "live", "{own}");
+        assert_eq!(own["owner"]["pid"], first.pid());
+        if let Some(others) = of(&world.s2) {
+            assert_ne!(others["liveness"], "live", "{others}");
+        }
+    }
 }

@@ -39,6 +39,19 @@ pub struct AgentProcess {
     pub role: Role,
     /// The homes it uses, by its own environment; empty if that can't be read.
     pub homes: Vec<PathBuf>,
+    /// What its environment says of the directory that it was started in.
+    pub launched_in: LaunchedIn,
+}
+
+/// What the environment of a process says of the directory that it was started in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaunchedIn {
+    /// Nothing: some agents wipe their environment.
+    NotKnown,
+    /// A directory that is still there.
+    There,
+    /// A directory that is not there any more: it was renamed, or deleted, under the process.
+    Gone(PathBuf),
 }
 
 impl AgentProcess {
@@ -61,6 +74,16 @@ impl AgentProcess {
     #[must_use]
     pub fn work_dir(&self) -> Option<&Path> {
         self.details.cwd.as_deref().ok()
+    }
+
+    /// The directories that its sessions may name: its own, and the one that it was started
+    /// in, where that has another name now.
+    pub fn work_dirs(&self) -> impl Iterator<Item = &Path> {
+        let gone = match &self.launched_in {
+            LaunchedIn::Gone(gone) => Some(gone.as_path()),
+            LaunchedIn::NotKnown | LaunchedIn::There => None,
+        };
+        self.work_dir().into_iter().chain(gone)
     }
 
     /// Tells whether it may use `home`: it does by its environment, or that

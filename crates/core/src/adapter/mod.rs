@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
-pub use self::agent_process::{AgentProcess, Role};
+pub use self::agent_process::{AgentProcess, LaunchedIn, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
 pub use self::command_line::CommandLine;
 pub(crate) use self::command_line::{Form, Is, Named};

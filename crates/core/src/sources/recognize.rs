@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use whosup_process::{Absent, Details, Pid, Process};
 use whosup_sidecar::AgentId;
-use whosup_sidecar::file::{Links, facts};
+use whosup_sidecar::file::{Links, facts, facts_of_any};
 
-use crate::adapter::{Adapter, AgentProcess, Home, Program, Role, is_runtime_name};
+use crate::adapter::{Adapter, AgentProcess, Home, LaunchedIn, Program, Role, is_runtime_name};
 
 use crate::adapter::claim::Placement;
 use crate::machine::Machine;
@@ -110,6 +110,7 @@ pub fn find_agent_processes(
                     adapter,
                     process: process.clone(),
                     homes,
+                    launched_in: launched_in(machine, &program),
                     details,
                     role,
                 });
@@ -256,6 +257,33 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
             || homes_held_open(machine, adapter, program.process),
             |environment| adapter.homes_named_by(program, &environment),
         )
+}
+
+/// What the environment of a process says of the directory that it was started in. (Shells
+/// and tmux set `PWD`; a program that its parent starts elsewhere has that of the parent,
+/// which is there.)
+fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
+    let environment = machine.environment_of(program.process, &["PWD"]);
+    let named = environment.as_ref().and_then(|all| all.variable("PWD"));
+    let Some(named) = named.map(Path::new).filter(|named| named.is_absolute()) else {
+        return LaunchedIn::NotKnown;
+    };
+    if program.details.cwd.as_deref() == Ok(named) {
+        return LaunchedIn::There;
+    }
+    let shares_mounts = machine.table().shares_mounts(program.process);
+    match machine.mounts().touchable(named) {
+        Ok(named) if matches!(shares_mounts, Ok(true)) => {
+            match facts_of_any(named.as_path(), Links::Follow) {
+                Ok(_) => LaunchedIn::There,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    LaunchedIn::Gone(named.as_path().to_owned())
+                }
+                Err(_) => LaunchedIn::NotKnown,
+            }
+        }
+        _ => LaunchedIn::NotKnown,
+    }
 }
 
 /// The homes in which a process has a file open that its agent keeps there.

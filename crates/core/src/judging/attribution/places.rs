@@ -7,7 +7,7 @@ use std::path::Path;
 use whosup_process::{Details, Pid, Process};
 
 use super::directory::{Beside, Directory};
-use crate::adapter::AgentProcess;
+use crate::adapter::{AgentProcess, LaunchedIn};
 use crate::machine::Machine;
 use crate::machine::mounts::Mounts;
 
@@ -29,18 +29,18 @@ impl Places {
         }
     }
 
-    /// Looks at the directories that a process works in: its own, and the one that its
-    /// arguments name.
+    /// Looks at the directories that a process works in: its own, the one that it was
+    /// started in, and the one that its arguments name.
     pub(crate) fn find_process(&mut self, machine: &Machine, process: &AgentProcess) {
         let named = process.adapter.work_dir_named_by(&process.program());
         self.find_details(machine, &process.process, &process.details);
-        if let Some(named) = named {
-            let named = Directory::recorded(machine.mounts(), &named);
-            self.of_processes
-                .entry(process.process.pid)
-                .or_default()
-                .push(named);
-        }
+        let named = named.map(|named| Directory::recorded(machine.mounts(), &named));
+        let launched_in = match &process.launched_in {
+            LaunchedIn::Gone(gone) => Some(Directory::unseen(gone)),
+            LaunchedIn::NotKnown | LaunchedIn::There => None,
+        };
+        let own = self.of_processes.entry(process.process.pid).or_default();
+        own.extend(named.into_iter().chain(launched_in));
     }
 
     /// Looks at the directory that a process works in, where that can be read.
@@ -52,11 +52,13 @@ impl Places {
     }
 
     /// The directory of a session may have been that of a process, and renamed since: it is
-    /// not there any more, and that of the process is.
-    pub(crate) fn may_be_renamed(&self, process: &Process, directory: Option<&Path>) -> bool {
+    /// not there any more, that of the process is, and nothing shows where that was started.
+    pub(crate) fn may_be_renamed(&self, process: &AgentProcess, directory: Option<&Path>) -> bool {
         let recorded = directory.and_then(|written| self.recorded.get(written.as_os_str()));
-        let mut own = self.of_processes.get(&process.pid).into_iter().flatten();
-        recorded.is_some_and(|recorded| !recorded.is_seen()) && own.any(Directory::is_seen)
+        let own = self.of_processes.get(&process.process.pid);
+        process.launched_in == LaunchedIn::NotKnown
+            && recorded.is_some_and(|recorded| !recorded.is_seen())
+            && own.into_iter().flatten().any(Directory::is_seen)
     }
 
     /// What the directory of a session is to a process, as far as that was looked at.

@@ -161,6 +161,7 @@ mod tests {
             details: Arc::new(made.details),
             role,
             homes: Vec::new(),
+            launched_in: crate::adapter::LaunchedIn::There,
         }
     }
 

@@ -74,6 +74,7 @@ fn agent_process(pid: i32, role: Role) -> AgentProcess {
         details: std::sync::Arc::new(recorded.details),
         role,
         homes: Vec::new(),
+        launched_in: crate::adapter::LaunchedIn::There,
     }
 }
 

@@ -271,15 +271,17 @@ impl<'a> Sessions<'a> {
     /// Adds the sessions of a process's directory that have a record made since
     /// it began.
     fn add_beside(&mut self, process: &AgentProcess) {
-        let (Some(directory), Ok(began)) =
-            (process.work_dir(), process.process.began_at_ms.clone())
-        else {
+        let Ok(began) = process.process.began_at_ms else {
             return;
         };
-        let folders = self
-            .projects
-            .of_directory(directory, self.look.machine.mounts());
-        for folder in folders.take(&mut self.problems) {
+        let mounts = self.look.machine.mounts();
+        let mut folders = Vec::new();
+        for directory in process.work_dirs() {
+            let found = self.projects.of_directory(directory, mounts);
+            let found = found.take(&mut self.problems).into_iter();
+            folders.extend(found.map(|folder| (folder, directory)));
+        }
+        for (folder, directory) in folders {
             let listed = self.listed(&folder);
             let transcripts = listed
                 .sessions

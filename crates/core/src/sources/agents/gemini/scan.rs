@@ -72,13 +72,11 @@ impl<'a> Scanning<'a> {
     fn projects(&mut self) -> BTreeMap<Project, Vec<&'a AgentProcess>> {
         let mut seekers: BTreeMap<PathBuf, Vec<&'a AgentProcess>> = BTreeMap::new();
         for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session
-                && let Some(work_dir) = process.work_dir()
-            {
-                seekers
-                    .entry(work_dir.to_owned())
-                    .or_default()
-                    .push(process);
+            if process.role == Role::Session {
+                for work_dir in process.work_dirs() {
+                    let seekers = seekers.entry(work_dir.to_owned()).or_default();
+                    seekers.push(process);
+                }
             }
         }
         let path = self.home.root.join("projects.json");

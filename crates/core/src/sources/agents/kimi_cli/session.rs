@@ -89,10 +89,10 @@ impl<'a> Reading<'a> {
         }
         // What the kernel says of a process's directory needs no list.
         for process in look.processes_of(home) {
-            if let Some(path) = process.work_dir()
-                && let Some(folder) = folder_of(path)
-            {
-                reading.work_dirs.insert(folder, path.to_owned());
+            for path in process.work_dirs() {
+                if let Some(folder) = folder_of(path) {
+                    reading.work_dirs.insert(folder, path.to_owned());
+                }
             }
         }
         reading
@@ -161,10 +161,10 @@ impl<'a> Reading<'a> {
     fn seekers_of(&self) -> HashMap<String, Vec<&'a AgentProcess>> {
         let mut seekers: HashMap<String, Vec<_>> = HashMap::new();
         for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session
-                && let Some(folder) = process.work_dir().and_then(folder_of)
-            {
-                seekers.entry(folder).or_default().push(process);
+            if process.role == Role::Session {
+                for folder in process.work_dirs().filter_map(folder_of) {
+                    seekers.entry(folder).or_default().push(process);
+                }
             }
         }
         seekers

@@ -61,6 +61,7 @@ fn world(ages_ms: &[i64]) -> World {
                 process,
                 details,
                 homes: Vec::new(),
+                launched_in: crate::adapter::LaunchedIn::There,
             }
         })
         .collect();

@@ -183,10 +183,10 @@ impl<'a> Reading<'a> {
     fn seekers_of(&self) -> BTreeMap<String, Vec<&'a AgentProcess>> {
         let mut seekers: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for process in self.look.processes_of(self.home) {
-            if process.role == Role::Session
-                && let Some(folder) = process.work_dir().and_then(folder_of)
-            {
-                seekers.entry(folder).or_default().push(process);
+            if process.role == Role::Session {
+                for folder in process.work_dirs().filter_map(folder_of) {
+                    seekers.entry(folder).or_default().push(process);
+                }
             }
         }
         seekers
@@ -212,7 +212,16 @@ impl<'a> Reading<'a> {
         };
         let mut sketch = Sketch::new(key);
         sketch.unclaimed = Unclaimed::Owner;
-        let beside = || seekers.first()?.work_dir().map(Path::to_owned);
+        let folder = told.path.parent().and_then(Path::file_name);
+        let is_of_folder =
+            |dir: &&Path| folder_of(dir).is_some_and(|its| Some(its.as_ref()) == folder);
+        let beside = || {
+            seekers
+                .first()?
+                .work_dirs()
+                .find(is_of_folder)
+                .map(Path::to_owned)
+        };
         let state = told.state.as_ref();
         let named = state.and_then(|state| state.work_dir.clone());
         sketch.work_dir = named.or_else(beside);

@@ -20,10 +20,12 @@ pub(super) struct RealPaths<'a>(pub(super) &'a Mounts);
 impl RealPaths<'_> {
     /// The session is one of the process's directory.
     pub(super) fn are_beside(self, process: &AgentProcess, row: &Row) -> bool {
-        let (Some(work_dir), Some(directory)) = (process.work_dir(), &row.directory) else {
+        let Some(directory) = &row.directory else {
             return false;
         };
-        self.0.real_path(directory) == composed(work_dir.to_owned()) || directory == work_dir
+        let real = self.0.real_path(directory);
+        let mut own = process.work_dirs();
+        own.any(|own| real == composed(own.to_owned()) || directory == own)
     }
 }
 
@@ -106,6 +108,7 @@ mod tests {
             details: Arc::new(made.details),
             role: Role::Session,
             homes: Vec::new(),
+            launched_in: crate::adapter::LaunchedIn::There,
         }
     }
 

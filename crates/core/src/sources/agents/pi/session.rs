@@ -77,7 +77,8 @@ impl<'a> Reading<'a> {
         let sessions = self.home.root.join("sessions");
         let work_dirs = self
             .seekers()
-            .filter_map(|seeker| folder_of(seeker.work_dir()?));
+            .flat_map(AgentProcess::work_dirs)
+            .filter_map(folder_of);
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
         if self.look.depth.is_walk() {
@@ -211,8 +212,8 @@ impl<'a> Reading<'a> {
             since.is_none_or(|(began, at)| at >= began.saturating_sub(CLOCK_SLACK_MS))
         };
         let is_in_folder = |seeker: &&AgentProcess| {
-            let its = seeker.work_dir().and_then(folder_of);
-            its.is_some() && its.as_deref() == folder.and_then(|name| name.to_str())
+            let mut its = seeker.work_dirs().filter_map(folder_of);
+            its.any(|its| Some(its.as_str()) == folder.and_then(|name| name.to_str()))
         };
         let mut may_be_its = self
             .seekers()
@@ -275,9 +276,9 @@ fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
 
 /// Both work in one directory, which may have several names.
 fn is_beside(seeker: &AgentProcess, told: &Told) -> bool {
-    let its = seeker.work_dir();
     if told.header.is_lost && told.work_dir.is_none() {
         return true;
     }
-    its.is_some() && (its == told.work_dir.as_deref() || its == told.real_dir.as_deref())
+    let named = [told.work_dir.as_deref(), told.real_dir.as_deref()];
+    seeker.work_dirs().any(|own| named.contains(&Some(own)))
 }

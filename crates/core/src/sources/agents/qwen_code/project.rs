@@ -133,7 +133,7 @@ impl<'a, 'r> Projects<'a, 'r> {
             let folders_of = |process: &AgentProcess| {
                 let its = |record: &&registry::Record| record.pid == process.process.pid;
                 let registered = records.iter().filter(its).map(|one| one.work_dir.as_path());
-                let work_dirs = process.work_dir().into_iter().chain(registered);
+                let work_dirs = process.work_dirs().chain(registered);
                 work_dirs
                     .map(|work_dir| chats_in(runtime, work_dir))
                     .collect::<BTreeSet<PathBuf>>()

@@ -1,6 +1,7 @@
 //! Looks for processes in the folders of other directories than their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,9 +10,10 @@ use whosup_sidecar::SessionId;
 use whosup_sidecar::file::{Directory, Links};
 
 use super::super::untouched::BEGAN_SLACK_MS;
-use super::super::work_dir::FolderKind;
-use super::directory::SessionDir;
+use super::super::work_dir::{self, FolderKind};
+use super::directory::{Dates, SessionDir};
 use super::{FOLDERS_MAX, Keep, Reading};
+use crate::adapter::{AgentProcess, LaunchedIn};
 use crate::sources::agents::kit::folder::metadata;
 
 impl Reading<'_> {
@@ -29,6 +31,8 @@ impl Reading<'_> {
             .map(|process| process.process.began_at_ms.clone().ok());
         // None, if one of them is of unknown age.
         let since_ms = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
+        let displaced = self.displaced(silent);
+        self.work_dirs.extend(displaced.clone());
         let folders = self.names(&self.sessions(), FOLDERS_MAX);
         for folder in folders.texts() {
             let is_local = FolderKind::of(folder) == Some(FolderKind::Local);
@@ -41,9 +45,32 @@ impl Reading<'_> {
                     let named = sidecar.pid;
                     let sketch = self.sketch(folder, &session, Some(sidecar), dates);
                     self.sketches.add(sketch, named);
+                } else if displaced.contains_key(folder) && session.made_at_ms >= since_ms {
+                    let dates = Dates::of_directory(&session);
+                    let sketch = self.sketch(folder, &session, None, dates);
+                    self.sketches.add(sketch, []);
                 }
             }
         }
+    }
+
+    /// The directories that are not there any more, by their folders: a process whose
+    /// environment does not say where it was started may have been started in one of them.
+    fn displaced(&mut self, silent: &[Pid]) -> HashMap<String, PathBuf> {
+        let mut processes = self.look.processes_of(self.home);
+        let is_displaced = |its: &AgentProcess| {
+            silent.contains(&its.process.pid) && its.launched_in == LaunchedIn::NotKnown
+        };
+        if !processes.any(is_displaced) {
+            return HashMap::new();
+        }
+        let mut work_dirs = work_dir::read(&self.home.root).unwrap_or_else(|error| {
+            self.problem(&self.home.root.join("kimi.json"), error);
+            HashMap::new()
+        });
+        let mounts = self.look.machine.mounts();
+        work_dirs.retain(|_, path| mounts.touchable(path).is_ok_and(|path| !path.exists()));
+        work_dirs
     }
 
     /// The sessions of a folder that were made since then, or taken up.

@@ -29,7 +29,7 @@ impl<'a> Projects<'a, '_> {
     pub(super) fn sketch_for_seekers(&mut self, is_all: bool) {
         let mut seekers_in: BTreeMap<&Path, Vec<&AgentProcess>> = BTreeMap::new();
         for seeker in self.seekers() {
-            if let Some(work_dir) = seeker.work_dir() {
+            for work_dir in seeker.work_dirs() {
                 seekers_in.entry(work_dir).or_default().push(seeker);
             }
         }
