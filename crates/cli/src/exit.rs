@@ -8,8 +8,7 @@ use whosup_track::TrackError;
 
 use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
-use whosup_core::reader::FilterError;
-use whosup_core::reader::IdError;
+use whosup_core::reader::{AgentError, FilterError, IdError};
 
 /// What the exit status of a command says; the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +118,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-fn status(error: &anyhow::Error) -> ExitStatus {
+pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
     match error.downcast_ref::<IdError>() {
-        Some(IdError::NotFound { .. }) => ExitStatus::NoSuchSession,
+        Some(IdError::NotFound { .. } | IdError::Agent(AgentError::Unsupported { .. })) => {
+            ExitStatus::NoSuchSession
+        }
         Some(IdError::NotSeen { .. }) => ExitStatus::Unknown,
         _ => ExitStatus::Failed,
     }
