@@ -1,20 +1,20 @@
 //! The columns of the list, and what stands in them.
 
 use anstyle::Style;
+use jiff::tz::TimeZone;
 use whosup_core::adapter::Context;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Tty;
 use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
-use whosup_core::views::wire::timestamp;
 
 use crate::condition::{Condition, State, Wording};
 use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
 use crate::text;
-use whosup_core::reader::shown_pid;
+use whosup_core::reader::{Order, shown_pid};
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";
@@ -33,7 +33,7 @@ pub(crate) enum Column {
     Id,
     /// Its whole id.
     FullId,
-    /// Its title, else its directory.
+    /// Its title.
     Title,
     /// Its directory.
     Directory,
@@ -134,6 +134,59 @@ impl Column {
         }
     }
 
+    /// What it shows.
+    pub(crate) const fn help(self) -> &'static str {
+        match self {
+            Self::Agent => "The agent",
+            Self::State => "What the session is doing, or what became of it",
+            Self::Id => "The ID as other commands accept it",
+            Self::FullId => "The whole ID",
+            Self::Title => "The title",
+            Self::Directory => "The directory, with `~` for home",
+            Self::Age => "How long ago something last happened",
+            Self::Pid => "PID of the process that runs the session",
+            Self::Client => "PID of the process with the terminal, if it is another one",
+            Self::Pane => "The pane that shows the session",
+            Self::Tty => "The terminal that shows the session",
+            Self::Reason => "Why it is live, exited or unknown",
+            Self::Confidence => "How a live session is known",
+            Self::Model => "The model of the last reply",
+            Self::Branch => "The last branch",
+            Self::Version => "The agent's version",
+            Self::Started => "When the session began, in local time",
+            Self::Home => "The agent's home",
+            Self::Context => "How full the context is",
+            Self::Tokens => "The tokens that the session used",
+            Self::Cost => "What they cost",
+        }
+    }
+
+    /// What a list that is sorted by it is sorted by.
+    pub(crate) const fn order(self) -> Order {
+        match self {
+            Self::Agent => Order::Agent,
+            Self::State => Order::State,
+            Self::Id | Self::FullId => Order::Id,
+            Self::Title => Order::Title,
+            Self::Directory => Order::Directory,
+            Self::Age => Order::Activity,
+            Self::Pid => Order::Pid,
+            Self::Client => Order::Client,
+            Self::Pane => Order::Pane,
+            Self::Tty => Order::Tty,
+            Self::Reason => Order::Reason,
+            Self::Confidence => Order::Confidence,
+            Self::Model => Order::Model,
+            Self::Branch => Order::Branch,
+            Self::Version => Order::Version,
+            Self::Started => Order::Started,
+            Self::Home => Order::Home,
+            Self::Context => Order::Context,
+            Self::Tokens => Order::Tokens,
+            Self::Cost => Order::Cost,
+        }
+    }
+
     /// It shows what is counted from whole transcripts.
     pub(crate) const fn needs_usage(self) -> bool {
         matches!(self, Self::Tokens | Self::Cost)
@@ -142,6 +195,14 @@ impl Column {
     /// Finds a column by its name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+
+    /// Finds the column of `--sort`. `activity` is what `age` was called there first.
+    pub(crate) fn from_sort_name(name: &str) -> Option<Self> {
+        match name {
+            "activity" => Some(Self::Age),
+            _ => Self::from_name(name),
+        }
     }
 
     /// How it behaves in the table.
@@ -194,8 +255,8 @@ pub(crate) struct Cells<'a> {
     pub(crate) home: Option<&'a std::path::Path>,
     /// When the look was taken.
     pub(crate) now_ms: i64,
-    /// A column of the table shows the directory.
-    pub(crate) has_directory: bool,
+    /// In which times are shown.
+    pub(crate) zone: &'a TimeZone,
 }
 
 impl Cells<'_> {
@@ -225,12 +286,16 @@ impl Cells<'_> {
         }
     }
 
-    fn text_of(&self, column: Column, session: &Session) -> String {
+    /// The text of a session in a column, other than [`Column::State`] and [`Column::Id`].
+    pub(crate) fn text_of(&self, column: Column, session: &Session) -> String {
         match column {
             Column::State | Column::Id => String::new(),
             Column::Agent => session.key.agent.to_string(),
             Column::FullId => text::visible(session.key.session.as_str()),
-            Column::Title => self.title(session),
+            Column::Title => {
+                let title = session.title().map(text::one_line);
+                or_nothing(title)
+            }
             Column::Directory => self.directory(session.work_dir()),
             Column::Age => {
                 let at = session.last_activity_at_ms();
@@ -251,7 +316,7 @@ impl Cells<'_> {
             Column::Model => foreign(session.description.model.as_deref()),
             Column::Branch => foreign(session.description.git_branch.as_deref()),
             Column::Version => foreign(session.agent_version()),
-            Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
+            Column::Started => or_nothing(session.started_at_ms().and_then(|at| self.time(at))),
             Column::Home => text::path(&session.key.home, self.home),
             Column::Context => or_nothing(session.description.context.map(context)),
             Column::Tokens => {
@@ -276,7 +341,10 @@ impl Cells<'_> {
                 or_nothing(pane.or_else(|| process.tty.and_then(short_name)))
             }
             Column::Tty => or_nothing(process.tty.and_then(short_name)),
-            Column::Started => or_nothing(process.began_at_ms.clone().ok().and_then(timestamp)),
+            Column::Started => {
+                let began_at_ms = process.began_at_ms.as_ref().ok();
+                or_nothing(began_at_ms.and_then(|at| self.time(*at)))
+            }
             Column::Id
             | Column::FullId
             | Column::Age
@@ -293,14 +361,26 @@ impl Cells<'_> {
         })
     }
 
-    fn title(&self, session: &Session) -> String {
-        let title = session.title().map(text::one_line);
-        let title = title.filter(|title| !title.is_empty());
-        match (title, self.has_directory) {
-            (Some(title), _) => title,
-            (None, true) => NOTHING.to_owned(),
-            (None, false) => self.directory(session.work_dir()),
-        }
+    /// What stands in the place of a title that is missing, where no column shows the
+    /// directory: that, else the PID.
+    pub(crate) fn stand_in(&self, session: &Session) -> String {
+        self.directory_or_pid(session.work_dir(), shown_pid(session))
+    }
+
+    /// The same for a process without a session.
+    pub(crate) fn stand_in_of_process(&self, one: &Unattributed) -> String {
+        let pid = one.process.process.pid.get();
+        self.directory_or_pid(one.process.work_dir(), Some(pid))
+    }
+
+    fn directory_or_pid(&self, path: Option<&std::path::Path>, pid: Option<i32>) -> String {
+        let pid = || pid.map(|pid| format!("PID {pid}"));
+        let path = path.map(|path| text::path(path, self.home));
+        or_nothing(path.or_else(pid))
+    }
+
+    fn time(&self, at_ms: i64) -> Option<String> {
+        text::local_time(at_ms, self.zone)
     }
 
     /// The sessions that a process may be serving, in place of a title.
@@ -315,10 +395,9 @@ impl Cells<'_> {
         if more > 0 {
             named.push(format!("{more} more"));
         }
-        match (named.is_empty(), self.has_directory) {
-            (false, _) => format!("may serve {}", named.join(" or ")),
-            (true, true) => NOTHING.to_owned(),
-            (true, false) => self.directory(one.process.work_dir()),
+        match named.is_empty() {
+            false => format!("may serve {}", named.join(" or ")),
+            true => NOTHING.to_owned(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use whosup_core::sources::usage::Usage;
 
@@ -123,6 +125,13 @@ pub(crate) fn cut(text: &str, width_max: usize) -> String {
         cut.push(ELLIPSIS);
     }
     cut
+}
+
+/// An instant as a person reads it, `2026-11-28 10:00:05`. `None` if no calendar has it.
+pub(crate) fn local_time(at_ms: i64, zone: &TimeZone) -> Option<String> {
+    let at = Timestamp::from_millisecond(at_ms).ok()?;
+    let shown = zone.to_datetime(at);
+    Some(shown.strftime("%F %T").to_string())
 }
 
 /// How long ago something was, in its largest unit; `now` also for what a

@@ -12,7 +12,7 @@ use whosup_core::process::{Process, Tty};
 use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::sources::usage::Usage;
 use whosup_core::views::explain::sentence;
-use whosup_core::views::wire::{self, WireCommand, WireResume, timestamp};
+use whosup_core::views::wire::{self, WireCommand, WireResume};
 
 use crate::app::{App, World, say};
 use crate::colour::paint;
@@ -77,7 +77,8 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
     let date = |at_ms: Option<i64>| {
         let at_ms = at_ms?;
-        Some(format!("{} ({})", timestamp(at_ms)?, ago(now_ms, at_ms)))
+        let shown = world.local_time(at_ms)?;
+        Some(format!("{shown} ({})", ago(now_ms, at_ms)))
     };
     let version = session.agent_version();
     let transcript = told.transcript.as_deref();
@@ -337,7 +338,8 @@ pub(super) fn write_messages(
         return writeln!(app.out, "\n{why}");
     }
     for message in messages {
-        let at = message.at_ms.and_then(timestamp).unwrap_or_default();
+        let at = message.at_ms.and_then(|at_ms| app.world.local_time(at_ms));
+        let at = at.unwrap_or_default();
         let speaker = format!("{} {at}", message.role.name());
         let speaker = paint(
             speaker.trim_end(),
