@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use whosup_core::adapter::Context;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Tty;
+use whosup_core::sessions::resources::Resources;
 use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
@@ -67,11 +68,19 @@ pub(crate) enum Column {
     Tokens,
     /// What they cost.
     Cost,
+    /// The processor time that its processes use.
+    Cpu,
+    /// The memory of its processes.
+    Memory,
+    /// The threads of its process.
+    Threads,
+    /// What its process reads from storage and writes to it.
+    Io,
 }
 
 impl Column {
     /// Every column.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Agent,
         Self::State,
         Self::Id,
@@ -93,6 +102,10 @@ impl Column {
         Self::Context,
         Self::Tokens,
         Self::Cost,
+        Self::Cpu,
+        Self::Memory,
+        Self::Threads,
+        Self::Io,
     ];
 
     /// Those that are shown when none are asked for.
@@ -131,6 +144,10 @@ impl Column {
             Self::Context => "context",
             Self::Tokens => "tokens",
             Self::Cost => "cost",
+            Self::Cpu => "cpu",
+            Self::Memory => "mem",
+            Self::Threads => "threads",
+            Self::Io => "io",
         }
     }
 
@@ -158,6 +175,10 @@ impl Column {
             Self::Context => "How full the context is",
             Self::Tokens => "The tokens that the session used",
             Self::Cost => "What they cost",
+            Self::Cpu => "The processor time that its processes use",
+            Self::Memory => "The memory of its processes",
+            Self::Threads => "The threads of its process",
+            Self::Io => "What its process has read from storage and written to it",
         }
     }
 
@@ -184,12 +205,21 @@ impl Column {
             Self::Context => Order::Context,
             Self::Tokens => Order::Tokens,
             Self::Cost => Order::Cost,
+            Self::Cpu => Order::Cpu,
+            Self::Memory => Order::Memory,
+            Self::Threads => Order::Threads,
+            Self::Io => Order::Io,
         }
     }
 
     /// It shows what is counted from whole transcripts.
     pub(crate) const fn needs_usage(self) -> bool {
         matches!(self, Self::Tokens | Self::Cost)
+    }
+
+    /// It shows what is measured of processes.
+    pub(crate) const fn needs_resources(self) -> bool {
+        matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::Io)
     }
 
     /// Finds a column by its name.
@@ -229,6 +259,10 @@ impl Column {
             Self::Context => shape("CONTEXT", Side::Right, None, Some(7)),
             Self::Tokens => shape("TOKENS", Side::Right, None, Some(7)),
             Self::Cost => shape("COST", Side::Right, None, Some(7)),
+            Self::Cpu => shape("CPU", Side::Right, None, Some(7)),
+            Self::Memory => shape("MEM", Side::Right, None, Some(7)),
+            Self::Threads => shape("THREADS", Side::Right, None, Some(7)),
+            Self::Io => shape("IO", Side::Right, None, Some(7)),
         }
     }
 }
@@ -324,6 +358,10 @@ impl Cells<'_> {
                 or_nothing(usage.map(|usage| text::tokens(usage.sums.tokens())))
             }
             Column::Cost => or_nothing(session.usage.as_ref().and_then(text::cost)),
+            Column::Cpu | Column::Memory | Column::Threads | Column::Io => {
+                let used = session.resources.as_ref();
+                or_nothing(used.and_then(|used| resources(column, used)))
+            }
         }
     }
 
@@ -357,7 +395,11 @@ impl Cells<'_> {
             | Column::Home
             | Column::Context
             | Column::Tokens
-            | Column::Cost => NOTHING.to_owned(),
+            | Column::Cost
+            | Column::Cpu
+            | Column::Memory
+            | Column::Threads
+            | Column::Io => NOTHING.to_owned(),
         })
     }
 
@@ -461,6 +503,29 @@ fn context(context: Context) -> String {
     }
 }
 
+/// What stands in the place of numbers that are of several sessions together: nothing is
+/// counted for each of them.
+const SHARED: &str = "shared";
+
+/// A column about the processes of a session.
+fn resources(column: Column, used: &Resources) -> Option<String> {
+    if used.is_shared {
+        return Some(SHARED.to_owned());
+    }
+    let tree = used.tree.as_ref();
+    match column {
+        Column::Cpu => Some(format!("{:.0}%", tree?.cpu_percent?)),
+        Column::Memory => Some(text::bytes(tree?.rss_bytes?)),
+        Column::Threads => Some(used.owner.threads.to_string()),
+        Column::Io => {
+            let storage = used.owner.storage?;
+            let (read, written) = (text::bytes(storage.read), text::bytes(storage.written));
+            Some(format!("{read}/{written}"))
+        }
+        _ => None,
+    }
+}
+
 fn pids(session: &Session) -> Option<String> {
     let pid = shown_pid(session)?;
     let others = session.other_live.len();
@@ -478,4 +543,42 @@ fn foreign(text: Option<&str>) -> String {
 fn or_nothing(text: Option<String>) -> String {
     text.filter(|text| !text.is_empty())
         .unwrap_or_else(|| NOTHING.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use whosup_core::process::StorageBytes;
+    use whosup_core::sessions::resources::{ProcessUse, Resources, TreeUse};
+
+    use super::{Column, resources};
+
+    #[test]
+    fn what_several_sessions_share_is_counted_for_none() {
+        let mut used = Resources {
+            is_shared: false,
+            owner: ProcessUse {
+                threads: 12,
+                storage: Some(StorageBytes {
+                    read: 1_290,
+                    written: 0,
+                }),
+                ..ProcessUse::default()
+            },
+            tree: Some(TreeUse {
+                processes: 2,
+                cpu_percent: Some(104.6),
+                rss_bytes: Some(223_456_789),
+                ..TreeUse::default()
+            }),
+        };
+        let columns = Column::ALL.into_iter();
+        let columns: Vec<Column> = columns.filter(|column| column.needs_resources()).collect();
+        let shown = |used: &Resources| {
+            let columns = columns.iter().map(|column| resources(*column, used));
+            columns.map(Option::unwrap).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&used), ["105%", "223M", "12", "1.29k/0"]);
+        used.is_shared = true;
+        assert_eq!(shown(&used), ["shared"; 4]);
+    }
 }

@@ -1,35 +1,32 @@
 //! `whosup list`
 
+mod count;
 mod field;
 mod format;
 mod json;
 mod view;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::machine::Machine;
-use whosup_core::machine::problem::Problem;
 use whosup_core::reader::{Direction, ListQuery, Order, SubAgents, Wish};
-use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::recognize::Users;
 
-use crate::app::{App, World, say};
+use crate::app::{App, World};
 use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
 use crate::commands::agents::say_unknown_agents;
 use crate::config::ListDefaults;
 use crate::exit::ExitStatus;
-use crate::ledger::Ledger;
 use crate::since::Since;
 use crate::table::Header;
 use crate::watched::WatchedArgs;
 
+use self::count::Count;
 use self::format::{Format, Template};
 use self::json::{Lines, Rows};
 use self::view::Row;
@@ -41,6 +38,7 @@ Examples:
   whosup list --all --since 2d           Every session of the last two days
   whosup list --columns id,state,model   Other columns
   whosup list --columns id,tokens,cost   What each session used
+  whosup list --columns id,cpu,mem,io    What the processes of live sessions use
   whosup list --sort age --reverse       What has been silent for longest first
   whosup list -q --phase idle | xargs -n1 whosup stop
   whosup list --format '{id}\\t{state}\\t{owner.pid}'
@@ -50,6 +48,10 @@ The default view has live and unknown sessions, and those that died without endi
 --sub-agents; the JSON always includes those of the listed sessions. A state marked `?` is
 inferred, not proven. Agent processes without a known session get their own rows, unless
 --liveness, --phase or --since filters sessions; the JSON always includes them.
+
+A column about processes shows `shared` where one process serves several sessions. `cpu` looks
+twice, 200 ms apart; 100% is one processor. `mem` is resident memory, and both count the processes
+that the agent has started. `io` is what the agent's process has read and written.
 
 --ndjson prints one object per line. The field `kind` names it: first `snapshot`, then each
 `session`, `unattributed` process and `problem`. Use it for very large homes: sessions are printed
@@ -142,6 +144,12 @@ pub(crate) struct ListArgs {
     /// Count the tokens of each session for the JSON
     #[arg(long)]
     usage: bool,
+    /// Measure processor time, memory and storage of live sessions for the JSON
+    #[arg(long)]
+    resources: bool,
+    /// Some filters are those of the configuration.
+    #[arg(skip)]
+    is_filtered_by_config: bool,
     /// Print one JSON object per line, each session as soon as it is found
     #[arg(long)]
     ndjson: bool,
@@ -168,16 +176,15 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<Exi
 }
 
 fn write_lines(app: &mut App<'_>, arguments: &ListArgs, template: &Template) -> anyhow::Result<()> {
-    let mut ledger = ledger(app, arguments.usage || template.needs_usage())?;
-    let query = arguments.query(&app.world);
     let mut lines = format::Lines {
         machine: app.world.machine(),
         cells: view::cells(&app.world)?,
-        count: Count::with(app.world.machine(), ledger.as_mut()),
+        count: arguments.count(&app.world, template.columns())?,
         template,
     };
+    let query = arguments.query(&app.world);
     let chosen = app.world.reader()?.choose(&query, &mut lines)?;
-    let problems = chosen.rest.problems.len() + finish(ledger, app.err).len();
+    let problems = chosen.rest.problems.len() + lines.count.finish(app.err).len();
     format::write(app.out, template, chosen)?;
     app.out.flush()?;
     view::say_problems(app.err, problems);
@@ -185,84 +192,44 @@ fn write_lines(app: &mut App<'_>, arguments: &ListArgs, template: &Template) -> 
 }
 
 fn write_document(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
-    let mut ledger = ledger(app, arguments.usage)?;
     let machine = app.world.machine();
     let mut rows = Rows {
         machine,
-        count: Count::with(machine, ledger.as_mut()),
+        count: arguments.count(&app.world, Vec::new())?,
     };
     let query = arguments.query(&app.world);
     let mut chosen = app.world.reader()?.choose(&query, &mut rows)?;
-    chosen.rest.problems.extend(finish(ledger, app.err));
+    chosen.rest.problems.extend(rows.count.finish(app.err));
     json::write(app.out, machine, chosen)
 }
 
 fn write_ndjson(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
-    let mut ledger = ledger(app, arguments.usage)?;
+    let count = arguments.count(&app.world, Vec::new())?;
     let machine = app.world.machine();
-    let count = Count::with(machine, ledger.as_mut());
     let mut lines = Lines::new(machine, count, app.out, arguments.is_sorted());
     let query = arguments.query(&app.world);
     let mut chosen = app.world.reader()?.choose(&query, &mut lines)?;
-    chosen.rest.problems.extend(lines.problems());
-    lines.finish(&chosen)?;
-    finish(ledger, app.err);
-    Ok(())
+    chosen.rest.problems.extend(lines.count.finish(app.err));
+    lines.finish(&chosen)
 }
 
 /// What is for a person alone is as the person has configured it.
 fn write_table(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
     let arguments = &arguments.with_defaults(&app.world.config()?.list);
     let columns = arguments.columns();
-    let is_counted = arguments.usage || columns.iter().any(|column| column.needs_usage());
-    let mut ledger = ledger(app, is_counted)?;
     let mut form = Row {
         cells: view::cells(&app.world)?,
-        count: Count::with(app.world.machine(), ledger.as_mut()),
+        count: arguments.count(&app.world, columns.clone())?,
         columns,
     };
     let query = arguments.query(&app.world);
     let mut chosen = app.world.reader()?.choose(&query, &mut form)?;
-    chosen.rest.problems.extend(finish(ledger, app.err));
+    chosen.rest.problems.extend(form.count.finish(app.err));
     if arguments.problems {
         view::write_problems(app.out, &chosen.rest.problems)?;
         return Ok(());
     }
     view::write_list(app, arguments, &query.reach(), chosen)
-}
-
-fn ledger(app: &App<'_>, is_counted: bool) -> anyhow::Result<Option<Ledger>> {
-    let ledger = is_counted.then(|| Ledger::of(app.world.machine()));
-    Ok(ledger.transpose()?)
-}
-
-/// Counts what the sessions of a list used, where that is asked for.
-struct Count<'a> {
-    machine: &'a Machine,
-    ledger: Option<&'a mut Ledger>,
-}
-
-impl<'a> Count<'a> {
-    fn with(machine: &'a Machine, ledger: Option<&'a mut Ledger>) -> Self {
-        Self { machine, ledger }
-    }
-
-    fn add_to(&mut self, session: &mut Session) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.add_to(self.machine, session);
-        }
-    }
-}
-
-/// Keeps what was counted; what could not be counted is returned.
-fn finish(ledger: Option<Ledger>, err: &mut dyn Write) -> Vec<Problem> {
-    let Some(mut ledger) = ledger else {
-        return Vec::new();
-    };
-    if let Err(error) = ledger.save() {
-        say(err, &format!("warning: {error}"));
-    }
-    ledger.problems
 }
 
 impl ListArgs {
@@ -288,12 +255,36 @@ impl ListArgs {
         or_default(&mut filled.columns, &defaults.columns);
         filled.sub_agents |= defaults.sub_agents;
         if !self.all {
-            or_default(&mut filled.agent, &defaults.agent);
-            or_default(&mut filled.liveness, &defaults.liveness);
-            or_default(&mut filled.phase, &defaults.phase);
             filled.since = self.since.or(defaults.since);
+            filled.is_filtered_by_config = [
+                or_default(&mut filled.agent, &defaults.agent),
+                or_default(&mut filled.liveness, &defaults.liveness),
+                or_default(&mut filled.phase, &defaults.phase),
+                self.since.is_none() && defaults.since.is_some(),
+            ]
+            .contains(&true);
         }
         filled
+    }
+
+    /// Counts and measures what is shown in these columns, and what is asked for besides.
+    fn count<'a>(&self, world: &'a World, mut columns: Vec<Column>) -> anyhow::Result<Count<'a>> {
+        columns.extend(self.sort);
+        if self.usage {
+            columns.push(Column::Tokens);
+        }
+        if self.resources {
+            columns.extend([Column::Cpu, Column::Io]);
+        }
+        Count::begin(world, &columns, self.users())
+    }
+
+    fn users(&self) -> Users {
+        if self.all_users {
+            Users::All
+        } else {
+            Users::Own
+        }
     }
 
     fn template(&self) -> Option<Template> {
@@ -314,11 +305,7 @@ impl ListArgs {
                 since_ms: self.since.map(|since| since.at_ms(now_ms, world.zone())),
             },
             agents: self.agent.iter().cloned().collect(),
-            users: if self.all_users {
-                Users::All
-            } else {
-                Users::Own
-            },
+            users: self.users(),
             order: self.order(),
             direction: self.direction(),
             limit: self.limit.and_then(|limit| usize::try_from(limit).ok()),
@@ -381,10 +368,13 @@ impl ListArgs {
     }
 }
 
-fn or_default<T: Clone>(given: &mut Vec<T>, default: &[T]) {
-    if given.is_empty() {
+/// Takes the default where nothing is given; whether that is something.
+fn or_default<T: Clone>(given: &mut Vec<T>, default: &[T]) -> bool {
+    let is_taken = given.is_empty() && !default.is_empty();
+    if is_taken {
         given.extend_from_slice(default);
     }
+    is_taken
 }
 
 /// Reads the name of a column that a list is sorted by.

@@ -96,6 +96,42 @@ pub(super) const FIELDS: &[Field] = &[
         "usage.tokens_without_price",
         "Tokens that the cost leaves out",
     ),
+    (
+        "resources.shared",
+        "`true` if the owner serves several sessions, which the numbers are of",
+    ),
+    (
+        "resources.owner.cpu_percent",
+        "Processor time of the owner, in percent of one processor",
+    ),
+    (
+        "resources.owner.cpu_seconds",
+        "Processor time of the owner so far",
+    ),
+    ("resources.owner.rss_bytes", "Its resident memory"),
+    (
+        "resources.owner.pss_bytes",
+        "The same, shared parts divided",
+    ),
+    (
+        "resources.owner.read_bytes",
+        "Bytes that it read from storage",
+    ),
+    (
+        "resources.owner.write_bytes",
+        "Bytes that it wrote to storage",
+    ),
+    ("resources.owner.threads", "Its threads"),
+    (
+        "resources.tree.processes",
+        "How many processes the owner and those below it are",
+    ),
+    (
+        "resources.tree.cpu_percent",
+        "Their processor time, in percent of one processor",
+    ),
+    ("resources.tree.cpu_seconds", "Their processor time so far"),
+    ("resources.tree.rss_bytes", "Their resident memory"),
     ("pane.host", "The pane host, such as `tmux`"),
     ("pane.server.socket", "Where its server listens"),
     ("pane.server.pid", "PID of the server"),

@@ -12,7 +12,7 @@ use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::SessionId;
 use whosup_core::views::wire::{self, WireSession};
 
-use super::Count;
+use super::count::Count;
 use super::field::FIELDS;
 use crate::column::{Cells, Column, NOTHING};
 use crate::condition::{Wording, words_of};
@@ -54,13 +54,15 @@ impl Template {
         Self(vec![Piece::Id])
     }
 
-    /// It shows what is counted from whole transcripts.
-    pub(super) fn needs_usage(&self) -> bool {
-        self.0.iter().any(|piece| match piece {
-            Piece::Column(column) => column.needs_usage(),
-            Piece::Field(name) => name.starts_with("usage."),
-            Piece::Text(_) | Piece::Id => false,
-        })
+    /// The columns that show what the template does, as far as that is counted or measured.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let columns = self.0.iter().flat_map(|piece| match piece {
+            Piece::Column(column) => vec![*column],
+            Piece::Field(name) if name.starts_with("usage.") => vec![Column::Tokens],
+            Piece::Field(name) if name.starts_with("resources.") => vec![Column::Cpu, Column::Io],
+            Piece::Text(_) | Piece::Id | Piece::Field(_) => Vec::new(),
+        });
+        columns.collect()
     }
 
     fn has_fields(&self) -> bool {
@@ -295,7 +297,7 @@ mod tests {
         }
     }
 
-    /// The fields of the schema that have one value, `resources` aside: a list has none.
+    /// The fields of the schema that have one value.
     fn fields_of(schema: &Value, name: &str, before: &str, fields: &mut BTreeSet<String>) {
         let properties = schema["$defs"][name]["properties"].as_object();
         for (key, property) in properties.unwrap() {
@@ -306,9 +308,10 @@ mod tests {
             let reference = references.next().and_then(|one| one.rsplit('/').next());
             let below = reference.filter(|one| schema["$defs"][one]["type"] == "object");
             let is_list = property["type"] == "array" && key != "argv";
-            let is_other = ["env", "outer"].contains(&key.as_str()) || key.ends_with("_bytes");
+            let is_base64 = key.ends_with("_bytes") && property["type"] == "string";
+            let is_nested = ["env", "env_bytes", "outer"].contains(&key.as_str());
             match below {
-                _ if is_list || (is_other && key != "rss_bytes") => {}
+                _ if is_list || is_base64 || is_nested => {}
                 Some(below) => fields_of(schema, below, &format!("{before}{key}."), fields),
                 None => {
                     fields.insert(format!("{before}{key}"));
@@ -324,7 +327,6 @@ mod tests {
         let schema: Value = serde_json::from_slice(&schema).unwrap();
         let mut expected = BTreeSet::new();
         fields_of(&schema, "session", "", &mut expected);
-        expected.retain(|field| !field.starts_with("resources."));
         let fields: BTreeSet<String> = FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(fields, expected);
     }

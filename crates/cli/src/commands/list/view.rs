@@ -9,7 +9,8 @@ use whosup_core::reader::{Chosen, Direction, Form, Order, Reach};
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents::AGENTS;
 
-use super::{Count, ListArgs};
+use super::ListArgs;
+use super::count::Count;
 use crate::app::{App, World, say};
 use crate::column::{Cells, Column, NOTHING};
 use crate::commands::agents::place;
@@ -221,6 +222,12 @@ fn say_nothing_is_there(
         (false, Depth::All | Depth::Sessions(_)) => "No coding-agent session was found.",
     };
     say(app.err, what);
+    if arguments.is_filtered_by_config {
+        say(
+            app.err,
+            "hint: the filters below `[list]` in the configuration apply; `--all` leaves them out",
+        );
+    }
     say_where(app, reach)?;
     if reach.depth == Depth::Live {
         say(

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use crate::judging::verdict::Liveness;
+use crate::sessions::resources::Resources;
 use crate::sessions::session::Session;
 
 use super::condition::Condition;
@@ -52,6 +53,14 @@ pub enum Order {
     Tokens,
     /// What cost most first.
     Cost,
+    /// Whose processes use the most processor time first.
+    Cpu,
+    /// Whose processes have the most memory first.
+    Memory,
+    /// Whose owner has the most threads first.
+    Threads,
+    /// Whose owner has read and written most first.
+    Io,
 }
 
 /// Whether a list begins with its first or with its last.
@@ -89,8 +98,21 @@ impl Order {
             | Self::Tty
             | Self::Reason
             | Self::Confidence
-            | Self::Home => false,
+            | Self::Home
+            | Self::Cpu
+            | Self::Memory
+            | Self::Threads
+            | Self::Io => false,
         }
+    }
+
+    /// The place of a session is known once the form has added to it what only this list
+    /// shows.
+    pub(super) const fn needs_form(self) -> bool {
+        matches!(
+            self,
+            Self::Tokens | Self::Cost | Self::Cpu | Self::Memory | Self::Threads | Self::Io
+        )
     }
 
     /// Where a session stands in this order. What is equal is told apart by agent, id
@@ -156,6 +178,28 @@ impl Order {
                 let cost = cost.filter(|cost| cost.tokens > 0);
                 Place::largest_first(cost.map(|cost| saturating(cost.nano)))
             }
+            Self::Cpu | Self::Memory | Self::Threads | Self::Io => {
+                // What is shared is of none of the sessions that share it.
+                let used = session.resources.as_ref().filter(|used| !used.is_shared);
+                Place::largest_first(used.and_then(|used| self.used(used)))
+            }
+        }
+    }
+}
+
+impl Order {
+    fn used(self, used: &Resources) -> Option<i64> {
+        let tree = used.tree.as_ref();
+        match self {
+            #[expect(clippy::cast_possible_truncation, reason = "a percentage is small")]
+            Self::Cpu => Some((tree?.cpu_percent? * 1_000.0) as i64),
+            Self::Memory => tree?.rss_bytes.map(saturating),
+            Self::Threads => Some(used.owner.threads.into()),
+            Self::Io => {
+                let storage = used.owner.storage?;
+                Some(saturating(storage.read.saturating_add(storage.written)))
+            }
+            _ => None,
         }
     }
 }

@@ -241,7 +241,9 @@ impl<F: Form> Selection<'_, F> {
             self.show(waiting, describer);
             return;
         };
-        self.prepare(&mut waiting);
+        if order.needs_form() {
+            self.prepare(&mut waiting);
+        }
         let place = order.place(&waiting.session);
         let key = waiting.session.key.clone();
         self.waiting.push((place, key, waiting));
