@@ -1,7 +1,6 @@
 //! The columns of the list, and what stands in them.
 
 use anstyle::Style;
-use jiff::tz::TimeZone;
 use whosup_core::adapter::Context;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Tty;
@@ -10,6 +9,7 @@ use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
 
+use crate::app::World;
 use crate::condition::{Condition, State, Wording};
 use crate::config::Config;
 use crate::short_id::ShortIds;
@@ -285,12 +285,10 @@ const fn shape(
 pub(crate) struct Cells<'a> {
     /// Colours, and what is kept out.
     pub(crate) config: &'a Config,
-    /// The user's home directory.
-    pub(crate) home: Option<&'a std::path::Path>,
+    /// Where home is, and in which zone times are shown.
+    pub(crate) world: &'a World,
     /// When the look was taken.
     pub(crate) now_ms: i64,
-    /// In which times are shown.
-    pub(crate) zone: &'a TimeZone,
 }
 
 impl Cells<'_> {
@@ -351,7 +349,7 @@ impl Cells<'_> {
             Column::Branch => foreign(session.description.git_branch.as_deref()),
             Column::Version => foreign(session.agent_version()),
             Column::Started => or_nothing(session.started_at_ms().and_then(|at| self.time(at))),
-            Column::Home => text::path(&session.key.home, self.home),
+            Column::Home => text::path(&session.key.home, self.world.home()),
             Column::Context => or_nothing(session.description.context.map(context)),
             Column::Tokens => {
                 let usage = session.usage.as_ref();
@@ -417,12 +415,12 @@ impl Cells<'_> {
 
     fn directory_or_pid(&self, path: Option<&std::path::Path>, pid: Option<i32>) -> String {
         let pid = || pid.map(|pid| format!("PID {pid}"));
-        let path = path.map(|path| text::path(path, self.home));
+        let path = path.map(|path| text::path(path, self.world.home()));
         or_nothing(path.or_else(pid))
     }
 
     fn time(&self, at_ms: i64) -> Option<String> {
-        text::local_time(at_ms, self.zone)
+        self.world.local_time(at_ms)
     }
 
     /// The sessions that a process may be serving, in place of a title.
@@ -444,7 +442,7 @@ impl Cells<'_> {
     }
 
     fn directory(&self, path: Option<&std::path::Path>) -> String {
-        or_nothing(path.map(|path| text::path(path, self.home)))
+        or_nothing(path.map(|path| text::path(path, self.world.home())))
     }
 }
 

@@ -139,9 +139,8 @@ fn write_rows(app: &mut App<'_>, arguments: &ListArgs, rows: Vec<TableRow>) -> i
 pub(super) fn cells(world: &World) -> anyhow::Result<Cells<'_>> {
     Ok(Cells {
         config: world.config()?,
-        home: world.home(),
+        world,
         now_ms: world.machine().now_ms(),
-        zone: world.zone(),
     })
 }
 
@@ -217,7 +216,7 @@ fn say_nothing_is_there(
     reach: &Reach,
 ) -> anyhow::Result<()> {
     let what = match (arguments.is_narrowed(), &reach.depth) {
-        (true, _) => "No session was found that fits what was asked for.",
+        (true, _) => "No session matches the filters.",
         (false, Depth::Live) => "No live coding-agent session was found.",
         (false, Depth::All | Depth::Sessions(_)) => "No coding-agent session was found.",
     };
@@ -274,8 +273,7 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
     }
     if !absent.is_empty() {
         let names = absent.join(", ");
-        let words =
-            format!("Without a home here: {names} (`whosup agents` shows where it would be).");
+        let words = format!("Not found here: {names} (`whosup agents` shows the places searched).");
         say(app.err, &words);
     }
     Ok(())
