@@ -24,7 +24,7 @@ fn what_live_sessions_use_is_measured_where_that_is_asked_for() {
     let mut agent = Command::new(&program)
         .args([
             "-c",
-            "while :; do :; done & cat >/dev/null; kill $!; wait $!",
+            "/bin/sh -c 'while :; do :; done' & cat >/dev/null; kill $!; wait $!",
         ])
         .env_clear()
         .env("HOME", world.home())
@@ -102,7 +102,7 @@ fn times_and_dates_are_local() {
     // Its first record is of 2026-11-27T20:57:20Z.
     world.write_claude_transcript(".claude", &world.s1);
     let run = |zone: &str, arguments: &[&str]| {
-        let list = ["list", "--all", "--no-header"];
+        let list = ["list", "--cwd", ".", "--liveness", "exited", "--no-header"];
         let mut command = world.whosup();
         let arguments = list.iter().chain(arguments);
         said(command.env("TZ", zone).args(arguments)).out
@@ -119,12 +119,8 @@ fn times_and_dates_are_local() {
     let shown = said(world.whosup().env("TZ", "JST-9").args(["show", &world.s1]));
     assert!(shown.out.contains("2026-11-28 05:57:20"), "{}", shown.out);
     // Programs read UTC.
-    let json = said(
-        world
-            .whosup()
-            .env("TZ", "JST-9")
-            .args(["list", "--all", "--json"]),
-    );
-    let session = &json.sessions()[0];
+    let json = ["list", "--cwd", ".", "--all", "--json"];
+    let said = said(world.whosup().env("TZ", "JST-9").args(json));
+    let session = &said.sessions()[0];
     assert_eq!(session["started_at"], "2026-11-27T20:57:20.486Z");
 }
