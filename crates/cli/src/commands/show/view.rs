@@ -75,11 +75,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let told = &session.description;
     let foreign = |text: Option<&str>| text.map(text::one_line);
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
-    let date = |at_ms: Option<i64>| {
-        let at_ms = at_ms?;
-        let shown = world.local_time(at_ms)?;
-        Some(format!("{shown} ({})", ago(now_ms, at_ms)))
-    };
+    let date = |at_ms: Option<i64>| date(world, now_ms, at_ms?);
     let version = session.agent_version();
     let transcript = told.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
@@ -140,6 +136,11 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("transcript", shown_path(transcript));
     facts.add("home", shown_path(Some(&session.key.home)));
     facts
+}
+
+fn date(world: &World, now_ms: i64, at_ms: i64) -> Option<String> {
+    let shown = world.local_time(at_ms)?;
+    Some(format!("{shown} ({})", ago(now_ms, at_ms)))
 }
 
 fn ended(session: &Session) -> Option<i64> {
