@@ -110,6 +110,7 @@ export interface Usage {
 
 /** What the processes of a session use. */
 export interface Resources {
+  shared: boolean;
   owner: {
     cpu_percent: number | null;
     cpu_seconds: number | null;

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use jiff::tz::TimeZone;
 use whosup_core::adapter::{Adapter, AgentProcess, Home};
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::reader::{Reach, Reader};
@@ -12,6 +13,7 @@ use whosup_core::sessions::session::Session;
 use whosup_core::sources::recognize::homes;
 
 use crate::config::{Config, ConfigError};
+use crate::text;
 
 /// What a command runs in.
 pub(crate) struct App<'io> {
@@ -29,7 +31,7 @@ impl App<'_> {
     /// The same streams, before another machine.
     pub(crate) fn on(&mut self, machine: Machine) -> App<'_> {
         App {
-            world: World::of(machine),
+            world: World::of(machine, self.world.zone.clone()),
             out: &mut *self.out,
             err: &mut *self.err,
             face: self.face,
@@ -61,6 +63,7 @@ pub(crate) struct World {
     machine: OnceCell<Machine>,
     config: OnceCell<Config>,
     config_file: Option<PathBuf>,
+    zone: OnceCell<TimeZone>,
 }
 
 impl World {
@@ -70,13 +73,16 @@ impl World {
             machine: OnceCell::new(),
             config: OnceCell::new(),
             config_file,
+            zone: OnceCell::new(),
         }
     }
 
-    /// Another machine, with the configuration in its home.
-    pub(crate) fn of(machine: Machine) -> Self {
+    /// Another machine, with the configuration in its home, and a time zone: that of this
+    /// computer if it is empty.
+    pub(crate) fn of(machine: Machine, zone: OnceCell<TimeZone>) -> Self {
         Self {
             machine: OnceCell::from(machine),
+            zone,
             ..Self::here(None)
         }
     }
@@ -85,6 +91,7 @@ impl World {
     pub(crate) fn again(&self, machine: Machine) -> Self {
         Self {
             machine: OnceCell::from(machine),
+            zone: self.zone.clone(),
             ..Self::here(self.config_file.clone())
         }
     }
@@ -102,6 +109,16 @@ impl World {
     /// The user's home directory.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.machine().environment().home()
+    }
+
+    /// The time zone in which a person reads times.
+    pub(crate) fn zone(&self) -> &TimeZone {
+        self.zone.get_or_init(TimeZone::system)
+    }
+
+    /// An instant as a person reads it.
+    pub(crate) fn local_time(&self, at_ms: i64) -> Option<String> {
+        text::local_time(at_ms, self.zone())
     }
 
     /// The configuration. The first call reads it.

@@ -3,13 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, Parser};
-use whosup_core::machine::Environment;
 use whosup_core::sidecar::AgentId;
-use whosup_core::sources::agents::{AGENTS, adapter};
-use whosup_core::sources::common_place::has_agent;
+use whosup_core::sources::agents::AGENTS;
 
 use crate::colour::ColourChoice;
 use crate::commands::Command;
@@ -84,20 +82,23 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli
     }
 }
 
-/// Reads the id of an agent that is supported, or that has a directory in the
-/// common place.
-pub(crate) fn agent_parser() -> impl TypedValueParser<Value = AgentId> {
-    let ids = AGENTS.iter().map(|adapter| adapter.profile().id);
-    AgentParser {
-        supported: PossibleValuesParser::new(ids),
-    }
+/// Reads the id of a supported agent.
+pub(crate) fn supported_agent_parser() -> impl TypedValueParser<Value = AgentId> {
+    supported_agents().try_map(|id| AgentId::parse(&id))
 }
 
-/// See [`agent_parser`].
-#[derive(Clone)]
-struct AgentParser {
-    supported: PossibleValuesParser,
+fn supported_agents() -> PossibleValuesParser {
+    PossibleValuesParser::new(AGENTS.iter().map(|adapter| adapter.profile().id))
 }
+
+/// Reads the id of any agent, also of one that has not published anything yet.
+pub(crate) fn agent_parser() -> impl TypedValueParser<Value = AgentId> {
+    AgentParser(supported_agents())
+}
+
+/// See [`agent_parser`]. What completion offers are the supported ones.
+#[derive(Clone)]
+struct AgentParser(PossibleValuesParser);
 
 impl TypedValueParser for AgentParser {
     type Value = AgentId;
@@ -108,22 +109,13 @@ impl TypedValueParser for AgentParser {
         argument: Option<&clap::Arg>,
         value: &OsStr,
     ) -> Result<AgentId, clap::Error> {
-        let agent = value.to_str().and_then(|name| AgentId::parse(name).ok());
-        match agent {
-            Some(agent) if adapter(&agent).is_some() || has_agent(&Environment::here(), &agent) => {
-                Ok(agent)
-            }
-            // Says which ones there are.
-            _ => self
-                .supported
-                .clone()
-                .try_map(|id| AgentId::parse(&id))
-                .parse_ref(command, argument, value),
-        }
+        let parse = |name: String| AgentId::parse(&name);
+        let any = StringValueParser::new().try_map(parse);
+        any.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.supported.possible_values()
+        self.0.possible_values()
     }
 }
 

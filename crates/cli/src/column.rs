@@ -4,17 +4,18 @@ use anstyle::Style;
 use whosup_core::adapter::Context;
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::process::Tty;
+use whosup_core::sessions::resources::Resources;
 use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
-use whosup_core::views::wire::timestamp;
 
+use crate::app::World;
 use crate::condition::{Condition, State, Wording};
 use crate::config::Config;
 use crate::short_id::ShortIds;
 use crate::table::{Cell, Shape, Side};
 use crate::text;
-use whosup_core::reader::shown_pid;
+use whosup_core::reader::{Order, shown_pid};
 
 /// What stands where nothing is known.
 pub(crate) const NOTHING: &str = "-";
@@ -33,7 +34,7 @@ pub(crate) enum Column {
     Id,
     /// Its whole id.
     FullId,
-    /// Its title, else its directory.
+    /// Its title.
     Title,
     /// Its directory.
     Directory,
@@ -67,11 +68,19 @@ pub(crate) enum Column {
     Tokens,
     /// What they cost.
     Cost,
+    /// The processor time that its processes use.
+    Cpu,
+    /// The memory of its processes.
+    Memory,
+    /// The threads of its process.
+    Threads,
+    /// What its process reads from storage and writes to it.
+    Io,
 }
 
 impl Column {
     /// Every column.
-    pub(crate) const ALL: [Self; 21] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::Agent,
         Self::State,
         Self::Id,
@@ -93,6 +102,10 @@ impl Column {
         Self::Context,
         Self::Tokens,
         Self::Cost,
+        Self::Cpu,
+        Self::Memory,
+        Self::Threads,
+        Self::Io,
     ];
 
     /// Those that are shown when none are asked for.
@@ -131,6 +144,71 @@ impl Column {
             Self::Context => "context",
             Self::Tokens => "tokens",
             Self::Cost => "cost",
+            Self::Cpu => "cpu",
+            Self::Memory => "mem",
+            Self::Threads => "threads",
+            Self::Io => "io",
+        }
+    }
+
+    /// What it shows.
+    pub(crate) const fn help(self) -> &'static str {
+        match self {
+            Self::Agent => "The agent",
+            Self::State => "What the session is doing, or what became of it",
+            Self::Id => "The ID as other commands accept it",
+            Self::FullId => "The whole ID",
+            Self::Title => "The title",
+            Self::Directory => "The directory, with `~` for home",
+            Self::Age => "How long ago something last happened",
+            Self::Pid => "PID of the process that runs the session",
+            Self::Client => "PID of the process with the terminal, if it is another one",
+            Self::Pane => "The pane that shows the session",
+            Self::Tty => "The terminal that shows the session",
+            Self::Reason => "Why it is live, exited or unknown",
+            Self::Confidence => "How a live session is known",
+            Self::Model => "The model of the last reply",
+            Self::Branch => "The last branch",
+            Self::Version => "The agent's version",
+            Self::Started => "When the session began, in local time",
+            Self::Home => "The agent's home",
+            Self::Context => "How full the context is",
+            Self::Tokens => "The tokens that the session used",
+            Self::Cost => "What they cost",
+            Self::Cpu => "The processor time that its processes use",
+            Self::Memory => "The memory of its processes",
+            Self::Threads => "The threads of its process",
+            Self::Io => "What its process has read from storage and written to it",
+        }
+    }
+
+    /// What a list that is sorted by it is sorted by.
+    pub(crate) const fn order(self) -> Order {
+        match self {
+            Self::Agent => Order::Agent,
+            Self::State => Order::State,
+            Self::Id | Self::FullId => Order::Id,
+            Self::Title => Order::Title,
+            Self::Directory => Order::Directory,
+            Self::Age => Order::Activity,
+            Self::Pid => Order::Pid,
+            Self::Client => Order::Client,
+            Self::Pane => Order::Pane,
+            Self::Tty => Order::Tty,
+            Self::Reason => Order::Reason,
+            Self::Confidence => Order::Confidence,
+            Self::Model => Order::Model,
+            Self::Branch => Order::Branch,
+            Self::Version => Order::Version,
+            Self::Started => Order::Started,
+            Self::Home => Order::Home,
+            Self::Context => Order::Context,
+            Self::Tokens => Order::Tokens,
+            Self::Cost => Order::Cost,
+            Self::Cpu => Order::Cpu,
+            Self::Memory => Order::Memory,
+            Self::Threads => Order::Threads,
+            Self::Io => Order::Io,
         }
     }
 
@@ -139,9 +217,22 @@ impl Column {
         matches!(self, Self::Tokens | Self::Cost)
     }
 
+    /// It shows what is measured of processes.
+    pub(crate) const fn needs_resources(self) -> bool {
+        matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::Io)
+    }
+
     /// Finds a column by its name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name)
+    }
+
+    /// Finds the column of `--sort`. `activity` is what `age` was called there first.
+    pub(crate) fn from_sort_name(name: &str) -> Option<Self> {
+        match name {
+            "activity" => Some(Self::Age),
+            _ => Self::from_name(name),
+        }
     }
 
     /// How it behaves in the table.
@@ -168,6 +259,10 @@ impl Column {
             Self::Context => shape("CONTEXT", Side::Right, None, Some(7)),
             Self::Tokens => shape("TOKENS", Side::Right, None, Some(7)),
             Self::Cost => shape("COST", Side::Right, None, Some(7)),
+            Self::Cpu => shape("CPU", Side::Right, None, Some(7)),
+            Self::Memory => shape("MEM", Side::Right, None, Some(7)),
+            Self::Threads => shape("THREADS", Side::Right, None, Some(7)),
+            Self::Io => shape("IO", Side::Right, None, Some(7)),
         }
     }
 }
@@ -190,12 +285,10 @@ const fn shape(
 pub(crate) struct Cells<'a> {
     /// Colours, and what is kept out.
     pub(crate) config: &'a Config,
-    /// The user's home directory.
-    pub(crate) home: Option<&'a std::path::Path>,
+    /// Where home is, and in which zone times are shown.
+    pub(crate) world: &'a World,
     /// When the look was taken.
     pub(crate) now_ms: i64,
-    /// A column of the table shows the directory.
-    pub(crate) has_directory: bool,
 }
 
 impl Cells<'_> {
@@ -225,12 +318,16 @@ impl Cells<'_> {
         }
     }
 
-    fn text_of(&self, column: Column, session: &Session) -> String {
+    /// The text of a session in a column, other than [`Column::State`] and [`Column::Id`].
+    pub(crate) fn text_of(&self, column: Column, session: &Session) -> String {
         match column {
             Column::State | Column::Id => String::new(),
             Column::Agent => session.key.agent.to_string(),
             Column::FullId => text::visible(session.key.session.as_str()),
-            Column::Title => self.title(session),
+            Column::Title => {
+                let title = session.title().map(text::one_line);
+                or_nothing(title)
+            }
             Column::Directory => self.directory(session.work_dir()),
             Column::Age => {
                 let at = session.last_activity_at_ms();
@@ -251,14 +348,18 @@ impl Cells<'_> {
             Column::Model => foreign(session.description.model.as_deref()),
             Column::Branch => foreign(session.description.git_branch.as_deref()),
             Column::Version => foreign(session.agent_version()),
-            Column::Started => or_nothing(session.started_at_ms().and_then(timestamp)),
-            Column::Home => text::path(&session.key.home, self.home),
+            Column::Started => or_nothing(session.started_at_ms().and_then(|at| self.time(at))),
+            Column::Home => text::path(&session.key.home, self.world.home()),
             Column::Context => or_nothing(session.description.context.map(context)),
             Column::Tokens => {
                 let usage = session.usage.as_ref();
                 or_nothing(usage.map(|usage| text::tokens(usage.sums.tokens())))
             }
             Column::Cost => or_nothing(session.usage.as_ref().and_then(text::cost)),
+            Column::Cpu | Column::Memory | Column::Threads | Column::Io => {
+                let used = session.resources.as_ref();
+                or_nothing(used.and_then(|used| resources(column, used)))
+            }
         }
     }
 
@@ -276,7 +377,10 @@ impl Cells<'_> {
                 or_nothing(pane.or_else(|| process.tty.and_then(short_name)))
             }
             Column::Tty => or_nothing(process.tty.and_then(short_name)),
-            Column::Started => or_nothing(process.began_at_ms.clone().ok().and_then(timestamp)),
+            Column::Started => {
+                let began_at_ms = process.began_at_ms.as_ref().ok();
+                or_nothing(began_at_ms.and_then(|at| self.time(*at)))
+            }
             Column::Id
             | Column::FullId
             | Column::Age
@@ -289,18 +393,34 @@ impl Cells<'_> {
             | Column::Home
             | Column::Context
             | Column::Tokens
-            | Column::Cost => NOTHING.to_owned(),
+            | Column::Cost
+            | Column::Cpu
+            | Column::Memory
+            | Column::Threads
+            | Column::Io => NOTHING.to_owned(),
         })
     }
 
-    fn title(&self, session: &Session) -> String {
-        let title = session.title().map(text::one_line);
-        let title = title.filter(|title| !title.is_empty());
-        match (title, self.has_directory) {
-            (Some(title), _) => title,
-            (None, true) => NOTHING.to_owned(),
-            (None, false) => self.directory(session.work_dir()),
-        }
+    /// What stands in the place of a title that is missing, where no column shows the
+    /// directory: that, else the PID.
+    pub(crate) fn stand_in(&self, session: &Session) -> String {
+        self.directory_or_pid(session.work_dir(), shown_pid(session))
+    }
+
+    /// The same for a process without a session.
+    pub(crate) fn stand_in_of_process(&self, one: &Unattributed) -> String {
+        let pid = one.process.process.pid.get();
+        self.directory_or_pid(one.process.work_dir(), Some(pid))
+    }
+
+    fn directory_or_pid(&self, path: Option<&std::path::Path>, pid: Option<i32>) -> String {
+        let pid = || pid.map(|pid| format!("PID {pid}"));
+        let path = path.map(|path| text::path(path, self.world.home()));
+        or_nothing(path.or_else(pid))
+    }
+
+    fn time(&self, at_ms: i64) -> Option<String> {
+        self.world.local_time(at_ms)
     }
 
     /// The sessions that a process may be serving, in place of a title.
@@ -315,15 +435,14 @@ impl Cells<'_> {
         if more > 0 {
             named.push(format!("{more} more"));
         }
-        match (named.is_empty(), self.has_directory) {
-            (false, _) => format!("may serve {}", named.join(" or ")),
-            (true, true) => NOTHING.to_owned(),
-            (true, false) => self.directory(one.process.work_dir()),
+        match named.is_empty() {
+            false => format!("may serve {}", named.join(" or ")),
+            true => NOTHING.to_owned(),
         }
     }
 
     fn directory(&self, path: Option<&std::path::Path>) -> String {
-        or_nothing(path.map(|path| text::path(path, self.home)))
+        or_nothing(path.map(|path| text::path(path, self.world.home())))
     }
 }
 
@@ -382,6 +501,29 @@ fn context(context: Context) -> String {
     }
 }
 
+/// What stands in the place of numbers that are of several sessions together: nothing is
+/// counted for each of them.
+const SHARED: &str = "shared";
+
+/// A column about the processes of a session.
+fn resources(column: Column, used: &Resources) -> Option<String> {
+    if used.is_shared {
+        return Some(SHARED.to_owned());
+    }
+    let tree = used.tree.as_ref();
+    match column {
+        Column::Cpu => Some(format!("{:.0}%", tree?.cpu_percent?)),
+        Column::Memory => Some(text::bytes(tree?.rss_bytes?)),
+        Column::Threads => Some(used.owner.threads.to_string()),
+        Column::Io => {
+            let storage = used.owner.storage?;
+            let (read, written) = (text::bytes(storage.read), text::bytes(storage.written));
+            Some(format!("{read}/{written}"))
+        }
+        _ => None,
+    }
+}
+
 fn pids(session: &Session) -> Option<String> {
     let pid = shown_pid(session)?;
     let others = session.other_live.len();
@@ -399,4 +541,42 @@ fn foreign(text: Option<&str>) -> String {
 fn or_nothing(text: Option<String>) -> String {
     text.filter(|text| !text.is_empty())
         .unwrap_or_else(|| NOTHING.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use whosup_core::process::StorageBytes;
+    use whosup_core::sessions::resources::{ProcessUse, Resources, TreeUse};
+
+    use super::{Column, resources};
+
+    #[test]
+    fn what_several_sessions_share_is_counted_for_none() {
+        let mut used = Resources {
+            is_shared: false,
+            owner: ProcessUse {
+                threads: 12,
+                storage: Some(StorageBytes {
+                    read: 1_290,
+                    written: 0,
+                }),
+                ..ProcessUse::default()
+            },
+            tree: Some(TreeUse {
+                processes: 2,
+                cpu_percent: Some(104.6),
+                rss_bytes: Some(223_456_789),
+                ..TreeUse::default()
+            }),
+        };
+        let columns = Column::ALL.into_iter();
+        let columns: Vec<Column> = columns.filter(|column| column.needs_resources()).collect();
+        let shown = |used: &Resources| {
+            let columns = columns.iter().map(|column| resources(*column, used));
+            columns.map(Option::unwrap).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&used), ["105%", "223M", "12", "1.29k/0"]);
+        used.is_shared = true;
+        assert_eq!(shown(&used), ["shared"; 4]);
+    }
 }

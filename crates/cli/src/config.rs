@@ -1,5 +1,6 @@
 //! The configuration file. `docs/config.md` describes it; every key is optional.
 
+mod list;
 mod tracking;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use whosup_core::sources::config::{ConfigFile, Wrong, parse_toml, unknown_key};
 use crate::colour::parse_style;
 use crate::condition::{Condition, default_style};
 
+pub(crate) use self::list::ListDefaults;
 pub(crate) use self::tracking::Tracking;
 pub(crate) use whosup_core::sources::config::{ConfigError, Prompts};
 
@@ -28,6 +30,8 @@ pub(crate) struct Config {
     styles: BTreeMap<String, Style>,
     /// What becomes of session records.
     pub(crate) tracking: Tracking,
+    /// What `list` shows a person.
+    pub(crate) list: ListDefaults,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,6 +45,8 @@ struct Keys {
     _prompts: IgnoredAny,
     keep_ended: Option<Spanned<String>>,
     end_unknown_after: Option<Spanned<String>>,
+    #[serde(default)]
+    list: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     on_end: Vec<Spanned<Vec<String>>>,
 }
@@ -89,6 +95,7 @@ fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
     Ok(Config {
         reading: whosup_core::sources::config::Config::parse(bytes, environment)?,
         styles: styles(file.colour)?,
+        list: ListDefaults::of(file.list)?,
         tracking: Tracking::of(
             file.keep_ended.as_ref(),
             file.end_unknown_after.as_ref(),
@@ -121,9 +128,13 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use whosup_core::adapter::phase::Phase;
+    use whosup_core::judging::verdict::Liveness;
     use whosup_core::machine::Environment;
 
     use whosup_core::sources::config::line_of;
+
+    use crate::column::Column;
 
     use super::{Config, Prompts, Tracking, parse};
 
@@ -208,6 +219,44 @@ mod tests {
         );
         let nine = format!("on_end = [{}]", "[\"x\"],".repeat(9));
         check_wrong(&nine, 1, &["more than 8"]);
+    }
+
+    #[test]
+    fn what_a_list_shows_can_be_set() {
+        let list = read(
+            "[list]\ncolumns = [\"id\", \"age\"]\nsort = \"age\"\nreverse = true\n\
+             agent = \"codex\"\nliveness = [\"live\"]\nphase = [\"idle\"]\nsince = \"2 days\"\n\
+             sub_agents = true",
+        )
+        .list;
+        assert_eq!(list.columns, [Column::Id, Column::Age]);
+        assert_eq!((list.sort, list.reverse), (Some(Column::Age), true));
+        assert_eq!(list.agent[0].as_str(), "codex");
+        assert_eq!(list.liveness, [Liveness::Live]);
+        assert_eq!(list.phase, [Phase::Idle]);
+        assert!(list.since.is_some() && list.sub_agents);
+        for (wrong, said) in [
+            (
+                "columns = [\"id\", \"size\"]",
+                ["`list.columns`", "`size`", "`tty`"],
+            ),
+            ("columns = 3", ["`list.columns`", "a string", "integer"]),
+            ("sort = \"size\"", ["`list.sort`", "`size`", "`age`"]),
+            ("reverse = \"yes\"", ["`list.reverse`", "`true`", "string"]),
+            ("agent = \"Codex\"", ["`list.agent`", "Codex", "lower-case"]),
+            (
+                "liveness = \"dead\"",
+                ["`list.liveness`", "`dead`", "`exited`"],
+            ),
+            (
+                "phase = [\"busy\"]",
+                ["`list.phase`", "`busy`", "`working`"],
+            ),
+            ("since = \"soon\"", ["`list.since`", "soon", "`90m`"]),
+            ("all = true", ["`all`", "`[list]`", "`columns`"]),
+        ] {
+            check_wrong(&format!("[list]\n{wrong}"), 2, &said);
+        }
     }
 
     #[test]

@@ -8,8 +8,7 @@ use whosup_track::TrackError;
 
 use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
-use whosup_core::reader::FilterError;
-use whosup_core::reader::IdError;
+use whosup_core::reader::{AgentError, FilterError, IdError};
 
 /// What the exit status of a command says; the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +118,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-fn status(error: &anyhow::Error) -> ExitStatus {
+pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
     match error.downcast_ref::<IdError>() {
-        Some(IdError::NotFound { .. }) => ExitStatus::NoSuchSession,
+        Some(IdError::NotFound { .. } | IdError::Agent(AgentError::Unsupported { .. })) => {
+            ExitStatus::NoSuchSession
+        }
         Some(IdError::NotSeen { .. }) => ExitStatus::Unknown,
         _ => ExitStatus::Failed,
     }
@@ -131,7 +132,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
     let of_id = error.downcast_ref::<IdError>().and_then(|error| match error {
         IdError::NotFound { .. } => Some("`whosup list --all` shows every session on disk"),
         IdError::NotSeen { .. } => Some("`whosup list --all --problems` shows what could not be read"),
-        IdError::Ambiguous { .. } => Some("give more of the id, or say which agent: `codex:01a2`; `--home DIR` tells apart sessions of one id"),
+        IdError::Ambiguous { .. } => Some("type more of the ID, or the agent before it: `codex:01a2`; `--home DIR` chooses between homes that have the same ID"),
         IdError::Agent(_) => Some("`whosup agents` shows every agent that is supported"),
         _ => None,
     });
@@ -145,7 +146,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         });
     let of_filter = error.downcast_ref::<FilterError>().and_then(|error| match error {
         FilterError::Directory { .. } => Some(
-            "`--cwd` wants a directory that is there; `whosup list --all` shows those of every session",
+            "`--cwd` needs an existing directory; `whosup list --all` shows the directories of all sessions",
         ),
         _ => None,
     });

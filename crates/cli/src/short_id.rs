@@ -3,11 +3,10 @@
 use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::SessionId;
 
-/// How much of an id is shown at least, in characters.
+/// How much of an id is shown at least, in characters, after a prefix that many ids have.
 const SHORT_ID_CHARS_MIN: usize = 8;
 
-/// The shortest beginning of each id that no other id of a list shares, and
-/// that is not ridiculously short.
+/// The shortest prefix of each id that no other id of a list has: commands accept it.
 #[derive(Debug, Default)]
 pub(crate) struct ShortIds {
     /// In order; one that two homes have is in it twice.
@@ -36,22 +35,41 @@ impl ShortIds {
         let before = at.checked_sub(1).map(neighbour).unwrap_or_default();
         shorten(id.as_str(), before, neighbour(at + 1))
     }
+
+    /// Sessions of several agents or homes have this id.
+    pub(crate) fn is_shared(&self, id: &SessionId) -> bool {
+        let end = self.ids.partition_point(|one| one <= id);
+        let before_last = end.checked_sub(2).and_then(|at| self.ids.get(at));
+        before_last == Some(id)
+    }
 }
 
 /// Cuts an id behind the first character by which it differs from both of its
 /// neighbours in the order of ids.
 fn shorten<'a>(id: &'a str, before: &str, after: &str) -> &'a str {
     let shared = shared_chars(id, before).max(shared_chars(id, after));
-    let wanted = (shared + 1).max(SHORT_ID_CHARS_MIN);
+    let wanted = (shared + 1).max(common_prefix_chars(id) + SHORT_ID_CHARS_MIN);
     let mut ends = id.char_indices().map(|(at, _)| at).skip(wanted);
-    let Some(end) = ends.next() else { return id };
     // A hyphen at the end would look like one that was cut off.
-    match id.get(..end) {
-        Some(short) if short.ends_with('-') => {
-            ends.next().and_then(|end| id.get(..end)).unwrap_or(id)
-        }
-        Some(short) => short,
-        None => id,
+    let short = ends.find_map(|end| {
+        let short = id.get(..end)?;
+        (!short.ends_with(['-', '_'])).then_some(short)
+    });
+    short.unwrap_or(id)
+}
+
+/// A word with a hyphen or underscore behind it, as in `session_0a022b20` and `nightly-42`,
+/// which says nothing about which session it is. Hexadecimal digits are no word.
+fn common_prefix_chars(id: &str) -> usize {
+    let Some((word, _)) = id.split_once(['-', '_']) else {
+        return 0;
+    };
+    let is_word = word.chars().all(|c| c.is_ascii_alphabetic());
+    let is_hexadecimal = word.chars().all(|c| c.is_ascii_hexdigit());
+    if is_word && !is_hexadecimal {
+        word.len() + 1
+    } else {
+        0
     }
 }
 
@@ -62,7 +80,9 @@ fn shared_chars(one: &str, other: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::shorten;
+    use whosup_core::sidecar::SessionId;
+
+    use super::{ShortIds, shorten};
 
     #[test]
     fn an_id_is_cut_where_it_differs_from_its_neighbours() {
@@ -72,6 +92,27 @@ mod tests {
         assert_eq!(shorten(id, "", "0a022b20-8c"), "0a022b20-8b");
         assert_eq!(shorten(id, "0a022b2", "0a022b20"), "0a022b20-8");
         assert_eq!(shorten(id, id, ""), id);
+    }
+
+    #[test]
+    fn a_common_prefix_does_not_count() {
+        assert_eq!(shorten("nightly-42", "", ""), "nightly-42");
+        let id = "session_0a022b20-8b66-4429-9815-234560ccc5d1";
+        assert_eq!(shorten(id, "", ""), "session_0a022b20");
+        assert_eq!(
+            shorten(id, "session_0a022b20-8b", ""),
+            "session_0a022b20-8b6"
+        );
+        assert_eq!(shorten("decade-0a022b20-8b66", "", ""), "decade-0");
+        assert_eq!(shorten("0a022b2--_xy", "", ""), "0a022b2--_x");
+    }
+
+    #[test]
+    fn an_id_that_several_have_is_known_as_that() {
+        let ids = ["a", "b", "b", "c"].map(|id| SessionId::parse(id).unwrap());
+        let short = ShortIds::of_ids(ids.to_vec());
+        let shared = ids.map(|id| short.is_shared(&id));
+        assert_eq!(shared, [false, true, true, false]);
     }
 
     #[test]

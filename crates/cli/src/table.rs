@@ -59,7 +59,22 @@ pub(crate) fn natural_width(shapes: &[Shape], rows: &[Vec<Cell>]) -> usize {
     total(&widths.collect::<Vec<Option<usize>>>())
 }
 
-/// Writes a table with its headings; `width_max` is the room there is.
+/// Whether there is room for each column.
+pub(crate) fn fitting(shapes: &[Shape], rows: &[Vec<Cell>], width_max: Option<usize>) -> Vec<bool> {
+    let widths = fit(shapes, natural_widths(shapes, rows), width_max);
+    widths.iter().map(Option::is_some).collect()
+}
+
+/// Whether a line of headings comes before the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// It does.
+    Shown,
+    /// It does not.
+    Hidden,
+}
+
+/// Writes a table; `width_max` is the room there is.
 ///
 /// # Errors
 ///
@@ -68,6 +83,7 @@ pub(crate) fn write_table(
     out: &mut dyn Write,
     shapes: &[Shape],
     rows: &[Vec<Cell>],
+    header: Header,
     width_max: Option<usize>,
     is_coloured: bool,
 ) -> io::Result<()> {
@@ -83,7 +99,9 @@ pub(crate) fn write_table(
         let line = line_of(shapes, row, &widths, is_coloured);
         writeln!(out, "{line}")
     };
-    write(&headings)?;
+    if header == Header::Shown {
+        write(&headings)?;
+    }
     rows.iter().try_for_each(|row| write(row))
 }
 
@@ -210,7 +228,7 @@ fn line_of(shapes: &[Shape], row: &[Cell], widths: &[Option<usize>], is_coloured
 mod tests {
     use anstyle::{AnsiColor, Style};
 
-    use super::{Cell, Shape, Side, write_table};
+    use super::{Cell, Header, Shape, Side, write_table};
     use crate::text::width;
 
     const NAME: Shape = Shape {
@@ -238,7 +256,8 @@ mod tests {
             .map(|row| row.iter().map(|text| Cell::plain(*text)).collect())
             .collect();
         let mut out = Vec::new();
-        write_table(&mut out, &[NAME, TITLE, AGE], &rows, width_max, false).unwrap();
+        let shapes = [NAME, TITLE, AGE];
+        write_table(&mut out, &shapes, &rows, Header::Shown, width_max, false).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -301,7 +320,8 @@ kimi
             Cell::plain("1"),
         ];
         let mut out = Vec::new();
-        write_table(&mut out, &[NAME, TITLE, AGE], &[row], None, true).unwrap();
+        let shapes = [NAME, TITLE, AGE];
+        write_table(&mut out, &shapes, &[row], Header::Shown, None, true).unwrap();
         let text = String::from_utf8(out).unwrap();
         let last = text.lines().last().unwrap();
         assert_eq!(last, "\u{1b}[31mx\u{1b}[0m     y        1");

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use whosup_core::sources::usage::Usage;
 
@@ -125,6 +127,13 @@ pub(crate) fn cut(text: &str, width_max: usize) -> String {
     cut
 }
 
+/// An instant as a person reads it, `2026-11-28 10:00:05`. `None` if no calendar has it.
+pub(crate) fn local_time(at_ms: i64, zone: &TimeZone) -> Option<String> {
+    let at = Timestamp::from_millisecond(at_ms).ok()?;
+    let shown = zone.to_datetime(at);
+    Some(shown.strftime("%F %T").to_string())
+}
+
 /// How long ago something was, in its largest unit; `now` also for what a
 /// clock that was set puts in the future.
 pub(crate) fn age(now_ms: i64, at_ms: i64) -> String {
@@ -161,6 +170,11 @@ pub(crate) fn cost(usage: &Usage) -> Option<String> {
     Some(format!("{at_least}${dollars:.digits$}"))
 }
 
+/// A number of bytes in decimal units, with three digits or so: `223M`.
+pub(crate) fn bytes(number: u64) -> String {
+    tokens(number)
+}
+
 /// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.
 pub(crate) fn tokens(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
@@ -188,7 +202,11 @@ pub(crate) fn tokens(number: u64) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{CELL_CHARS_MAX, age, cut, lines, one_line, path, tokens, visible, width};
+    use jiff::tz::TimeZone;
+
+    use super::{
+        CELL_CHARS_MAX, age, cut, lines, local_time, one_line, path, tokens, visible, width,
+    };
 
     #[test]
     fn controls_escapes_and_bidi_never_reach_the_terminal() {
@@ -278,6 +296,14 @@ mod tests {
         ] {
             assert_eq!(age(now, now - seconds * 1_000), expected);
         }
+    }
+
+    #[test]
+    fn times_are_local() {
+        let east = TimeZone::fixed(jiff::tz::offset(5));
+        let shown = local_time(1_795_812_300_000, &east);
+        assert_eq!(shown.as_deref(), Some("2026-11-28 01:45:00"));
+        assert_eq!(local_time(i64::MAX, &east), None);
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn what_is_null_for_now_has_the_shape_of_its_schema() {
         tokens_without_price: 0,
     };
     let resources = WireResources {
+        shared: false,
         owner: Some(WireProcessResources {
             cpu_percent: None,
             cpu_seconds: Some(12.5),

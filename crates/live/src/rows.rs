@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use whosup_core::adapter::claim::SessionKey;
+use whosup_core::process::{Pid, StampKind, StartStamp};
+use whosup_core::sessions::resources::Metered;
 
 use crate::change::Why;
 
@@ -40,6 +42,28 @@ pub struct Gone {
     pub why: Why,
     /// What is known of it now.
     pub row: Arc<Row>,
+}
+
+impl Rows {
+    /// The live sessions with the processes that run them, for a
+    /// [`Meter`](whosup_core::sessions::resources::Meter).
+    #[must_use]
+    pub fn metered(&self) -> Vec<Metered> {
+        let sessions = self.sessions.iter();
+        let metered = sessions.filter_map(|(key, row)| {
+            let is_measured =
+                row.text("liveness") == Some("live") && row.text("parent_session_id").is_none();
+            let owner = row.session.get("owner").filter(|_| is_measured)?;
+            let kind = StampKind::from_name(owner["start_stamp_kind"].as_str()?)?;
+            Some(Metered {
+                key: key.clone(),
+                pid: Pid::new(owner["pid"].as_i64()?).ok()?,
+                stamp: StartStamp::parse(kind, owner["start_stamp"].as_str()?).ok()?,
+                is_shared: row.session.get("owner_shared") == Some(&Value::Bool(true)),
+            })
+        });
+        metered.collect()
+    }
 }
 
 impl Row {

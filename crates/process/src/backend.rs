@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::{
     Absent, Among, Details, ExitStatus, ExitWatch, Field, FileId, Holders, OpenFile, Pid, PidScope,
-    Process, StartStamp, Still, View,
+    Process, StartStamp, Still, StorageBytes, View,
 };
 
 /// Why the process table could not be looked at.
@@ -224,6 +224,27 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// [`Absent::PermissionDenied`] if we may not know, [`Absent::Vanished`] once
     /// its parent has waited for it, [`Absent::Unsupported`] where nothing tells it.
     fn exit_status(&self, _process: &Process) -> Field<Option<ExitStatus>> {
+        Err(Absent::Unsupported)
+    }
+
+    /// Reads how much storage a process has used.
+    ///
+    /// # Errors
+    ///
+    /// [`Absent::PermissionDenied`] for most processes of other users,
+    /// [`Absent::Vanished`], [`Absent::Unsupported`] where nothing counts it, …
+    fn storage_bytes(&self, _process: &Process) -> Field<StorageBytes> {
+        Err(Absent::Unsupported)
+    }
+
+    /// Reads the memory that a process has resident, what it shares with other processes
+    /// divided among them. The kernel walks all of that memory and may hold the process
+    /// up meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Backend::storage_bytes`].
+    fn pss_bytes(&self, _process: &Process) -> Field<u64> {
         Err(Absent::Unsupported)
     }
 

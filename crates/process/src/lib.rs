@@ -72,7 +72,7 @@ pub use pid::{Pid, PidError};
 #[cfg(target_os = "linux")]
 pub use platform::linux;
 pub use platform::{system_backend, unsupported};
-pub use process::{Details, Process, RunState, TerminalUse, Tty};
+pub use process::{Details, Process, RunState, StorageBytes, TerminalUse, Tty};
 pub use recorded::Recorded;
 pub use recorded_process::RecordedProcess;
 pub use scope::{BootId, HostName, PidNamespace, PidScope};

@@ -101,6 +101,16 @@ pub struct TerminalUse {
     pub is_noted: bool,
 }
 
+/// Bytes that a process has read from storage and written to it, with those of the
+/// children that it has waited for (proc_pid_io(5)). What the page cache served is not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StorageBytes {
+    /// Read.
+    pub read: u64,
+    /// Written.
+    pub written: u64,
+}
+
 /// One process, as one look at the table saw it: what its `stat` tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {

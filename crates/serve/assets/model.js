@@ -60,6 +60,8 @@ function sample(sessions) {
   const kept = new Map();
   for (const session of sessions) {
     const key = keyOf(session);
+    // What a daemon uses that serves several sessions belongs to none of them.
+    if (!session.resources.tree) continue;
     const { cpu_percent: cpu, rss_bytes: memory } = session.resources.tree;
     const samples = model.resources.get(key) ?? [];
     kept.set(key, [...samples, { cpu, memory }].slice(-SAMPLES_MAX));

@@ -8,9 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
 use serde_json::Value;
-use whosup_live::{Filter, Message};
+use whosup_core::adapter::claim::SessionKey;
+use whosup_live::{Filter, Message, Rows};
 
 use crate::answer::{Answer, body_answer};
+use crate::resources;
 use crate::server::{Server, Tally};
 
 /// How many sessions are named one by one.
@@ -19,10 +21,16 @@ const NAMED_MAX: usize = 1_000;
 /// Answers with the metrics.
 pub(crate) async fn answer(State(server): State<Arc<Server>>) -> Answer {
     let mut text = String::new();
+    // While too many other requests are being answered, metrics lack what processes use.
+    let used = server
+        .in_thread(|server| Ok(resources::now(server)))
+        .await
+        .unwrap_or_default();
     if let Message::Snapshot { rows, .. } = server.engine.state(&Filter::default()) {
         let sessions: Vec<&serde_json::Map<String, Value>> =
             rows.sessions.values().map(|row| &row.session).collect();
         write_sessions(&mut text, &sessions);
+        write_resources(&mut text, &rows, &used);
         write_one(
             &mut text,
             (
@@ -134,10 +142,45 @@ fn write_named(
     sessions: &[&serde_json::Map<String, Value>],
     value: impl Fn(&serde_json::Map<String, Value>) -> Option<f64>,
 ) {
+    let sessions = sessions.iter().copied();
+    let valued = sessions.filter_map(|session| Some((session, value(session)?)));
+    write_valued(text, head, valued);
+}
+
+/// What the processes of each session use, but for daemons that several share.
+fn write_resources(text: &mut String, rows: &Rows, used: &[(SessionKey, Value)]) {
+    for (head, field) in [
+        (
+            (
+                "whosup_session_cpu_seconds",
+                "gauge",
+                "Processor time of the running processes of a session.",
+            ),
+            "cpu_seconds",
+        ),
+        (
+            (
+                "whosup_session_rss_bytes",
+                "gauge",
+                "Resident memory of the processes of a session.",
+            ),
+            "rss_bytes",
+        ),
+    ] {
+        let valued = used.iter().filter_map(|(key, used)| {
+            let session = &rows.sessions.get(key)?.session;
+            Some((session, used["tree"][field].as_f64()?))
+        });
+        write_valued(text, head, valued);
+    }
+}
+
+fn write_valued<'a>(
+    text: &mut String,
+    head: Head,
+    valued: impl Iterator<Item = (&'a serde_json::Map<String, Value>, f64)>,
+) {
     write_head(text, head);
-    let valued = sessions
-        .iter()
-        .filter_map(|session| Some((session, value(session)?)));
     for (session, value) in valued.take(NAMED_MAX) {
         let field = |name: &str| {
             session

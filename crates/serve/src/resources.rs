@@ -1,24 +1,21 @@
 //! What the processes of sessions use, sampled only while some client asked for it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::process::{Pid, Process, ProcessTable, StartStamp};
-use whosup_core::views::wire::timestamp;
-use whosup_live::{Filter, Message, Row};
+use whosup_core::sessions::resources::{Detail, Meter};
+use whosup_core::views::wire::{resources, timestamp};
+use whosup_live::{Filter, Message};
 
 use crate::server::Server;
 
 /// How often it is sampled.
 const EVERY: Duration = Duration::from_secs(2);
-/// How many processes one session has that are counted.
-const TREE_MAX: usize = 4_096;
 
 /// One sample.
 #[derive(Debug, Default)]
@@ -53,17 +50,17 @@ pub(crate) fn subscribe(server: &Arc<Server>) -> watch::Receiver<Arc<Sample>> {
 }
 
 async fn sample(server: Arc<Server>) {
-    let mut before = Before::default();
+    let mut meter = Meter::default();
     loop {
         let looking = Arc::clone(&server);
         let sampled = tokio::task::spawn_blocking(move || {
-            let sample = take(&looking, &mut before);
-            (sample, before)
+            let sample = take(&looking, &mut meter);
+            (sample, meter)
         });
-        let Ok((sample, taken)) = sampled.await else {
+        let Ok((sample, used)) = sampled.await else {
             break;
         };
-        before = taken;
+        meter = used;
         server.samples.latest.send_replace(Arc::new(sample));
         sleep(EVERY).await;
         if server.samples.latest.receiver_count() == 0 {
@@ -77,130 +74,24 @@ async fn sample(server: Arc<Server>) {
     }
 }
 
-/// The processor time of each process at the last sample.
-#[derive(Debug, Default)]
-struct Before(HashMap<(Pid, StartStamp), (u64, Instant)>);
-
-fn take(server: &Server, before: &mut Before) -> Sample {
+fn take(server: &Server, meter: &mut Meter) -> Sample {
     let machine = server.machine();
-    let table = machine.table();
-    let now = Instant::now();
-    let children = children(table);
-    let mut known = HashMap::new();
-    let mut sessions = Vec::new();
-    if let Message::Snapshot { rows, .. } = server.engine.state(&Filter::default()) {
-        for (key, row) in &rows.sessions {
-            let Some(owner) = owner(table, row) else {
-                continue;
-            };
-            let tree = tree(owner, &children);
-            let of_tree: Vec<Used> = tree
-                .iter()
-                .map(|one| before.used(one, now, &mut known))
-                .collect();
-            sessions.push((key.clone(), resources(owner, &of_tree)));
-        }
-    }
-    before.0 = known;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    Sample {
-        as_of_ms: i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX),
-        sessions,
-    }
-}
-
-/// The session's process, if it is still the same. A daemon's numbers are no session's.
-fn owner<'a>(table: &'a ProcessTable, row: &Row) -> Option<&'a Process> {
-    let owner = row.session.get("owner")?;
-    let pid = Pid::new(owner["pid"].as_i64()?).ok()?;
-    let process = table.seen(pid)?;
-    let is_same = owner["start_stamp"].as_str() == Some(&process.stamp.to_string());
-    (is_same && !process.is_exited).then_some(process)
-}
-
-fn children(table: &ProcessTable) -> HashMap<Pid, Vec<&Process>> {
-    let mut children: HashMap<Pid, Vec<&Process>> = HashMap::new();
-    for process in table.processes().into_iter().flatten() {
-        if let Some(parent) = process.ppid {
-            children.entry(parent).or_default().push(process);
-        }
-    }
-    children
-}
-
-/// A process and all below it, itself first.
-fn tree<'a>(owner: &'a Process, children: &HashMap<Pid, Vec<&'a Process>>) -> Vec<&'a Process> {
-    let mut tree = vec![owner];
-    let mut at = 0;
-    while let Some(process) = tree.get(at)
-        && tree.len() < TREE_MAX
-    {
-        let below = children.get(&process.pid);
-        tree.extend(below.into_iter().flatten());
-        at += 1;
-    }
-    tree
-}
-
-/// What one process uses.
-struct Used {
-    cpu_percent: Option<f64>,
-    cpu_seconds: Option<f64>,
-    rss_bytes: Option<u64>,
-}
-
-impl Before {
-    #[expect(clippy::cast_precision_loss, reason = "shown to a person")]
-    fn used(
-        &self,
-        process: &Process,
-        now: Instant,
-        known: &mut HashMap<(Pid, StartStamp), (u64, Instant)>,
-    ) -> Used {
-        let key = (process.pid, process.stamp.clone());
-        let cpu_ms = process.cpu_ms.as_ref().ok().copied();
-        let cpu_percent = cpu_ms.and_then(|cpu_ms| {
-            let (before_ms, at) = self.0.get(&key)?;
-            let passed_ms = now.saturating_duration_since(*at).as_secs_f64() * 1_000.0;
-            let used_ms = cpu_ms.saturating_sub(*before_ms) as f64;
-            (passed_ms > 0.0).then(|| (used_ms / passed_ms * 1_000.0).round() / 10.0)
-        });
-        if let Some(cpu_ms) = cpu_ms {
-            known.insert(key, (cpu_ms, now));
-        }
-        Used {
-            cpu_percent,
-            cpu_seconds: cpu_ms.map(|cpu_ms| cpu_ms as f64 / 1_000.0),
-            rss_bytes: process.rss_bytes.as_ref().ok().copied(),
-        }
-    }
-}
-
-/// As in the wire format.
-fn resources(owner: &Process, tree: &[Used]) -> Value {
-    let sum = |of: fn(&Used) -> Option<f64>| {
-        let parts: Vec<f64> = tree.iter().filter_map(of).collect();
-        (!parts.is_empty()).then(|| (parts.iter().sum::<f64>() * 1_000.0).round() / 1_000.0)
+    let Message::Snapshot { rows, .. } = server.engine.state(&Filter::default()) else {
+        return Sample::default();
     };
-    let rss = tree.iter().filter_map(|used| used.rss_bytes);
-    let own = tree.first();
-    json!({
-        "owner": {
-            "cpu_percent": own.and_then(|own| own.cpu_percent),
-            "cpu_seconds": own.and_then(|own| own.cpu_seconds),
-            "rss_bytes": own.and_then(|own| own.rss_bytes),
-            "pss_bytes": null,
-            "read_bytes": null,
-            "write_bytes": null,
-            "threads": owner.threads,
-        },
-        "tree": {
-            "processes": tree.len(),
-            "cpu_percent": sum(|used| used.cpu_percent),
-            "cpu_seconds": sum(|used| used.cpu_seconds),
-            "rss_bytes": rss.fold(None, |sum, rss| Some(sum.unwrap_or(0) + rss)),
-        },
-    })
+    let used = meter.measure(&machine, &rows.metered(), Detail::Table);
+    let sessions = used.into_iter();
+    Sample {
+        as_of_ms: machine.now_ms(),
+        sessions: sessions
+            .map(|(key, used)| (key, json!(resources(&used))))
+            .collect(),
+    }
+}
+
+/// What each live session uses now, without percentages.
+pub(crate) fn now(server: &Server) -> Vec<(SessionKey, Value)> {
+    take(server, &mut Meter::default()).sessions
 }
 
 /// The sample as an event's data, of the sessions that one client is shown.

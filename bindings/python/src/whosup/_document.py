@@ -92,6 +92,7 @@ class TreeResources(TypedDict):
 class Resources(TypedDict):
     """What the processes of a session use."""
 
+    shared: bool
     owner: Optional[ProcessResources]
     tree: Optional[TreeResources]
 

@@ -4,13 +4,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
+use similar::get_close_matches;
 use whosup_core::adapter::{Adapter, Home, Role};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::sessions::scan::Scanned;
-use whosup_core::sources::agents::{AGENTS, id_of};
+use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents::{AGENTS, adapter, id_of};
+use whosup_core::sources::common_place::has_agent;
 use whosup_core::views::wire;
 
-use crate::app::{App, World};
+use crate::app::{App, World, say};
 use crate::exit::ExitStatus;
 use crate::json::{AgentDocument, AgentsDocument, HomeDocument, ProcessDocument, write_document};
 use crate::text;
@@ -21,6 +24,9 @@ Examples:
   whosup agents            Supported agents, the places searched, what was found
   whosup agents --json     The same as JSON";
 
+/// How similar a name that is suggested is at least, from 0 to 1.
+const SIMILARITY_MIN: f32 = 0.5;
+
 // What `agents` is asked for.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
@@ -28,6 +34,25 @@ pub(crate) struct AgentsArgs {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// Says which of these agents are not known here: they are not supported and have not
+/// published a session.
+pub(crate) fn say_unknown_agents(app: &mut App<'_>, agents: &[AgentId]) {
+    for agent in agents {
+        if adapter(agent).is_some() || has_agent(app.world.machine().environment(), agent) {
+            continue;
+        }
+        let known: Vec<&str> = AGENTS.iter().map(|adapter| adapter.profile().id).collect();
+        let near = get_close_matches(agent.as_str(), &known, 1, SIMILARITY_MIN);
+        let near = near.first().map(|near| format!("; did you mean `{near}`?"));
+        let words = format!(
+            "hint: `{agent}` is not a supported agent, and has not published a session yet{}",
+            near.as_deref()
+                .unwrap_or("; `whosup agents` lists the supported ones")
+        );
+        say(app.err, &words);
+    }
 }
 
 /// What was found of one agent.

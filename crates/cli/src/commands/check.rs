@@ -2,12 +2,11 @@
 
 use clap::Args;
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::reader::IdError;
 use whosup_core::sessions::session::Session;
 use whosup_core::views::explain::sentence;
 
 use crate::app::App;
-use crate::exit::ExitStatus;
+use crate::exit::{self, ExitStatus};
 use crate::id::{IdArgs, find};
 
 const EXAMPLES: &str = "\
@@ -63,9 +62,8 @@ pub(crate) fn status_of(session: &Session) -> ExitStatus {
 
 /// That a session is not there, or may not be, is an answer too.
 fn quiet_status(error: anyhow::Error) -> anyhow::Result<ExitStatus> {
-    match error.downcast_ref::<IdError>() {
-        Some(IdError::NotFound { .. }) => Ok(ExitStatus::NoSuchSession),
-        Some(IdError::NotSeen { .. }) => Ok(ExitStatus::Unknown),
-        _ => Err(error),
+    match exit::status(&error) {
+        ExitStatus::Failed => Err(error),
+        status => Ok(status),
     }
 }

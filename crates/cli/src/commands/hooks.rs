@@ -15,7 +15,7 @@ use whosup_track::{
 };
 
 use crate::app::{App, say};
-use crate::cli::agent_parser;
+use crate::cli::supported_agent_parser;
 use crate::exit::ExitStatus;
 use crate::text;
 
@@ -54,7 +54,7 @@ enum Action {
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
     /// Agents to change; all that have a home here if omitted
-    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    #[arg(value_name = "AGENT", value_parser = supported_agent_parser())]
     agents: Vec<AgentId>,
     /// Show the changes without writing them
     #[arg(long)]
@@ -68,7 +68,7 @@ struct ChangeArgs {
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
     /// Agents to change; all that have a home here if omitted
-    #[arg(value_name = "AGENT", value_parser = agent_parser())]
+    #[arg(value_name = "AGENT", value_parser = supported_agent_parser())]
     agents: Vec<AgentId>,
 }
 

@@ -1,29 +1,33 @@
 //! `whosup list`
 
+mod count;
+mod field;
+mod format;
 mod json;
 mod view;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::machine::Machine;
-use whosup_core::machine::problem::Problem;
-use whosup_core::reader::{ListQuery, Order, SubAgents, Wish};
-use whosup_core::sessions::session::Session;
+use whosup_core::reader::{Direction, ListQuery, Order, SubAgents, Wish};
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::recognize::Users;
 
-use crate::app::{App, say};
+use crate::app::{App, World};
 use crate::cli::{agent_parser, name_parser};
 use crate::column::Column;
+use crate::commands::agents::say_unknown_agents;
+use crate::config::ListDefaults;
 use crate::exit::ExitStatus;
-use crate::ledger::Ledger;
 use crate::since::Since;
+use crate::table::Header;
 use crate::watched::WatchedArgs;
 
+use self::count::Count;
+use self::format::{Format, Template};
 use self::json::{Lines, Rows};
 use self::view::Row;
 
@@ -34,12 +38,20 @@ Examples:
   whosup list --all --since 2d           Every session of the last two days
   whosup list --columns id,state,model   Other columns
   whosup list --columns id,tokens,cost   What each session used
+  whosup list --columns id,cpu,mem,io    What the processes of live sessions use
+  whosup list --sort age --reverse       What has been silent for longest first
+  whosup list -q --phase idle | xargs -n1 whosup stop
+  whosup list --format '{id}\\t{state}\\t{owner.pid}'
 
 The default view has live and unknown sessions, and those that died without ending in the last
 24 hours, with what they were doing then. The table shows sub-agents only with --all or
 --sub-agents; the JSON always includes those of the listed sessions. A state marked `?` is
 inferred, not proven. Agent processes without a known session get their own rows, unless
 --liveness, --phase or --since filters sessions; the JSON always includes them.
+
+A column about processes shows `shared` where one process serves several sessions. `cpu` looks
+twice, 200 ms apart; 100% is one processor. `mem` is resident memory, and both count the processes
+that the agent has started. `io` is what the agent's process has read and written.
 
 --ndjson prints one object per line. The field `kind` names it: first `snapshot`, then each
 `session`, `unattributed` process and `problem`. Use it for very large homes: sessions are printed
@@ -74,16 +86,20 @@ pub(crate) struct ListArgs {
         value_parser = name_parser(Phase::ALL.map(Phase::name), Phase::from_name)
     )]
     phase: Vec<Phase>,
-    /// Only sessions active since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    /// Only sessions active since: `2h`, `3 days`, `yesterday`, `2026-11-28T10:00`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
-    /// Sort by this key [default: state; for --ndjson: as found]
+    /// Sort by this column [default: state; for --ndjson: as found]
     #[arg(
         long,
-        value_name = "KEY",
-        value_parser = name_parser(Order::ALL.map(Order::name), Order::from_name)
+        value_name = "COLUMN",
+        hide_possible_values = true,
+        value_parser = sort_parser()
     )]
-    sort: Option<Order>,
+    sort: Option<Column>,
+    /// Begin with the last of the order
+    #[arg(long, short)]
+    reverse: bool,
     /// List at most this many sessions, sub-agents not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
@@ -96,6 +112,23 @@ pub(crate) struct ListArgs {
         conflicts_with_all = ["json", "ndjson"]
     )]
     columns: Vec<Column>,
+    /// Leave out the line of headings
+    #[arg(long, conflicts_with_all = ["json", "ndjson"])]
+    no_header: bool,
+    /// Print IDs only, one per line, as other commands accept them
+    #[arg(
+        long,
+        short,
+        conflicts_with_all = ["json", "ndjson", "columns", "problems", "format"]
+    )]
+    quiet_ids: bool,
+    /// Print a line per session: `{id} {state}`; `help` lists the fields
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        conflicts_with_all = ["json", "ndjson", "columns", "problems"]
+    )]
+    format: Option<Format>,
     /// Include sub-agents in the table
     #[arg(long)]
     sub_agents: bool,
@@ -111,6 +144,12 @@ pub(crate) struct ListArgs {
     /// Count the tokens of each session for the JSON
     #[arg(long)]
     usage: bool,
+    /// Measure processor time, memory and storage of live sessions for the JSON
+    #[arg(long)]
+    resources: bool,
+    /// Some filters are those of the configuration.
+    #[arg(skip)]
+    is_filtered_by_config: bool,
     /// Print one JSON object per line, each session as soon as it is found
     #[arg(long)]
     ndjson: bool,
@@ -122,68 +161,75 @@ pub(crate) struct ListArgs {
 ///
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<ExitStatus> {
-    let query = arguments.query(app.world.machine().now_ms());
-    let machine = app.world.machine();
-    let columns = arguments.columns();
-    let is_counted = arguments.usage || columns.iter().any(|column| column.needs_usage());
-    let mut ledger = is_counted.then(|| Ledger::of(machine)).transpose()?;
-    let count = Count {
-        machine,
-        ledger: ledger.as_mut(),
-    };
-    if arguments.json {
-        let mut rows = Rows { machine, count };
-        let mut chosen = app.world.reader()?.choose(&query, &mut rows)?;
-        chosen.rest.problems.extend(finish(ledger, app.err));
-        json::write(app.out, machine, chosen)?;
+    if let Some(Format::Help) = arguments.format {
+        format::write_help(app.out)?;
         return Ok(ExitStatus::Done);
     }
-    if arguments.ndjson {
-        let mut lines = Lines::new(machine, count, app.out, arguments.sort.is_some());
-        let mut chosen = app.world.reader()?.choose(&query, &mut lines)?;
-        chosen.rest.problems.extend(lines.problems());
-        lines.finish(&chosen)?;
-        finish(ledger, app.err);
-        return Ok(ExitStatus::Done);
-    }
-    let mut form = Row {
-        cells: view::cells(&app.world, &columns)?,
-        count,
-        columns,
-    };
-    let mut chosen = app.world.reader()?.choose(&query, &mut form)?;
-    chosen.rest.problems.extend(finish(ledger, app.err));
-    if arguments.problems {
-        view::write_problems(app.out, &chosen.rest.problems)?;
-    } else {
-        view::write_list(app, arguments, &query.reach(), chosen)?;
+    say_unknown_agents(app, &arguments.agent);
+    match arguments.template() {
+        Some(template) => write_lines(app, arguments, &template)?,
+        None if arguments.json => write_document(app, arguments)?,
+        None if arguments.ndjson => write_ndjson(app, arguments)?,
+        None => write_table(app, arguments)?,
     }
     Ok(ExitStatus::Done)
 }
 
-/// Counts what the sessions of a list used, where that is asked for.
-struct Count<'a> {
-    machine: &'a Machine,
-    ledger: Option<&'a mut Ledger>,
-}
-
-impl Count<'_> {
-    fn add_to(&mut self, session: &mut Session) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.add_to(self.machine, session);
-        }
-    }
-}
-
-/// Keeps what was counted; what could not be counted is returned.
-fn finish(ledger: Option<Ledger>, err: &mut dyn Write) -> Vec<Problem> {
-    let Some(mut ledger) = ledger else {
-        return Vec::new();
+fn write_lines(app: &mut App<'_>, arguments: &ListArgs, template: &Template) -> anyhow::Result<()> {
+    let mut lines = format::Lines {
+        machine: app.world.machine(),
+        cells: view::cells(&app.world)?,
+        count: arguments.count(&app.world, template.columns())?,
+        template,
     };
-    if let Err(error) = ledger.save() {
-        say(err, &format!("warning: {error}"));
+    let query = arguments.query(&app.world);
+    let chosen = app.world.reader()?.choose(&query, &mut lines)?;
+    let problems = chosen.rest.problems.len() + lines.count.finish(app.err).len();
+    format::write(app.out, template, chosen)?;
+    app.out.flush()?;
+    view::say_problems(app.err, problems);
+    Ok(())
+}
+
+fn write_document(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
+    let machine = app.world.machine();
+    let mut rows = Rows {
+        machine,
+        count: arguments.count(&app.world, Vec::new())?,
+    };
+    let query = arguments.query(&app.world);
+    let mut chosen = app.world.reader()?.choose(&query, &mut rows)?;
+    chosen.rest.problems.extend(rows.count.finish(app.err));
+    json::write(app.out, machine, chosen)
+}
+
+fn write_ndjson(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
+    let count = arguments.count(&app.world, Vec::new())?;
+    let machine = app.world.machine();
+    let mut lines = Lines::new(machine, count, app.out, arguments.is_sorted());
+    let query = arguments.query(&app.world);
+    let mut chosen = app.world.reader()?.choose(&query, &mut lines)?;
+    chosen.rest.problems.extend(lines.count.finish(app.err));
+    lines.finish(&chosen)
+}
+
+/// What is for a person alone is as the person has configured it.
+fn write_table(app: &mut App<'_>, arguments: &ListArgs) -> anyhow::Result<()> {
+    let arguments = &arguments.with_defaults(&app.world.config()?.list);
+    let columns = arguments.columns();
+    let mut form = Row {
+        cells: view::cells(&app.world)?,
+        count: arguments.count(&app.world, columns.clone())?,
+        columns,
+    };
+    let query = arguments.query(&app.world);
+    let mut chosen = app.world.reader()?.choose(&query, &mut form)?;
+    chosen.rest.problems.extend(form.count.finish(app.err));
+    if arguments.problems {
+        view::write_problems(app.out, &chosen.rest.problems)?;
+        return Ok(());
     }
-    ledger.problems
+    view::write_list(app, arguments, &query.reach(), chosen)
 }
 
 impl ListArgs {
@@ -198,22 +244,70 @@ impl ListArgs {
         }
     }
 
-    fn query(&self, now_ms: i64) -> ListQuery {
+    /// The same, with what a person has configured where the command line says nothing.
+    /// With `--all` no filter is configured.
+    fn with_defaults(&self, defaults: &ListDefaults) -> Self {
+        let mut filled = self.clone();
+        if self.sort.is_none() {
+            filled.sort = defaults.sort;
+            filled.reverse |= defaults.reverse;
+        }
+        or_default(&mut filled.columns, &defaults.columns);
+        filled.sub_agents |= defaults.sub_agents;
+        if !self.all {
+            filled.since = self.since.or(defaults.since);
+            filled.is_filtered_by_config = [
+                or_default(&mut filled.agent, &defaults.agent),
+                or_default(&mut filled.liveness, &defaults.liveness),
+                or_default(&mut filled.phase, &defaults.phase),
+                self.since.is_none() && defaults.since.is_some(),
+            ]
+            .contains(&true);
+        }
+        filled
+    }
+
+    /// Counts and measures what is shown in these columns, and what is asked for besides.
+    fn count<'a>(&self, world: &'a World, mut columns: Vec<Column>) -> anyhow::Result<Count<'a>> {
+        columns.extend(self.sort);
+        if self.usage {
+            columns.push(Column::Tokens);
+        }
+        if self.resources {
+            columns.extend([Column::Cpu, Column::Io]);
+        }
+        Count::begin(world, &columns, self.users())
+    }
+
+    fn users(&self) -> Users {
+        if self.all_users {
+            Users::All
+        } else {
+            Users::Own
+        }
+    }
+
+    fn template(&self) -> Option<Template> {
+        match &self.format {
+            Some(Format::Lines(template)) => Some(template.clone()),
+            _ => self.quiet_ids.then(Template::ids),
+        }
+    }
+
+    fn query(&self, world: &World) -> ListQuery {
+        let now_ms = world.machine().now_ms();
         ListQuery {
             wish: Wish {
                 is_all: self.all,
                 work_dir: self.cwd.clone(),
                 liveness: self.liveness.iter().copied().collect(),
                 phases: self.phase.iter().copied().collect(),
-                since_ms: self.since.map(|since| since.at_ms(now_ms)),
+                since_ms: self.since.map(|since| since.at_ms(now_ms, world.zone())),
             },
             agents: self.agent.iter().cloned().collect(),
-            users: if self.all_users {
-                Users::All
-            } else {
-                Users::Own
-            },
+            users: self.users(),
             order: self.order(),
+            direction: self.direction(),
             limit: self.limit.and_then(|limit| usize::try_from(limit).ok()),
             sub_agents: if self.has_sub_agents() || self.is_json() {
                 SubAgents::Shown
@@ -224,7 +318,27 @@ impl ListArgs {
     }
 
     fn order(&self) -> Order {
-        self.sort.unwrap_or_default()
+        self.sort.map(Column::order).unwrap_or_default()
+    }
+
+    fn direction(&self) -> Direction {
+        if self.reverse {
+            Direction::Reversed
+        } else {
+            Direction::Forward
+        }
+    }
+
+    fn is_sorted(&self) -> bool {
+        self.sort.is_some() || self.reverse
+    }
+
+    fn header(&self) -> Header {
+        if self.no_header {
+            Header::Hidden
+        } else {
+            Header::Shown
+        }
     }
 
     fn has_sub_agents(&self) -> bool {
@@ -252,4 +366,23 @@ impl ListArgs {
             self.columns.clone()
         }
     }
+}
+
+/// Takes the default where nothing is given; whether that is something.
+fn or_default<T: Clone>(given: &mut Vec<T>, default: &[T]) -> bool {
+    let is_taken = given.is_empty() && !default.is_empty();
+    if is_taken {
+        given.extend_from_slice(default);
+    }
+    is_taken
+}
+
+/// Reads the name of a column that a list is sorted by.
+fn sort_parser() -> impl TypedValueParser<Value = Column> {
+    let names = Column::ALL.map(Column::name);
+    // What `age` was called first.
+    let hidden = PossibleValue::new("activity").hide(true);
+    let names = names.into_iter().map(PossibleValue::new).chain([hidden]);
+    PossibleValuesParser::new(names)
+        .try_map(|name| Column::from_sort_name(&name).ok_or("no such column"))
 }

@@ -40,6 +40,7 @@ use crate::exit::ExitStatus;
 #[command(defer = true)]
 pub(crate) enum Command {
     /// List sessions: live, unknown, and those that died in the last day
+    #[command(visible_aliases = ["ls", "ps"])]
     List(list::ListArgs),
     /// Show everything that is known about one session
     Show(show::ShowArgs),

@@ -34,7 +34,7 @@ closed terminal or a reboot. Sessions that a sweep has ended since are included.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {
-    /// Only sessions active since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    /// Only sessions active since: `2h`, `3 days`, `yesterday`, `2026-11-28T10:00`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
     /// Include dismissed sessions
@@ -89,7 +89,7 @@ fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, 
     let ids = ShortIds::of(&scanned.snapshot.sessions);
     let since_ms = arguments
         .since
-        .map(|since| since.at_ms(world.machine().now_ms()));
+        .map(|since| since.at_ms(world.machine().now_ms(), world.zone()));
     scanned.snapshot.sessions.retain(|session| {
         let is_recent = since_ms.is_none_or(|since| session.last_heard_of_ms() >= Some(since));
         session.is_orphan() && is_recent && (arguments.all || !session.is_dismissed)

@@ -3,7 +3,6 @@
 use clap::Args;
 use whosup_core::machine::{Environment, Machine};
 use whosup_core::process::Pid;
-use whosup_core::views::wire::timestamp;
 use whosup_track::{SweepOptions, SweepReport, TrackError, sweep};
 
 use super::after_end;
@@ -96,7 +95,7 @@ fn show(app: &mut App<'_>, report: &SweepReport, is_dry_run: bool) -> anyhow::Re
             swept.session,
             swept.cause.name(),
             process(swept.pid),
-            timestamp(swept.ended_at_ms).unwrap_or_default(),
+            app.world.local_time(swept.ended_at_ms).unwrap_or_default(),
         )?;
     }
     for kept in &report.kept {

@@ -22,6 +22,7 @@ use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
 
 use crate::app::{App, World, say};
 use crate::cli::{agent_parser, name_parser};
+use crate::commands::agents::say_unknown_agents;
 use crate::commands::show::say_problems;
 use crate::exit::ExitStatus;
 use crate::ledger::Ledger;
@@ -46,7 +47,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
-    /// Count since this instant: `90m`, `7d`, `2026-11-27T09:00:00Z`
+    /// Count since this instant: `2h`, `7d`, `yesterday`, `2026-11-28`
     #[arg(long, value_name = "WHEN", default_value = "7d")]
     since: Since,
     /// Group by these, the first one first
@@ -93,9 +94,15 @@ struct Counted {
 /// If the configuration or the prices can't be understood, a directory that is asked for
 /// is not there, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
+    say_unknown_agents(app, &arguments.agent);
     let machine = app.world.machine();
     let now_ms = machine.now_ms();
-    let since_ms = arguments.since.at_ms(now_ms);
+    let zone = if arguments.utc {
+        TimeZone::UTC
+    } else {
+        app.world.zone().clone()
+    };
+    let since_ms = arguments.since.at_ms(now_ms, &zone);
     let below = arguments
         .cwd
         .as_deref()
@@ -108,11 +115,6 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
         say(app.err, &format!("warning: {error}"));
     }
     problems.append(&mut ledger.problems);
-    let zone = if arguments.utc {
-        TimeZone::UTC
-    } else {
-        TimeZone::system()
-    };
     let day = |at_ms: i64| day_of(at_ms, &zone);
     let query = UsageQuery {
         by: &arguments.by,
@@ -138,7 +140,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
         by: &arguments.by,
         since_ms,
         now_ms,
-        zone: zone.iana_name().unwrap_or("local"),
+        zone: &zone,
         table: &table,
         prices: &ledger.prices,
         problems: &problems,

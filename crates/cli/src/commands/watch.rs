@@ -45,7 +45,7 @@ pub(crate) struct WatchArgs {
     all: bool,
     #[command(flatten)]
     watched: WatchedArgs,
-    /// First print what hooks reported since: `90m`, `2d`, `2026-11-27T09:00:00Z`
+    /// First print what hooks reported since: `2h`, `yesterday`, `2026-11-28T10:00`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
     /// Print one JSON object per change, also on a terminal
@@ -69,7 +69,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<Ex
     let wakes = Wakes::begin()?;
     let is_table = app.face.width.is_some() && !arguments.ndjson;
     if let Some(since) = arguments.since {
-        let since_ms = since.at_ms(app.world.machine().now_ms());
+        let since_ms = since.at_ms(app.world.machine().now_ms(), app.world.zone());
         past::write(app, &filter, since_ms, is_table)?;
         app.out.flush()?;
     }

@@ -248,7 +248,12 @@ fn what_agents_wrote_cannot_steer_the_terminal() {
     world.add_claude(4711, S1, "src/\u{1b}[2Jshop", 3, &json!({ "name": name }));
     let transcript = "src/\u{1b}[2Jshop";
     world.write_claude_transcript(S1, transcript, "x\u{1b}[2J", 3);
-    for line in ["list", &format!("show {S1} --tail 5"), &format!("why {S1}")] {
+    for line in [
+        "list",
+        "list --format {title}{work_dir}{directory}{files.transcript}",
+        &format!("show {S1} --tail 5"),
+        &format!("why {S1}"),
+    ] {
         let said = world.run_on_terminal(line, 200, false);
         let text = said.text();
         let is_steering = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
@@ -329,4 +334,209 @@ fn a_home_of_the_configuration_is_looked_at() {
     let said = world.run("list --json");
     assert_eq!(ids(&said), [S1], "{}", said.text());
     assert_eq!(said.json()["sessions"][0]["home"], "@HOME@/work-claude");
+}
+
+/// The lines of an output.
+fn rows(world: &World, line: &str) -> Vec<String> {
+    let said = world.run(line);
+    assert_eq!(said.status, 0, "{line}: {}", said.text());
+    said.out.lines().map(str::to_owned).collect()
+}
+
+/// A session of an agent without an adapter, which has exited.
+fn write_sidecar(world: &World, agent: &str, session: &str) {
+    let sidecar = json!({
+        "schema_version": 1, "pid": 4999, "session_id": session, "hostname": "",
+        "work_dir": world.work_dir("src/ops"), "started_at": now_ms() / 1_000 - 60,
+    });
+    let path = format!(".local/state/agent-sessions/{agent}/{session}.runtime.json");
+    world.write(&path, sidecar.to_string());
+}
+
+#[test]
+fn quiet_ids_are_a_line_each_and_mean_one_session() {
+    let world = busy_world();
+    assert_eq!(rows(&world, "list -q"), [S3, S2, S1, S4, S6, S5]);
+    assert_eq!(rows(&world, "list -q --phase waiting"), [S3, S2]);
+    write_sidecar(&world, "my-agent", S5);
+    write_sidecar(&world, "my-agent", "nightly-42");
+    let ids = rows(&world, "list -q --all --liveness exited --sort agent");
+    let [claude, mine] = ["claude-code", "my-agent"].map(|agent| format!("{agent}:{S5}"));
+    assert_eq!(ids, [&*claude, &*mine, "nightly-42"]);
+    for id in ids {
+        assert_eq!(world.run(&format!("check {id}")).status, 1, "{id}");
+    }
+    let nothing = World::new().run("list -q");
+    assert_eq!((nothing.out, nothing.err), (String::new(), String::new()));
+}
+
+#[test]
+fn a_template_shows_fields_of_the_json_and_columns() {
+    let world = busy_world();
+    let template = r"{id}\t{owner.pid}|{pid}|{state}|{headless}|{{{usage.cost.amount}}}";
+    let said = rows(&world, &format!("list --sort pid --format {template}"));
+    assert_eq!(
+        said[3],
+        format!("{S4}\t4714|4714|idle|false|{{-}}"),
+        "{said:?}"
+    );
+    assert_eq!(said[5], format!("{S6}\t-|-|unknown|false|{{-}}"));
+    let same = rows(&world, "list --format {session_id}");
+    assert_eq!(same, rows(&world, "list -q"));
+    let command = rows(&world, "list --liveness exited --format {resume.argv}");
+    assert_eq!(command, [format!("claude --resume {S5}")]);
+}
+
+#[test]
+fn the_fields_of_templates_are_listed() {
+    let said = World::new().run("list --format help");
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    for line in [
+        "  owner.pid ",
+        "  age ",
+        "  resources.tree.rss_bytes ",
+        "  state ",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+}
+
+#[test]
+fn a_list_is_sorted_by_every_column_and_from_both_ends() {
+    let world = busy_world();
+    for (sorted_by, forward, reversed) in [
+        ("id", [S1, S2, S3, S4, S5, S6], [S6, S5, S4, S3, S2, S1]),
+        ("age", [S1, S2, S4, S6, S3, S5], [S5, S3, S6, S4, S2, S1]),
+        // What has no PID or title comes last from both ends.
+        ("pid", [S1, S2, S3, S4, S5, S6], [S4, S3, S2, S1, S5, S6]),
+        ("title", [S4, S1, S6, S5, S2, S3], [S2, S5, S6, S1, S4, S3]),
+        ("state", [S3, S2, S1, S4, S6, S5], [S5, S6, S4, S1, S2, S3]),
+    ] {
+        let line = format!("list -q --sort {sorted_by}");
+        assert_eq!(rows(&world, &line), forward, "{line}");
+        assert_eq!(rows(&world, &format!("{line} -r")), reversed, "{line} -r");
+    }
+    for column in crate::column::Column::ALL {
+        let line = format!("list -q --sort {}", column.name());
+        let mut ids = rows(&world, &line);
+        assert_eq!(ids, rows(&world, &format!("{line} --limit 9")), "{line}");
+        let first = rows(&world, &format!("{line} --limit 2"));
+        assert_eq!(first, ids[..2], "{line}");
+        ids.sort();
+        assert_eq!(ids, [S1, S2, S3, S4, S5, S6], "{line}");
+    }
+}
+
+#[test]
+fn rows_without_a_session_stand_between_live_and_dead_ones_from_both_ends() {
+    let world = busy_world();
+    let of_codex = |line: &str| {
+        let rows = rows(&world, line);
+        let at = rows.iter().position(|row| row.starts_with("codex"));
+        (at.unwrap(), rows.len())
+    };
+    assert_eq!(of_codex("list --no-header --columns agent,id"), (4, 7));
+    assert_eq!(of_codex("list --no-header --columns agent,id -r"), (2, 7));
+}
+
+#[test]
+fn headings_can_be_left_out() {
+    let world = busy_world();
+    let with = rows(&world, "list");
+    assert_eq!(rows(&world, "list --no-header"), with[1..]);
+}
+
+#[test]
+fn the_configuration_sets_what_a_table_shows_and_nothing_else() {
+    let world = busy_world();
+    let programs = [
+        "list --json",
+        "list -q",
+        "list --format {id}",
+        "list --ndjson",
+    ];
+    let before = programs.map(|line| world.run(line).out);
+    let filters = "liveness = \"live\"\nagent = [\"claude-code\"]\n";
+    let shown = "columns = [\"full-id\"]\nsort = \"pid\"\nreverse = true\n";
+    world.write(
+        ".config/whosup/config.toml",
+        format!("[list]\n{shown}{filters}"),
+    );
+    assert_eq!(programs.map(|line| world.run(line).out), before);
+    assert_eq!(rows(&world, "list"), ["ID", S4, S3, S2, S1]);
+    // The command line wins.
+    assert_eq!(rows(&world, "list --sort pid"), ["ID", S1, S2, S3, S4]);
+    assert_eq!(rows(&world, "list --liveness unknown"), ["ID", S6]);
+    assert_eq!(
+        rows(&world, "list --columns pid --phase idle"),
+        [" PID", "4714"]
+    );
+    let all = rows(&world, "list --all");
+    assert!(all.iter().any(|row| row == S5), "{all:?}");
+    let nothing = world.run("list --phase ended");
+    assert!(nothing.err.contains("[list]"), "{}", nothing.err);
+}
+
+#[test]
+fn a_row_without_a_title_shows_its_directory_or_pid_where_no_column_does() {
+    let mut world = World::new();
+    world.add_claude(4711, S1, "src/shop", 3, &json!({}));
+    let lost = RecordedProcess::new(4720, ticks(4720), now_ms() - 5 * MINUTE_MS)
+        .comm("codex")
+        .argv(&["codex"])
+        .exe("/opt/codex/bin/codex")
+        .foreign();
+    world.add_process(lost);
+    let titles = rows(&world, "list --all-users --no-header --columns title");
+    assert_eq!(titles, ["~/src/shop", "PID 4720"]);
+    let wide = world.run("list --all-users --no-header --columns title,directory");
+    assert_eq!(wide.out, "-      ~/src/shop\n-      -\n");
+}
+
+#[test]
+fn ids_can_be_typed_as_they_are_shown() {
+    let world = World::new();
+    let whole = [
+        "nightly-42",
+        "nightly-43",
+        "session_0a022b20-8b66-4429-9815-234560ccc5d1",
+        "session_0a022b20-8b66-4429-9815-234560ccc5d2",
+        "session_19a1c2d3-8b66-4429-9815-234560ccc5d1",
+    ];
+    for id in whole {
+        write_sidecar(&world, "my-agent", id);
+    }
+    let shown = rows(&world, "list --all --no-header --columns id --sort id");
+    assert_eq!(shown[..2], whole[..2]);
+    assert_eq!(shown[4], "session_19a1c2d3");
+    for (shown, id) in shown.iter().zip(whole) {
+        for command in ["show", "why", "check", "pid", "resume --print"] {
+            let said = world.run(&format!("{command} {shown}"));
+            assert_ne!(said.status, 4, "{command} {shown}: {}", said.text());
+            assert!(!said.err.contains("ID that begins"), "{}", said.text());
+        }
+        let said = world.run(&format!("show --json {shown}"));
+        assert_eq!(ids(&said), [id], "{}", said.text());
+    }
+}
+
+#[test]
+fn an_agent_that_has_not_published_yet_has_no_sessions() {
+    let world = busy_world();
+    for (line, near) in [
+        ("list --agent claude", "`claude-code`"),
+        ("list -q --agent my-agent", "`my-agent`"),
+        ("list --json --agent my-agent", "not published"),
+    ] {
+        let said = world.run(line);
+        assert_eq!(said.status, 0, "{}", said.text());
+        assert!(said.err.contains(near), "{}", said.text());
+        assert!(!said.out.contains(S1), "{}", said.text());
+    }
+    for line in ["check my-agent:0a02", "check --quiet my-agent:0a02"] {
+        assert_eq!(world.run(line).status, 4, "{line}");
+    }
+    write_sidecar(&world, "my-agent", "nightly-42");
+    let said = world.run("list --all -q --agent my-agent");
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("nightly-42\n", ""));
 }

@@ -1,8 +1,10 @@
 //! A made-up world, and what a command says in it.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use whosup_core::machine::command::NoCommands;
@@ -270,7 +272,7 @@ impl World {
         let cli = cli::parse(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut app = App {
-            world: Looked::of(self.machine()),
+            world: Looked::of(self.machine(), OnceCell::from(TimeZone::UTC)),
             out: &mut out,
             err: &mut err,
             face,

@@ -20,8 +20,9 @@ fn check_usage(arguments: &[&str], names: &[&str]) {
 
 #[test]
 fn a_wrong_name_is_answered_with_the_valid_ones() {
+    check_usage(&["list", "--agent", "Claude"], &["'Claude'", "lower-case"]);
     check_usage(
-        &["list", "--agent", "claude"],
+        &["hooks", "install", "claude"],
         &["'claude'", "claude-code", "codex", "qwen-code", "kimi-cli"],
     );
     check_usage(
@@ -34,13 +35,30 @@ fn a_wrong_name_is_answered_with_the_valid_ones() {
     );
     check_usage(
         &["list", "--sort", "size"],
-        &["'size'", "state", "activity"],
+        &["'size'", "state", "age", "cpu"],
     );
     check_usage(
         &["list", "--columns", "id,size"],
         &["'size'", "title", "pane"],
     );
-    check_usage(&["list", "--since", "yesterday"], &["'yesterday'", "90m"]);
+    check_usage(&["list", "--since", "tomorrow"], &["'tomorrow'", "90m"]);
+    check_usage(&["list", "--since", "2026-13-01"], &["2026-11-28"]);
+    check_usage(
+        &["list", "--format", "{sesion_id}"],
+        &["`sesion_id`", "`session_id`", "--format help"],
+    );
+    check_usage(&["list", "--format", "{id"], &["`{id`", "`}`"]);
+    for program in ["--json", "--ndjson"] {
+        check_usage(&["list", "-q", program], &["--quiet-ids", program]);
+        check_usage(
+            &["list", "--format", "{id}", program],
+            &["--format", program],
+        );
+    }
+    check_usage(
+        &["list", "-q", "--format", "{id}"],
+        &["--quiet-ids", "--format"],
+    );
     check_usage(&["--color", "blue", "list"], &["'blue'", "never"]);
     check_usage(&["lst"], &["'lst'", "list"]);
     check_usage(&["list", "--json", "--ndjson"], &["--json", "--ndjson"]);
@@ -51,7 +69,6 @@ fn a_wrong_name_is_answered_with_the_valid_ones() {
 fn a_wrong_id_or_pid_says_why() {
     check_usage(&["show", "../../x"], &["`../../x`", "must not contain `/`"]);
     check_usage(&["check", "--quiet", "a\nb"], &["control character"]);
-    check_usage(&["pid", "aider:1"], &["`aider`", "claude-code", "codex"]);
     check_usage(&["why", "--pid", "0"], &["not a process id"]);
     check_usage(&["why", "--pid", "x"], &["expected a number"]);
     check_usage(&["why"], &["<ID|--pid <N>>"]);
@@ -206,7 +223,13 @@ fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
     let shown = world.run(["show", &format!("my-agent:{}", world.s1)]);
     assert_eq!(shown.status, 0, "{}", shown.err);
     assert!(shown.out.contains("my-agent"), "{}", shown.out);
-    // Another name is still none.
+    // Another name has no sessions yet.
     let other = world.run(["list", "--agent", "their-agent"]);
-    assert_eq!(other.status, 2, "{}", other.err);
+    assert_eq!((other.status, other.out.as_str()), (0, ""));
+    assert!(other.err.contains("`their-agent`"), "{}", other.err);
+    for command in ["check", "pid", "show"] {
+        let said = world.run([command, "their-agent:0a"]);
+        assert_eq!(said.status, 4, "{command}: {}", said.err);
+        assert!(said.err.contains("claude-code, codex"), "{}", said.err);
+    }
 }

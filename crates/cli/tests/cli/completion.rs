@@ -40,6 +40,9 @@ fn agents_columns_and_commands_are_offered() {
     };
     has(&["list", "--agent", "cla"], "claude-code");
     has(&["list", "--columns", "t"], "tty");
+    has(&["list", "--columns", "c"], "cpu");
+    has(&["list", "--sort", "a"], "age");
+    has(&["list", "--fo"], "--format");
     has(&["att"], "attach");
 }
 

@@ -282,6 +282,12 @@ fn metrics_count_sessions_and_name_who_waits() {
         let name = name.split('{').next().unwrap();
         assert!(reply.body.contains(&format!("# TYPE {name} ")), "{name}");
     }
+    let memory = reply.body.lines().find_map(|line| {
+        let (name, bytes) = line.rsplit_once(' ')?;
+        name.starts_with("whosup_session_rss_bytes{")
+            .then_some(bytes)
+    });
+    assert!(memory.unwrap().parse::<f64>().unwrap() > 10_000.0);
     let looks = reply
         .body
         .lines()

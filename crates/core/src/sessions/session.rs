@@ -12,6 +12,7 @@ use crate::adapter::claim::{Evidence, EvidenceKind, Serving, SessionKey};
 use crate::adapter::phase::{BACKGROUND, Doing, FactSource, Phase, WaitingFor, doing, outlived};
 use crate::judging::verdict::{ExitedBecause, Liveness, Verdict};
 use crate::machine::problem::Problem;
+use crate::sessions::resources::Resources;
 use crate::sources::panes::{self, Pane};
 #[cfg(feature = "reader")]
 use crate::sources::usage::Usage;
@@ -89,6 +90,8 @@ pub struct Session {
     /// What it used; `None` until somebody asks and counts.
     #[cfg(feature = "reader")]
     pub usage: Option<Usage>,
+    /// What its processes use; `None` until somebody measures.
+    pub resources: Option<Resources>,
     /// The pane that its client, else its owner, lives in.
     pub pane: Option<Pane>,
     /// A person wants it out of default views.

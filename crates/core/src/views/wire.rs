@@ -12,7 +12,7 @@ use serde::Serialize;
 
 #[cfg(feature = "reader")]
 pub use convert::usage;
-pub use convert::{problem, session, snapshot, timestamp};
+pub use convert::{problem, resources, session, snapshot, timestamp};
 
 /// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
 /// lent by the session where it can be. For what is written and let go at once.
@@ -255,9 +255,12 @@ pub struct WireCost {
 /// What the processes of a session use.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireResources {
+    /// The owner serves several sessions: its numbers are those of all of them together.
+    pub shared: bool,
     /// Its owner alone.
     pub owner: Option<WireProcessResources>,
-    /// Its owner and all processes below it.
+    /// Its owner and all processes below it that belong to no other session; null if
+    /// the owner is shared.
     pub tree: Option<WireTreeResources>,
 }
 
@@ -284,7 +287,7 @@ pub struct WireProcessResources {
 #[derive(Debug, Clone, Serialize)]
 pub struct WireTreeResources {
     /// How many they are.
-    pub processes: u32,
+    pub processes: usize,
     /// How much of one processor; null in a single look.
     pub cpu_percent: Option<f64>,
     /// Processor time so far.

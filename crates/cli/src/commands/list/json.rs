@@ -7,12 +7,11 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use whosup_core::machine::Machine;
-use whosup_core::machine::problem::Problem;
 use whosup_core::reader::{Chosen, Form};
 use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::views::wire::{self, WireSession, WireSnapshot};
 
-use super::Count;
+use super::count::Count;
 use crate::json::{Line, escaped, write_document};
 
 /// A session, held as compact JSON until the list is in order: that takes less room than a
@@ -62,7 +61,7 @@ pub(super) fn write(
 /// Writes each session as soon as it is found, unless the lines are sorted.
 pub(super) struct Lines<'a> {
     machine: &'a Machine,
-    count: Count<'a>,
+    pub(super) count: Count<'a>,
     out: &'a mut dyn Write,
     is_sorted: bool,
     has_begun: bool,
@@ -88,14 +87,6 @@ impl<'a> Lines<'a> {
             written: Ok(()),
             line: Vec::new(),
         }
-    }
-
-    /// What could not be counted.
-    pub(super) fn problems(&mut self) -> Vec<Problem> {
-        let ledger = self.count.ledger.as_mut();
-        ledger
-            .map(|ledger| std::mem::take(&mut ledger.problems))
-            .unwrap_or_default()
     }
 
     /// Writes the lines that are held, and what there is beside sessions.

@@ -5,17 +5,18 @@ use std::io::{self, Write};
 use whosup_core::adapter::{Depth, Home};
 
 use whosup_core::machine::problem::Problem;
-use whosup_core::reader::{Chosen, Form, Order, Reach};
+use whosup_core::reader::{Chosen, Direction, Form, Order, Reach};
 use whosup_core::sessions::session::Session;
 use whosup_core::sources::agents::AGENTS;
 
-use super::{Count, ListArgs};
+use super::ListArgs;
+use super::count::Count;
 use crate::app::{App, World, say};
-use crate::column::{Cells, Column};
+use crate::column::{Cells, Column, NOTHING};
 use crate::commands::agents::place;
 use crate::condition::{Condition, State, Wording};
 use crate::short_id::ShortIds;
-use crate::table::{Cell, Shape, natural_width, write_table};
+use crate::table::{Cell, Shape, fitting, natural_width, write_table};
 use crate::text;
 
 /// Prints what could not be read, one a line.
@@ -33,8 +34,13 @@ pub(super) struct Row<'a> {
     pub(super) columns: Vec<Column>,
 }
 
-/// The state of a session or process, and its cells.
-type TableRow = (State, Vec<Cell>);
+/// A session or a process without one.
+pub(super) struct TableRow {
+    state: State,
+    cells: Vec<Cell>,
+    /// What stands in the place of a missing title where no directory is shown.
+    stand_in: Option<String>,
+}
 
 impl Form for Row<'_> {
     type Row = TableRow;
@@ -45,8 +51,18 @@ impl Form for Row<'_> {
     }
 
     fn row(&mut self, session: &Session) -> TableRow {
-        self.cells.of_session(&self.columns, session)
+        let (state, cells) = self.cells.of_session(&self.columns, session);
+        TableRow {
+            stand_in: has_no_title(&self.columns, &cells).then(|| self.cells.stand_in(session)),
+            state,
+            cells,
+        }
     }
+}
+
+fn has_no_title(columns: &[Column], cells: &[Cell]) -> bool {
+    let mut titles = columns.iter().zip(cells);
+    titles.any(|(column, cell)| *column == Column::Title && cell.text == NOTHING)
 }
 
 /// Prints the table, or says that there is nothing, and sums up on standard
@@ -59,19 +75,12 @@ pub(super) fn write_list(
 ) -> anyhow::Result<()> {
     let is_any_inferred = chosen.shown.iter().any(|shown| shown.is_inferred);
     let problems = chosen.rest.problems.len();
-    let columns = arguments.columns();
-    let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
-    let cells = cells(&app.world, &columns)?;
-    let rows = rows(arguments, &columns, &cells, chosen);
-    let (states, mut rows): (Vec<State>, Vec<Vec<Cell>>) = rows.into_iter().unzip();
+    let cells = cells(&app.world)?;
+    let rows = rows(arguments, &cells, chosen);
     if rows.is_empty() {
         say_nothing_is_there(app, arguments, reach)?;
     } else {
-        let (width, is_coloured) = (app.face.width, app.face.is_coloured);
-        if width.is_some_and(|room| natural_width(&shapes, &rows) > room) {
-            shorten_states(&columns, &states, &mut rows);
-        }
-        write_table(app.out, &shapes, &rows, width, is_coloured)?;
+        write_rows(app, arguments, rows)?;
         // What is said about the table comes below it.
         app.out.flush()?;
     }
@@ -81,58 +90,100 @@ pub(super) fn write_list(
             "? = inferred, not proven; `whosup why ID` tells what it rests on",
         );
     }
-    if problems > 0 {
-        let what = text::count(problems, "thing", "things");
-        say(
-            app.err,
-            &format!("warning: {what} could not be read; `whosup list --problems` shows them"),
-        );
-    }
+    say_problems(app.err, problems);
     Ok(())
 }
 
-/// What the cells of a list with these columns are made with.
-pub(super) fn cells<'a>(world: &'a World, columns: &[Column]) -> anyhow::Result<Cells<'a>> {
+/// Says how many things could not be read, if any.
+pub(super) fn say_problems(err: &mut dyn Write, problems: usize) {
+    if problems > 0 {
+        let what = text::count(problems, "thing", "things");
+        say(
+            err,
+            &format!("warning: {what} could not be read; `whosup list --problems` shows them"),
+        );
+    }
+}
+
+fn write_rows(app: &mut App<'_>, arguments: &ListArgs, rows: Vec<TableRow>) -> io::Result<()> {
+    let columns = &arguments.columns();
+    let shapes: Vec<Shape> = columns.iter().map(|column| column.shape()).collect();
+    let mut cells = Vec::new();
+    let mut beside = Vec::new();
+    for row in rows {
+        cells.push(row.cells);
+        beside.push((row.state, row.stand_in));
+    }
+    let (width, is_coloured) = (app.face.width, app.face.is_coloured);
+    if width.is_some_and(|room| natural_width(&shapes, &cells) > room) {
+        let states = beside.iter().map(|(state, _)| state.words(Wording::Short));
+        replace(columns, Column::State, &mut cells, states.map(Some));
+    }
+    let shown = fitting(&shapes, &cells, width);
+    let mut shown = columns.iter().zip(shown);
+    if !shown.any(|(column, is_shown)| *column == Column::Directory && is_shown) {
+        let stand_ins = beside.into_iter().map(|(_, stand_in)| stand_in);
+        replace(columns, Column::Title, &mut cells, stand_ins);
+    }
+    write_table(
+        app.out,
+        &shapes,
+        &cells,
+        arguments.header(),
+        width,
+        is_coloured,
+    )
+}
+
+/// What the cells of a list are made with.
+pub(super) fn cells(world: &World) -> anyhow::Result<Cells<'_>> {
     Ok(Cells {
         config: world.config()?,
-        home: world.home(),
+        world,
         now_ms: world.machine().now_ms(),
-        has_directory: columns.contains(&Column::Directory),
     })
 }
 
 /// One row for each session, and, between those that are live and the rest,
 /// one for each process without a session.
-fn rows(
-    arguments: &ListArgs,
-    columns: &[Column],
-    cells: &Cells<'_>,
-    chosen: Chosen<TableRow>,
-) -> Vec<TableRow> {
+fn rows(arguments: &ListArgs, cells: &Cells<'_>, chosen: Chosen<TableRow>) -> Vec<TableRow> {
     let ids = ShortIds::of_ids(chosen.ids);
     let mut processes = chosen.rest.unattributed;
     if arguments.is_about_conversations() {
         processes.clear();
     }
+    let columns = &arguments.columns();
     let processes = processes.iter().map(|one| {
-        let columns = columns.iter();
-        let cells = columns.map(|column| cells.of_process(*column, one, &ids));
-        (State::NO_SESSION, cells.collect())
+        let of_process = columns
+            .iter()
+            .map(|column| cells.of_process(*column, one, &ids));
+        let of_process: Vec<Cell> = of_process.collect();
+        TableRow {
+            state: State::NO_SESSION,
+            stand_in: has_no_title(columns, &of_process).then(|| cells.stand_in_of_process(one)),
+            cells: of_process,
+        }
     });
-    let is_by_state = arguments.order() == Order::State;
+    let is_below = |rank: usize| match arguments.direction() {
+        Direction::Forward => rank > Condition::NoSession.rank(),
+        Direction::Reversed => rank < Condition::NoSession.rank(),
+    };
     let at = chosen
         .shown
         .iter()
-        .position(|shown| is_by_state && shown.rank > Condition::NoSession.rank());
+        .position(|shown| arguments.order() == Order::State && is_below(shown.rank));
     let mut rows: Vec<TableRow> = Vec::new();
     for mut shown in chosen.shown {
         let id = shown.id().clone();
-        for (column, cell) in columns.iter().zip(&mut shown.row.1) {
+        for (column, cell) in columns.iter().zip(&mut shown.row.cells) {
             match column {
                 Column::Id => cell.text = text::visible(ids.get(&id)),
                 Column::Title if shown.depth > 0 => {
-                    let indent = "  ".repeat(shown.depth - 1);
-                    cell.text = format!("{indent}└ {}", cell.text);
+                    let indent = format!("{}└ ", "  ".repeat(shown.depth - 1));
+                    cell.text.insert_str(0, &indent);
+                    if let Some(stand_in) = &mut shown.row.stand_in {
+                        stand_in.insert_str(0, &indent);
+                    }
                 }
                 _ => {}
             }
@@ -144,11 +195,17 @@ fn rows(
     rows
 }
 
-fn shorten_states(columns: &[Column], states: &[State], rows: &mut [Vec<Cell>]) {
-    let at = columns.iter().position(|column| *column == Column::State);
-    for (row, state) in rows.iter_mut().zip(states) {
-        if let Some(cell) = at.and_then(|at| row.get_mut(at)) {
-            cell.text = state.words(Wording::Short);
+/// Puts other texts into a column of the rows, if there is such a column.
+fn replace(
+    columns: &[Column],
+    column: Column,
+    rows: &mut [Vec<Cell>],
+    texts: impl Iterator<Item = Option<String>>,
+) {
+    let at = columns.iter().position(|one| *one == column);
+    for (row, text) in rows.iter_mut().zip(texts) {
+        if let Some((cell, text)) = at.and_then(|at| row.get_mut(at)).zip(text) {
+            cell.text = text;
         }
     }
 }
@@ -159,11 +216,17 @@ fn say_nothing_is_there(
     reach: &Reach,
 ) -> anyhow::Result<()> {
     let what = match (arguments.is_narrowed(), &reach.depth) {
-        (true, _) => "No session was found that fits what was asked for.",
+        (true, _) => "No session matches the filters.",
         (false, Depth::Live) => "No live coding-agent session was found.",
         (false, Depth::All | Depth::Sessions(_)) => "No coding-agent session was found.",
     };
     say(app.err, what);
+    if arguments.is_filtered_by_config {
+        say(
+            app.err,
+            "hint: the filters below `[list]` in the configuration apply; `--all` leaves them out",
+        );
+    }
     say_where(app, reach)?;
     if reach.depth == Depth::Live {
         say(
@@ -210,8 +273,7 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
     }
     if !absent.is_empty() {
         let names = absent.join(", ");
-        let words =
-            format!("Without a home here: {names} (`whosup agents` shows where it would be).");
+        let words = format!("Not found here: {names} (`whosup agents` shows the places searched).");
         say(app.err, &words);
     }
     Ok(())

@@ -12,7 +12,7 @@ use whosup_core::process::{Process, Tty};
 use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::sources::usage::Usage;
 use whosup_core::views::explain::sentence;
-use whosup_core::views::wire::{self, WireCommand, WireResume, timestamp};
+use whosup_core::views::wire::{self, WireCommand, WireResume};
 
 use crate::app::{App, World, say};
 use crate::colour::paint;
@@ -75,10 +75,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let told = &session.description;
     let foreign = |text: Option<&str>| text.map(text::one_line);
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
-    let date = |at_ms: Option<i64>| {
-        let at_ms = at_ms?;
-        Some(format!("{} ({})", timestamp(at_ms)?, ago(now_ms, at_ms)))
-    };
+    let date = |at_ms: Option<i64>| date(world, now_ms, at_ms?);
     let version = session.agent_version();
     let transcript = told.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
@@ -139,6 +136,11 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("transcript", shown_path(transcript));
     facts.add("home", shown_path(Some(&session.key.home)));
     facts
+}
+
+fn date(world: &World, now_ms: i64, at_ms: i64) -> Option<String> {
+    let shown = world.local_time(at_ms)?;
+    Some(format!("{shown} ({})", ago(now_ms, at_ms)))
 }
 
 fn ended(session: &Session) -> Option<i64> {
@@ -337,7 +339,8 @@ pub(super) fn write_messages(
         return writeln!(app.out, "\n{why}");
     }
     for message in messages {
-        let at = message.at_ms.and_then(timestamp).unwrap_or_default();
+        let at = message.at_ms.and_then(|at_ms| app.world.local_time(at_ms));
+        let at = at.unwrap_or_default();
         let speaker = format!("{} {at}", message.role.name());
         let speaker = paint(
             speaker.trim_end(),

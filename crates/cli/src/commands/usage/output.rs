@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io;
 
+use jiff::tz::TimeZone;
 use whosup_core::machine::problem::Problem;
 use whosup_core::sources::usage::Prices;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
@@ -11,7 +12,7 @@ use whosup_core::views::wire::{self, timestamp};
 
 use crate::app::{App, say};
 use crate::json::{PricesDocument, UsageDocument, UsageRowDocument, write_document};
-use crate::table::{Cell, Shape, Side, write_table};
+use crate::table::{Cell, Header, Shape, Side, write_table};
 use crate::text;
 
 /// How wide the longest bar is.
@@ -24,7 +25,7 @@ pub(super) struct Answer<'a> {
     pub(super) by: &'a [By],
     pub(super) since_ms: i64,
     pub(super) now_ms: i64,
-    pub(super) zone: &'a str,
+    pub(super) zone: &'a TimeZone,
     pub(super) table: &'a UsageTable,
     pub(super) prices: &'a Prices,
     pub(super) problems: &'a [Problem],
@@ -51,7 +52,7 @@ impl Answer<'_> {
             taken_at: timestamp(self.now_ms),
             by: self.name(),
             since: timestamp(self.since_ms),
-            time_zone: self.zone.to_owned(),
+            time_zone: self.zone.iana_name().unwrap_or("local").to_owned(),
             rows: rows
                 .map(|(names, row)| {
                     let by = self.by.iter().zip(names);
@@ -111,7 +112,7 @@ impl Answer<'_> {
     /// Writes a table with bars and a total, and what a person should know besides.
     pub(super) fn write_table(&self, app: &mut App<'_>) -> io::Result<()> {
         if self.table.rows.is_empty() {
-            let since = timestamp(self.since_ms).unwrap_or_default();
+            let since = text::local_time(self.since_ms, self.zone).unwrap_or_default();
             writeln!(app.out, "no tokens were counted since {since}")?;
             say(
                 app.err,
@@ -142,6 +143,7 @@ impl Answer<'_> {
             app.out,
             &shapes,
             &cells,
+            Header::Shown,
             app.face.width,
             app.face.is_coloured,
         )?;

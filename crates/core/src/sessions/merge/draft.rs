@@ -468,6 +468,7 @@ impl Draft {
             superseded_by: self.superseded_by,
             sketch: self.sketch,
             description: Description::default(),
+            resources: None,
             pane: None,
             is_dismissed: false,
             #[cfg(feature = "reader")]

@@ -55,13 +55,15 @@ pub enum IdError {
     #[error(transparent)]
     Agent(#[from] AgentError),
     /// Everything was looked at, and it is not there.
-    #[error("cannot find a session `{text}`: no session id begins so")]
+    #[error("no session has an ID that begins with `{text}`")]
     NotFound {
         /// What was typed.
         text: String,
     },
     /// It was not found, and not everything could be looked at.
-    #[error("cannot tell whether there is a session `{text}`: {unseen} could not be looked at")]
+    #[error(
+        "cannot tell whether a session has an ID that begins with `{text}`: {unseen} could not be read"
+    )]
     NotSeen {
         /// What was typed.
         text: String,
@@ -69,7 +71,7 @@ pub enum IdError {
         unseen: String,
     },
     /// Several sessions are meant.
-    #[error("cannot choose a session: `{text}` is the beginning of {count} ids{}", lines(candidates, *count))]
+    #[error("{count} sessions have an ID that begins with `{text}`{}", lines(candidates, *count))]
     Ambiguous {
         /// What was typed.
         text: String,
@@ -93,7 +95,9 @@ pub enum AgentError {
         source: AgentIdError,
     },
     /// It has no adapter, and has published nothing in the common place.
-    #[error("cannot look for sessions of `{agent}`: the supported agents are {supported}")]
+    #[error(
+        "cannot look for sessions of `{agent}`: it is not supported and has published no session; the supported agents are {supported}"
+    )]
     Unsupported {
         /// What was given.
         agent: String,

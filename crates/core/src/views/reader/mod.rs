@@ -34,7 +34,7 @@ pub use self::code::{Candidate, ErrorCode};
 pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
-pub use self::order::{Order, shown_pid};
+pub use self::order::{Direction, Order, shown_pid};
 pub use self::selection::{Chosen, Form, ListQuery, Shown, SubAgents};
 use crate::adapter::{Depth, Message};
 use crate::judging::verdict::Liveness;

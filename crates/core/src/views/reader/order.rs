@@ -1,8 +1,10 @@
 //! The order of a list.
 
+use std::cmp::Ordering;
 use std::path::Path;
 
 use crate::judging::verdict::Liveness;
+use crate::sessions::resources::Resources;
 use crate::sessions::session::Session;
 
 use super::condition::Condition;
@@ -19,40 +21,59 @@ pub enum Order {
     Started,
     /// By agent, then by id.
     Agent,
+    /// By id.
+    Id,
+    /// By title.
+    Title,
     /// By directory.
     Directory,
     /// By PID, those without one last.
     Pid,
+    /// By the PID of the client.
+    Client,
+    /// By the pane host, then by the place there.
+    Pane,
+    /// By terminal.
+    Tty,
+    /// By the reason of the verdict.
+    Reason,
+    /// By how the life is known.
+    Confidence,
+    /// By model.
+    Model,
+    /// By branch.
+    Branch,
+    /// By the agent's version.
+    Version,
+    /// By the agent's home.
+    Home,
+    /// Whose context has the most tokens first.
+    Context,
+    /// What used the most tokens first.
+    Tokens,
+    /// What cost most first.
+    Cost,
+    /// Whose processes use the most processor time first.
+    Cpu,
+    /// Whose processes have the most memory first.
+    Memory,
+    /// Whose owner has the most threads first.
+    Threads,
+    /// Whose owner has read and written most first.
+    Io,
+}
+
+/// Whether a list begins with its first or with its last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// With its first.
+    #[default]
+    Forward,
+    /// With its last. What has no place in the order is last all the same.
+    Reversed,
 }
 
 impl Order {
-    /// Every order.
-    pub const ALL: [Self; 6] = [
-        Self::State,
-        Self::Activity,
-        Self::Started,
-        Self::Agent,
-        Self::Directory,
-        Self::Pid,
-    ];
-
-    /// Its name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::State => "state",
-            Self::Activity => "activity",
-            Self::Started => "started",
-            Self::Agent => "agent",
-            Self::Directory => "directory",
-            Self::Pid => "pid",
-        }
-    }
-
-    /// Finds an order by its name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.name() == name)
-    }
-
     /// Tells whether the place of a session may change once its own files are
     /// read.
     pub fn needs_files(self, session: &Session) -> bool {
@@ -62,14 +83,43 @@ impl Order {
             Self::Activity => !is_dated,
             Self::Started => session.sketch.born_at_ms.is_none(),
             Self::Directory => session.sketch.work_dir.is_none(),
-            Self::Agent | Self::Pid => false,
+            Self::Title
+            | Self::Model
+            | Self::Branch
+            | Self::Version
+            | Self::Context
+            | Self::Tokens
+            | Self::Cost => true,
+            Self::Agent
+            | Self::Id
+            | Self::Pid
+            | Self::Client
+            | Self::Pane
+            | Self::Tty
+            | Self::Reason
+            | Self::Confidence
+            | Self::Home
+            | Self::Cpu
+            | Self::Memory
+            | Self::Threads
+            | Self::Io => false,
         }
+    }
+
+    /// The place of a session is known once the form has added to it what only this list
+    /// shows.
+    pub(super) const fn needs_form(self) -> bool {
+        matches!(
+            self,
+            Self::Tokens | Self::Cost | Self::Cpu | Self::Memory | Self::Threads | Self::Io
+        )
     }
 
     /// Where a session stands in this order. What is equal is told apart by agent, id
     /// and home.
     pub(super) fn place(self, session: &Session) -> Place {
-        let newest_first = |at_ms: Option<i64>| Place::at(at_ms.map(|at_ms| !at_ms));
+        let told = &session.description;
+        let is_live = session.liveness() == Liveness::Live;
         match self {
             Self::State => {
                 let condition = Condition::of(session);
@@ -78,37 +128,95 @@ impl Order {
                     // Whoever waits longest comes first.
                     Place::at(since)
                 } else {
-                    newest_first(since)
+                    Place::largest_first(since)
                 };
                 Place {
                     rank: condition.rank(),
                     ..place
                 }
             }
-            Self::Activity => newest_first(session.last_activity_at_ms()),
-            Self::Started => newest_first(session.started_at_ms()),
+            Self::Activity => Place::largest_first(session.last_activity_at_ms()),
+            Self::Started => Place::largest_first(session.started_at_ms()),
             Self::Agent => Place::default(),
-            Self::Directory => {
-                let work_dir = session.work_dir();
-                Place {
-                    is_nowhere: work_dir.is_none(),
-                    path: work_dir.map(Into::into),
-                    ..Place::default()
-                }
-            }
+            Self::Id => Place::by(Some(session.key.session.as_str())),
+            Self::Title => Place::by(session.title()),
+            Self::Directory => Place::by(session.work_dir()),
             Self::Pid => Place::at(shown_pid(session).map(i64::from)),
+            Self::Client => {
+                let client = session.client.as_ref();
+                Place::at(client.map(|client| client.pid.get().into()))
+            }
+            Self::Pane => {
+                let pane = session.pane.as_ref().filter(|_| is_live);
+                let place = pane.map(|pane| format!("{} {}", pane.host, pane.place));
+                Place::by(place.as_deref())
+            }
+            Self::Tty => {
+                let process = session.terminal_process().filter(|_| is_live);
+                let tty = process.and_then(|process| process.tty?.name());
+                Place::by(tty.as_deref())
+            }
+            Self::Reason => Place::by(Some(session.verdict.reason())),
+            Self::Confidence => {
+                let known = session.verdict.confidence();
+                Place::by(known.map(|known| known.name()))
+            }
+            Self::Model => Place::by(told.model.as_deref()),
+            Self::Branch => Place::by(told.git_branch.as_deref()),
+            Self::Version => Place::by(session.agent_version()),
+            Self::Home => Place::by(Some(&*session.key.home)),
+            Self::Context => {
+                let tokens = told.context.map(|context| context.tokens);
+                Place::largest_first(tokens.map(saturating))
+            }
+            Self::Tokens => {
+                let usage = session.usage.as_ref();
+                Place::largest_first(usage.map(|usage| saturating(usage.sums.tokens())))
+            }
+            Self::Cost => {
+                let cost = session.usage.as_ref().map(|usage| usage.cost);
+                let cost = cost.filter(|cost| cost.tokens > 0);
+                Place::largest_first(cost.map(|cost| saturating(cost.nano)))
+            }
+            Self::Cpu | Self::Memory | Self::Threads | Self::Io => {
+                // What is shared is of none of the sessions that share it.
+                let used = session.resources.as_ref().filter(|used| !used.is_shared);
+                Place::largest_first(used.and_then(|used| self.used(used)))
+            }
         }
     }
 }
 
+impl Order {
+    fn used(self, used: &Resources) -> Option<i64> {
+        let tree = used.tree.as_ref();
+        match self {
+            #[expect(clippy::cast_possible_truncation, reason = "a percentage is small")]
+            Self::Cpu => Some((tree?.cpu_percent? * 1_000.0) as i64),
+            Self::Memory => tree?.rss_bytes.map(saturating),
+            Self::Threads => Some(used.owner.threads.into()),
+            Self::Io => {
+                let storage = used.owner.storage?;
+                Some(saturating(storage.read.saturating_add(storage.written)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn saturating(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// Where a session stands in an order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     rank: usize,
     /// Nothing tells where: last.
     is_nowhere: bool,
     at: i64,
-    path: Option<Box<Path>>,
+    /// A name; paths are compared part by part.
+    name: Option<Box<Path>>,
 }
 
 impl Place {
@@ -118,6 +226,32 @@ impl Place {
             at: at.unwrap_or_default(),
             ..Self::default()
         }
+    }
+
+    fn largest_first(at: Option<i64>) -> Self {
+        Self::at(at.map(|at| !at))
+    }
+
+    fn by<T: AsRef<Path> + ?Sized>(name: Option<&T>) -> Self {
+        Self {
+            is_nowhere: name.is_none(),
+            name: name.map(|name| name.as_ref().into()),
+            ..Self::default()
+        }
+    }
+
+    /// Which of two comes first.
+    pub(super) fn cmp(&self, other: &Self, direction: Direction) -> Ordering {
+        let order = |order: Ordering| match direction {
+            Direction::Forward => order,
+            Direction::Reversed => order.reverse(),
+        };
+        order(self.rank.cmp(&other.rank))
+            .then(self.is_nowhere.cmp(&other.is_nowhere))
+            .then_with(|| {
+                let this = (self.at, &self.name);
+                order(this.cmp(&(other.at, &other.name)))
+            })
     }
 }
 

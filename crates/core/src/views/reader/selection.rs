@@ -12,7 +12,7 @@ use super::candidates::Candidates;
 use super::condition::Condition;
 use super::filter::{Filter, Wish, parent_key, sub_agents_of};
 use super::find::{AgentError, parse_agent};
-use super::order::{Order, Place};
+use super::order::{Direction, Order, Place};
 use super::{Reach, Reader};
 use crate::adapter::claim::SessionKey;
 use crate::judging::verdict::Confidence;
@@ -37,6 +37,8 @@ pub struct ListQuery {
     pub users: Users,
     /// In which order.
     pub order: Order,
+    /// From which end.
+    pub direction: Direction,
     /// No more than so many, sub-agents not counted.
     pub limit: Option<usize>,
     /// Whether sub-agents of what is shown are shown.
@@ -162,7 +164,7 @@ pub(super) fn choose<F: Form>(
     for session in std::mem::take(&mut scanned.snapshot.sessions) {
         let waiting = Waiting {
             is_described: candidates.include(&session),
-            session,
+            ..Waiting::new(session)
         };
         selection.take(waiting, scanned.describer());
     }
@@ -178,6 +180,7 @@ pub(super) fn choose<F: Form>(
 struct Waiting {
     session: Session,
     is_described: bool,
+    is_prepared: bool,
 }
 
 impl Waiting {
@@ -185,6 +188,7 @@ impl Waiting {
         Self {
             session,
             is_described: false,
+            is_prepared: false,
         }
     }
 }
@@ -237,6 +241,9 @@ impl<F: Form> Selection<'_, F> {
             self.show(waiting, describer);
             return;
         };
+        if order.needs_form() {
+            self.prepare(&mut waiting);
+        }
         let place = order.place(&waiting.session);
         let key = waiting.session.key.clone();
         self.waiting.push((place, key, waiting));
@@ -258,8 +265,11 @@ impl<F: Form> Selection<'_, F> {
 
     /// Keeps the first of those that wait.
     fn let_go(&mut self, limit: usize) {
-        self.waiting
-            .sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
+        let direction = self.query.direction;
+        self.waiting.sort_by(|one, other| {
+            let by_place = one.0.cmp(&other.0, direction);
+            by_place.then_with(|| one.1.cmp(&other.1))
+        });
         self.waiting.truncate(limit);
     }
 
@@ -272,10 +282,17 @@ impl<F: Form> Selection<'_, F> {
         }
     }
 
+    fn prepare(&mut self, waiting: &mut Waiting) {
+        if !waiting.is_prepared {
+            self.form.prepare(&mut waiting.session);
+            waiting.is_prepared = true;
+        }
+    }
+
     fn show(&mut self, mut waiting: Waiting, describer: Describer<'_>) {
         self.describe(&mut waiting, describer);
-        let mut session = waiting.session;
-        self.form.prepare(&mut session);
+        self.prepare(&mut waiting);
+        let session = waiting.session;
         self.shown.push(Shown {
             place: self.query.order.place(&session),
             depth: 0,
@@ -323,7 +340,8 @@ impl<F: Form> Selection<'_, F> {
         }
         let mut shown = self.shown;
         put_in_order(&mut shown, |one, other| {
-            (&one.place, &one.key).cmp(&(&other.place, &other.key))
+            let by_place = one.place.cmp(&other.place, self.query.direction);
+            by_place.then_with(|| one.key.cmp(&other.key))
         });
         put_below_parents(&mut shown);
         (shown, self.ids, self.problems)
@@ -334,6 +352,11 @@ impl<R> Shown<R> {
     /// The id of the session.
     pub const fn id(&self) -> &SessionId {
         &self.key.session
+    }
+
+    /// The agent of the session.
+    pub const fn agent(&self) -> &AgentId {
+        &self.key.agent
     }
 
     fn parent_key(&self) -> Option<SessionKey> {

@@ -9,8 +9,9 @@ use whosup_process::{Process, RunState, Tty};
 
 use super::{
     SCHEMA_VERSION, WireCommand, WireContext, WireEvidence, WireFiles, WireHost, WireOtherLive,
-    WirePane, WirePaneServer, WireProblem, WireProcess, WireResume, WireSession, WireSnapshot,
-    WireText, WireTurn, WireUnattributed, WireUsage,
+    WirePane, WirePaneServer, WireProblem, WireProcess, WireProcessResources, WireResources,
+    WireResume, WireSession, WireSnapshot, WireText, WireTreeResources, WireTurn, WireUnattributed,
+    WireUsage,
 };
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::phase::{Phase, WaitingFor};
@@ -18,6 +19,7 @@ use crate::adapter::{Context, Invocation, TurnTokens};
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::Problem;
+use crate::sessions::resources::Resources;
 use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Unattributed};
 use crate::sources::panes::Pane;
 #[cfg(feature = "reader")]
@@ -111,7 +113,7 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         context: told.context.map(context),
         turn: told.turn.map(turn),
         usage: wire_usage(session),
-        resources: None,
+        resources: session.resources.as_ref().map(resources),
         pane: session.pane.as_ref().map(pane),
         files: files(session),
         endpoint: sketch.endpoint.as_deref().filter(|_| is_live).map(T::from),
@@ -123,6 +125,32 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
             .map(|command| self::command(command, work_dir)),
         resume: resume(session, work_dir),
         evidence: session.evidence.iter().map(evidence).collect(),
+    }
+}
+
+/// The wire form of what processes use.
+#[must_use]
+pub fn resources(resources: &Resources) -> WireResources {
+    let (owner, tree) = (&resources.owner, &resources.tree);
+    let percent = |percent: Option<f64>| Some((percent? * 10.0).round() / 10.0);
+    let seconds = |cpu: Option<Duration>| Some(cpu?.as_secs_f64());
+    WireResources {
+        shared: resources.is_shared,
+        owner: Some(WireProcessResources {
+            cpu_percent: percent(owner.cpu_percent),
+            cpu_seconds: seconds(owner.cpu),
+            rss_bytes: owner.rss_bytes,
+            pss_bytes: owner.pss_bytes,
+            read_bytes: owner.storage.map(|storage| storage.read),
+            write_bytes: owner.storage.map(|storage| storage.written),
+            threads: Some(owner.threads),
+        }),
+        tree: tree.map(|tree| WireTreeResources {
+            processes: tree.processes,
+            cpu_percent: percent(tree.cpu_percent),
+            cpu_seconds: seconds(tree.cpu),
+            rss_bytes: tree.rss_bytes,
+        }),
     }
 }
 

@@ -4,6 +4,7 @@
 //! or that two reads meet the same process: a process is opened once, as its
 //! directory, and its stamp is compared before anything else is read by it.
 
+mod accounts;
 mod argv;
 mod clock;
 mod details;
@@ -31,7 +32,7 @@ use look::Look;
 
 use crate::{
     Among, AtPid, AtPids, Backend, Details, ExitStatus, ExitWatch, Field, FileId, Holders, Listing,
-    OpenFile, Pid, PidScope, ProbeError, Process, StartStamp, Still, View,
+    OpenFile, Pid, PidScope, ProbeError, Process, StartStamp, Still, StorageBytes, View,
 };
 
 /// Where Linux mounts its process table.
@@ -184,6 +185,14 @@ impl Backend for Proc {
 
     fn exit_status(&self, process: &Process) -> Field<Option<ExitStatus>> {
         details::read_exit_status(self, process)
+    }
+
+    fn storage_bytes(&self, process: &Process) -> Field<StorageBytes> {
+        accounts::read_storage_bytes(self, process)
+    }
+
+    fn pss_bytes(&self, process: &Process) -> Field<u64> {
+        accounts::read_pss_bytes(self, process)
     }
 
     fn environment(&self, process: &Process, names: &[&str]) -> Field<Vec<(String, OsString)>> {
