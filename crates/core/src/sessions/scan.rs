@@ -16,6 +16,7 @@ use crate::adapter::claim::{Claim, Trust};
 use crate::judging::attribution::LAUNCHES;
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
+use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
@@ -144,16 +145,30 @@ fn look<'a>(
     let adapters: Vec<&'static dyn Adapter> = adapters
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
+    let step = machine.step(About::machine("agent processes"));
     let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
     let (mut processes, possible) = (found.recognized, found.possible);
+    step.end(|| {
+        format!(
+            "{} recognized, {} possible",
+            processes.len(),
+            possible.len()
+        )
+    });
+    let step = machine.step(About::machine("common place"));
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
     question(&mut published.scan, machine, &mut problems);
+    step.end(|| read_of(&published.scan));
+    let step = machine.step(About::machine("homes"));
     let asked = find_homes(machine, scope, &adapters, &mut processes, &mut problems);
+    step.end(|| asked.len().to_string());
+    let step = machine.step(About::machine("session records"));
     let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
     let mut found = records.take(&mut problems);
     name_homes_alike(&mut found, &asked, machine);
     question(&mut found, machine, &mut problems);
+    step.end(|| read_of(&found));
     let needs_panes = processes.iter().any(may_be_in_a_pane)
         || names_a_terminal(machine, &published.scan)
         || names_a_terminal(machine, &found);
@@ -169,16 +184,16 @@ fn look<'a>(
     let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
             let look = look_with(machine, &scope.depth, &processes);
+            let agent = agents::id_of(*adapter);
+            let step = machine.step(About::home(&agent, &home.root));
             let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
             question(&mut scanned, machine, &mut problems);
+            step.end(|| read_of(&scanned));
             let rest = match &mut settled {
-                Some(settled) => {
-                    let agent = agents::id_of(*adapter);
-                    settling.settle(&agent, scanned, &mut |mut session| {
-                        hide_dismissed(&mut session, &dismissals);
-                        settled(session, Describer(look));
-                    })
-                }
+                Some(settled) => settling.settle(&agent, scanned, &mut |mut session| {
+                    hide_dismissed(&mut session, &dismissals);
+                    settled(session, Describer(look));
+                }),
                 None => scanned,
             };
             found.claims.extend(rest.claims);
@@ -189,8 +204,10 @@ fn look<'a>(
     published.move_to_homes_of(&found);
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
+    let step = machine.step(About::machine("verdicts"));
     let mut merged =
         settling.judge_and_merge(found, &published.homes, (&processes, &possible), &panes);
+    step.end(|| format!("{} sessions judged together", merged.sessions.len()));
     drop(around);
     for session in &mut merged.sessions {
         hide_dismissed(session, &dismissals);
@@ -205,6 +222,12 @@ fn look<'a>(
         possible,
         snapshot,
     }
+}
+
+/// How much was read, for whoever follows.
+fn read_of(found: &AgentScan) -> String {
+    let (sessions, claims) = (found.sketches.len(), found.claims.len());
+    format!("{sessions} sessions, {claims} claims")
 }
 
 /// The homes to look at, agent by agent.
@@ -342,11 +365,15 @@ impl Scanned<'_> {
 
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
+        let step = self.machine.step(About::machine("transcripts"));
         let describer = Describer(look_with(self.machine, &self.depth, &self.processes));
         let sessions = self.snapshot.sessions.iter_mut();
+        let mut read = 0_usize;
         for session in sessions.filter(|session| wanted(session)) {
+            read += 1;
             self.snapshot.problems.extend(describer.describe(session));
         }
+        step.end(|| format!("{read} sessions"));
         self.snapshot.problems.sort();
         self.snapshot.problems.dedup();
     }
