@@ -1,5 +1,6 @@
 //! A made-up world, and what a command says in it.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -269,11 +270,13 @@ impl World {
         let words = words.map(|word| word.replace(HOME_MARK, home).into());
         let cli = cli::parse(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let (mut out, mut err) = (Vec::new(), Vec::new());
+        let machine = RefCell::new(Some(self.machine()));
         let mut app = App {
-            world: Looked::of(self.machine()),
+            world: Looked::of(move || machine.take().expect("one look")),
             out: &mut out,
             err: &mut err,
             face,
+            is_verbose: false,
         };
         let command = cli.command.unwrap_or_else(Command::list);
         let status = match commands::run_command(&mut app, command) {
