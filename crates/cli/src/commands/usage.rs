@@ -137,6 +137,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
     let answer = output::Answer {
         by: &arguments.by,
         since_ms,
+        since: since_words(since_ms, &zone),
         now_ms,
         zone: zone.iana_name().unwrap_or("local"),
         table: &table,
@@ -242,6 +243,14 @@ fn count(
         write!(io::stderr(), "\r{:60}\r", "").ok();
     }
     tallies
+}
+
+/// An instant for a person: `2026-11-28 09:00`.
+fn since_words(at_ms: i64, zone: &TimeZone) -> String {
+    match jiff::Timestamp::from_millisecond(at_ms) {
+        Ok(at) => zone.to_datetime(at).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => "unknown".to_owned(),
+    }
 }
 
 /// The day of an instant, `2026-11-28`.

@@ -23,6 +23,8 @@ const MODELS_SHOWN_MAX: usize = 5;
 pub(super) struct Answer<'a> {
     pub(super) by: &'a [By],
     pub(super) since_ms: i64,
+    /// The same for a person.
+    pub(super) since: String,
     pub(super) now_ms: i64,
     pub(super) zone: &'a str,
     pub(super) table: &'a UsageTable,
@@ -111,11 +113,11 @@ impl Answer<'_> {
     /// Writes a table with bars and a total, and what a person should know besides.
     pub(super) fn write_table(&self, app: &mut App<'_>) -> io::Result<()> {
         if self.table.rows.is_empty() {
-            let since = timestamp(self.since_ms).unwrap_or_default();
-            writeln!(app.out, "no tokens were counted since {since}")?;
+            writeln!(app.out, "no tokens were counted since {}", self.since)?;
+            app.out.flush()?;
             say(
                 app.err,
-                "hint: `--since 30d` looks further back; `whosup agents` shows where it looks",
+                "hint: `--since 30d` counts a longer period; `whosup agents` lists where agents are searched",
             );
             return Ok(());
         }
@@ -222,7 +224,7 @@ impl Answer<'_> {
             say(
                 app.err,
                 &format!(
-                    "no price is known of {}{more}; `prices.toml` beside the configuration can have it",
+                    "no price is known for {}{more}; you can add prices to ~/.config/whosup/prices.toml",
                     without_price.join(", ")
                 ),
             );
@@ -230,7 +232,7 @@ impl Answer<'_> {
         if self.table.total.is_day_assumed && self.by.contains(&By::Day) {
             say(
                 app.err,
-                "some counts have no date: they are on the last day of their session",
+                "some tokens have no date: they count on the last day of their session",
             );
         }
     }
