@@ -75,26 +75,39 @@ fn printed(world: &World, line: &str) -> String {
     output(shell.args(["-c", line])).trim_end().to_owned()
 }
 
+/// A server of a terminal within another one.
+struct Inner(PathBuf);
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-S").arg(&self.0).arg("kill-server").output().ok();
+    }
+}
+
 #[test]
 fn tmux_shows_the_line_in_its_status() {
     let world = World::new();
     let configuration = world.write(".tmux.conf", blocks("tmux").concat());
-    let Some(tmux) = Tmux::start(&world, 100, "cat") else {
+    let inner = Inner(world.root().join("inner"));
+    // Only a server with a client has a status line.
+    let line = format!(
+        "env -u TMUX HOME='{}' PATH='{}' tmux -S '{}' -f '{}' new-session cat",
+        world.home().display(),
+        search_path(&world),
+        inner.0.display(),
+        configuration.display(),
+    );
+    let Some(outer) = Tmux::start(&world, 120, &line) else {
         return;
     };
-    let home = world.home();
-    for (name, value) in [
-        ("HOME", home.to_str().unwrap()),
-        ("PATH", &search_path(&world)),
-    ] {
-        tmux.run(&["set-environment", "-g", name, value]);
-    }
-    let sourced = tmux.run(&["source-file", configuration.to_str().unwrap()]);
-    assert!(sourced.status.success(), "{sourced:?}");
     wait_for("tmux to show the line", || {
-        let status = tmux.run(&["display-message", "-p", "#{T:status-right}"]);
-        let status = String::from_utf8(status.stdout).unwrap();
-        status.contains("2 waiting").then_some(())
+        let screen = outer.run(&["capture-pane", "-p", "-t", "main"]);
+        let screen = String::from_utf8(screen.stdout).unwrap();
+        let status = screen.lines().last().unwrap_or_default();
+        status
+            .contains("2 waiting, 2 working, 6 idle")
+            .then_some(())
     });
 }
 
