@@ -21,7 +21,7 @@ const SECTIONS: &[&str] = &[
 /// How each page is checked: a program, and its arguments before the page.
 const CHECKERS: &[(&str, &[&str])] = &[
     ("groff", &["-man", "-ww", "-Tutf8", "-P-cbou"]),
-    ("mandoc", &["-T", "lint", "-W", "warning"]),
+    ("mandoc", &["-T", "lint", "-W", "error"]),
 ];
 
 /// The pages by their names, such as `whosup-list.1`.

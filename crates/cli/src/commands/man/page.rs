@@ -96,12 +96,15 @@ impl Below {
 ///
 /// The [`io::Error`] of the writer.
 pub(super) fn render(command: &Command, all: &[Command]) -> io::Result<Vec<u8>> {
-    let man = Man::new(command.clone()).manual("Manual of whosup");
+    let man = Man::new(command.clone());
     let below = Below::of(command);
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    // Names of pages and options stay in one piece.
-    writeln!(page, ".nh")?;
+    let (name, version) = (name(command), env!("CARGO_PKG_VERSION"));
+    writeln!(
+        page,
+        ".TH \"{}\" 1 \"\" \"whosup {version}\" \"Manual of whosup\"",
+        escaped(name)
+    )?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
@@ -141,7 +144,12 @@ pub(super) fn render(command: &Command, all: &[Command]) -> io::Result<Vec<u8>> 
     }
     writeln!(page, ".EE")?;
     section(&mut page, "SEE ALSO")?;
-    line(&mut page, &see_also(command, all).join(", "))?;
+    let references = see_also(command, all);
+    for (at, reference) in references.iter().enumerate() {
+        let comma = if at + 1 < references.len() { "," } else { "" };
+        // It is never hyphenated.
+        writeln!(page, "\\%{}{comma}", escaped(reference))?;
+    }
     Ok(page)
 }
 
