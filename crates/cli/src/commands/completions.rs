@@ -26,8 +26,7 @@ enum Shell {
     Elvish,
     Fish,
     Nushell,
-    #[value(name = "powershell")]
-    PowerShell,
+    Powershell,
     Zsh,
 }
 
@@ -39,7 +38,7 @@ impl Shell {
             Self::Elvish => "elvish",
             Self::Fish => "fish",
             Self::Nushell => "nushell",
-            Self::PowerShell => "powershell",
+            Self::Powershell => "powershell",
             Self::Zsh => "zsh",
         }
     }

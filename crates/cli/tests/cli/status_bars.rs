@@ -114,12 +114,13 @@ fn tmux_shows_the_line_in_its_status() {
 #[test]
 fn shells_show_the_line_in_their_prompts() {
     let world = World::new();
+    let bash = format!("[{LINE}] ");
     for (shell, options, show, expected) in [
         (
             "bash",
             &["--norc", "-c"][..],
             "eval \"$PROMPT_COMMAND\"; printf '%s' \"${PS1@P}\"",
-            &format!("[{LINE}] "),
+            bash.as_str(),
         ),
         (
             "zsh",

@@ -24,7 +24,9 @@ use crate::sources::common_place::scan_common_place;
 use crate::sources::dismissal::Dismissals;
 use crate::sources::future_dates;
 use crate::sources::panes::Panes;
-use crate::sources::recognize::{PossibleProcess, Users, find_agent_processes, homes};
+use crate::sources::recognize::{
+    AgentProcesses, PossibleProcess, Users, find_agent_processes, homes,
+};
 use crate::sources::record::{name_homes_alike, scan_records};
 
 use finish::{finish, looked_at, seen};
@@ -145,30 +147,13 @@ fn look<'a>(
     let adapters: Vec<&'static dyn Adapter> = adapters
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
-    let step = machine.step(About::machine("agent processes"));
-    let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let found = find_agents(machine, scope, &adapters, &mut problems);
     let (mut processes, possible) = (found.recognized, found.possible);
-    step.end(|| {
-        format!(
-            "{} recognized, {} possible",
-            processes.len(),
-            possible.len()
-        )
-    });
-    let step = machine.step(About::machine("common place"));
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
     question(&mut published.scan, machine, &mut problems);
-    step.end(|| read_of(&published.scan));
-    let step = machine.step(About::machine("homes"));
     let asked = find_homes(machine, scope, &adapters, &mut processes, &mut problems);
-    step.end(|| asked.len().to_string());
-    let step = machine.step(About::machine("session records"));
-    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
-    let mut found = records.take(&mut problems);
-    name_homes_alike(&mut found, &asked, machine);
-    question(&mut found, machine, &mut problems);
-    step.end(|| read_of(&found));
+    let mut found = find_records(machine, scope, &asked, &mut problems);
     let needs_panes = processes.iter().any(may_be_in_a_pane)
         || names_a_terminal(machine, &published.scan)
         || names_a_terminal(machine, &found);
@@ -184,11 +169,9 @@ fn look<'a>(
     let panes = ask_panes_beside(machine, needs_panes, || {
         for (adapter, home) in &asked {
             let look = look_with(machine, &scope.depth, &processes);
-            let agent = agents::id_of(*adapter);
-            let step = machine.step(About::home(&agent, &home.root));
             let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
             question(&mut scanned, machine, &mut problems);
-            step.end(|| read_of(&scanned));
+            let agent = agents::id_of(*adapter);
             let rest = match &mut settled {
                 Some(settled) => settling.settle(&agent, scanned, &mut |mut session| {
                     hide_dismissed(&mut session, &dismissals);
@@ -230,6 +213,38 @@ fn read_of(found: &AgentScan) -> String {
     format!("{sessions} sessions, {claims} claims")
 }
 
+/// The processes that an adapter recognizes, or that may be an agent all the same.
+fn find_agents(
+    machine: &Machine,
+    scope: &Scope,
+    adapters: &[&'static dyn Adapter],
+    problems: &mut Vec<Problem>,
+) -> AgentProcesses {
+    let step = machine.step(About::machine("agent processes"));
+    let found = find_agent_processes(machine, adapters, scope.users, problems);
+    step.end(|| {
+        let (recognized, possible) = (found.recognized.len(), found.possible.len());
+        format!("{recognized} recognized, {possible} possible")
+    });
+    found
+}
+
+/// What our records say, with homes by the names that are looked at.
+fn find_records(
+    machine: &Machine,
+    scope: &Scope,
+    asked: &[(&'static dyn Adapter, Home)],
+    problems: &mut Vec<Problem>,
+) -> AgentScan {
+    let step = machine.step(About::machine("session records"));
+    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
+    let mut found = records.take(problems);
+    name_homes_alike(&mut found, asked, machine);
+    question(&mut found, machine, problems);
+    step.end(|| read_of(&found));
+    found
+}
+
 /// The homes to look at, agent by agent.
 fn find_homes(
     machine: &Machine,
@@ -238,11 +253,13 @@ fn find_homes(
     processes: &mut [AgentProcess],
     problems: &mut Vec<Problem>,
 ) -> Vec<(&'static dyn Adapter, Home)> {
+    let step = machine.step(About::machine("homes"));
     let mut found = Vec::new();
     for adapter in adapters {
         let homes = homes(machine, *adapter, &scope.extra_homes, processes, problems);
         found.extend(homes.into_iter().map(|home| (*adapter, home)));
     }
+    step.end(|| found.len().to_string());
     found
 }
 
@@ -327,6 +344,7 @@ const fn look_with<'a>(
 
 fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<AgentScan> {
     let agent = agents::id_of(adapter);
+    let step = look.machine.step(About::home(&agent, &home.root));
     let its: Vec<AgentProcess> = look
         .processes
         .iter()
@@ -337,7 +355,9 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
         processes: &its,
         ..*look
     };
-    adapter.scan(&look, home)
+    let scanned = adapter.scan(&look, home);
+    step.end(|| read_of(&scanned.found));
+    scanned
 }
 
 impl Scanned<'_> {
