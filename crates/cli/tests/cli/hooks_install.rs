@@ -30,7 +30,7 @@ fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
     assert_eq!(said.status, 2, "{}", said.out);
     assert!(said.err.contains("--yes"), "{}", said.err);
     assert!(
-        said.out.contains(" lines added, 0 removed\n"),
+        said.out.contains(" lines added, 1 removed\n"),
         "{}",
         said.out
     );
