@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use jiff::tz::TimeZone;
 use whosup_core::adapter::{Adapter, AgentProcess, Home};
@@ -14,6 +15,7 @@ use whosup_core::sources::recognize::homes;
 
 use crate::config::{Config, ConfigError};
 use crate::text;
+use crate::verbose;
 
 /// What a command runs in.
 pub(crate) struct App<'io> {
@@ -25,16 +27,19 @@ pub(crate) struct App<'io> {
     pub(crate) err: &'io mut dyn Write,
     /// How `out` shows things.
     pub(crate) face: Face,
+    /// `--verbose` was given.
+    pub(crate) is_verbose: bool,
 }
 
 impl App<'_> {
     /// The same streams, before another machine.
-    pub(crate) fn on(&mut self, machine: Machine) -> App<'_> {
+    pub(crate) fn on(&mut self, look: impl Fn() -> Machine + 'static) -> App<'_> {
         App {
-            world: World::of(machine, self.world.zone.clone()),
+            world: World::of(look, self.world.zone.clone()),
             out: &mut *self.out,
             err: &mut *self.err,
             face: self.face,
+            is_verbose: self.is_verbose,
         }
     }
 }
@@ -58,8 +63,8 @@ pub(crate) struct Face {
 }
 
 /// The machine and the configuration, looked at once somebody needs them.
-#[derive(Debug)]
 pub(crate) struct World {
+    look: Rc<dyn Fn() -> Machine>,
     machine: OnceCell<Machine>,
     config: OnceCell<Config>,
     config_file: Option<PathBuf>,
@@ -70,6 +75,7 @@ impl World {
     /// This computer, with the user's configuration or another file.
     pub(crate) fn here(config_file: Option<PathBuf>) -> Self {
         Self {
+            look: Rc::new(Machine::here),
             machine: OnceCell::new(),
             config: OnceCell::new(),
             config_file,
@@ -79,21 +85,26 @@ impl World {
 
     /// Another machine, with the configuration in its home, and a time zone: that of this
     /// computer if it is empty.
-    pub(crate) fn of(machine: Machine, zone: OnceCell<TimeZone>) -> Self {
+    pub(crate) fn of(look: impl Fn() -> Machine + 'static, zone: OnceCell<TimeZone>) -> Self {
         Self {
-            machine: OnceCell::from(machine),
+            look: Rc::new(look),
             zone,
             ..Self::here(None)
         }
     }
 
     /// The same configuration, before another look.
-    pub(crate) fn again(&self, machine: Machine) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self {
-            machine: OnceCell::from(machine),
+            look: Rc::clone(&self.look),
             zone: self.zone.clone(),
             ..Self::here(self.config_file.clone())
         }
+    }
+
+    /// Looks at the machine once more.
+    pub(crate) fn look(&self) -> Machine {
+        verbose::look(&*self.look)
     }
 
     /// The configuration file that the command line names.
@@ -103,7 +114,7 @@ impl World {
 
     /// The machine. The first call looks at the process table.
     pub(crate) fn machine(&self) -> &Machine {
-        self.machine.get_or_init(Machine::here)
+        self.machine.get_or_init(|| self.look())
     }
 
     /// The user's home directory.
@@ -140,10 +151,11 @@ impl World {
     ///
     /// [`ConfigError`] if there is one and it can't be understood.
     pub(crate) fn config_in(&self, environment: &Environment) -> Result<Config, ConfigError> {
-        match &self.config_file {
+        let read = || match &self.config_file {
             Some(path) => Config::read(path, environment),
             None => Config::read_default(environment),
-        }
+        };
+        verbose::timed("configuration", read)
     }
 
     /// Whoever asks this machine, by this configuration.

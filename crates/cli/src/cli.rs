@@ -58,6 +58,9 @@ pub(crate) struct Globals {
     /// Read this configuration instead of `~/.config/whosup/config.toml`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Report on standard error what is looked at and how long it takes
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
 }
 
 /// Reads the command line.

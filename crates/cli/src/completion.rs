@@ -3,6 +3,8 @@
 //! The script that `whosup completions` prints asks this program for each completion, with a
 //! variable of its own that no person sets.
 
+mod behind;
+
 use clap::CommandFactory as _;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
@@ -11,7 +13,10 @@ use whosup_core::sessions::session::Session;
 
 use crate::app::World;
 use crate::cli::Cli;
+use crate::commands::demo;
 use crate::text;
+
+pub(crate) use behind::{command_of_demo, program};
 
 /// The variable by which a script asks.
 pub(crate) const VARIABLE: &str = "WHOSUP_COMPLETE";
@@ -22,13 +27,27 @@ const HELP_WIDTH_MAX: usize = 80;
 
 /// Answers a script and ends, if one asks.
 pub(crate) fn answer_if_asked() {
-    CompleteEnv::with_factory(Cli::command)
-        .var(VARIABLE)
-        .complete();
+    CompleteEnv::with_factory(offered).var(VARIABLE).complete();
+}
+
+/// The command line without hidden commands, which completion would offer as soon as
+/// nothing else fits.
+pub(crate) fn offered() -> clap::Command {
+    let whosup = Cli::command();
+    let visible = whosup.get_subcommands().filter(|one| !one.is_hide_set());
+    clap::Command::new("whosup")
+        .args(whosup.get_arguments().cloned())
+        .subcommands(visible.cloned())
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true)
 }
 
 /// The ids of the sessions of the default view, with title and directory.
 pub(crate) fn sessions() -> Vec<CompletionCandidate> {
+    if behind::is_of_demo() {
+        // Those of this machine are unknown there.
+        return demo::SESSIONS.map(CompletionCandidate::new).into();
+    }
     let world = World::here(None);
     let Ok(mut scanned) = world.scan(&Reach::default()) else {
         return Vec::new();

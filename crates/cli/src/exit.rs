@@ -8,7 +8,7 @@ use whosup_track::TrackError;
 
 use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
-use whosup_core::reader::{AgentError, FilterError, IdError};
+use whosup_core::reader::{AgentError, FilterError, IdError, reasons};
 
 /// What the exit status of a command says; the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
         return ExitStatus::Done;
     }
     // Nobody is left to tell if standard error can't be written to.
-    writeln!(err, "error: {}", lines_of(&error.to_string())).ok();
-    for cause in error.chain().skip(1) {
-        writeln!(err, "cause: {}", lines_of(&cause.to_string())).ok();
+    for (at, reason) in reasons(error.as_ref()).iter().enumerate() {
+        let label = if at == 0 { "error" } else { "cause" };
+        writeln!(err, "{label}: {}", lines_of(reason)).ok();
     }
     if let Some(hint) = hint(error) {
         writeln!(err, "hint: {hint}").ok();
@@ -160,7 +160,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
         .downcast_ref::<ServeError>()
         .and_then(|error| match error {
             ServeError::InTheClear { .. } => Some(
-                "give `--tls-cert` and `--tls-key`; `--insecure` does without in a network that you trust",
+                "give `--tls-cert` and `--tls-key`, or `--insecure` to serve without TLS in a network that you trust",
             ),
             ServeError::Listen { .. } => Some("`--listen 127.0.0.1:0` takes any free port"),
             _ => None,

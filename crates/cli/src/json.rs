@@ -1,6 +1,7 @@
 //! The JSON of single commands. Sessions in it have the form of the wire format.
 
 pub(crate) mod escaped;
+pub(crate) mod reports;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -23,10 +23,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod verbose;
 mod watched;
 
 use std::io::{BufWriter, IsTerminal as _};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use app::{App, Face, World};
 use cli::Cli;
@@ -57,6 +59,10 @@ fn main() -> ExitCode {
 const OUTPUT_BYTES: usize = 64 << 10;
 
 fn run(cli: Cli) -> ExitStatus {
+    if cli.globals.verbose {
+        verbose::follow();
+    }
+    let began = Instant::now();
     let stdout = std::io::stdout();
     let is_terminal = stdout.is_terminal();
     let face = Face {
@@ -69,16 +75,19 @@ fn run(cli: Cli) -> ExitStatus {
             .map(|(width, _)| usize::from(width.0)),
     };
     let mut out = BufWriter::with_capacity(OUTPUT_BYTES, stdout.lock());
-    let mut err = std::io::stderr().lock();
+    // Not locked: other threads write there too while a look is followed.
+    let mut err = std::io::stderr();
     let mut app = App {
         world: World::here(cli.globals.config),
         out: &mut out,
         err: &mut err,
         face,
+        is_verbose: cli.globals.verbose,
     };
     let command = cli.command.unwrap_or_else(Command::list);
     let result = commands::run_command(&mut app, command)
         .and_then(|status| Ok(app.out.flush().map(|()| status)?));
+    verbose::end(began);
     match result {
         Ok(status) => status,
         Err(error) => {

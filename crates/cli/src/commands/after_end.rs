@@ -10,7 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use whosup_core::machine::{Environment, Machine};
+use whosup_core::machine::Environment;
+use whosup_core::reader::in_full;
 use whosup_core::sources::record::SessionRecord;
 use whosup_core::views::wire;
 use whosup_track::note_problem;
@@ -88,7 +89,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &AfterEndArgs) -> ExitStatus {
                 &environment,
                 now_ms(),
                 NAME,
-                &format!("{}: {error:#}", pair[0]),
+                &format!("{}: {}", pair[0], in_full(error.as_ref())),
             );
         }
     }
@@ -98,7 +99,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &AfterEndArgs) -> ExitStatus {
 /// Runs the commands for one session. One that fails keeps none from running.
 fn run_for(app: &App<'_>, environment: &Environment, id: &str, home: &str) -> anyhow::Result<()> {
     let commands = app.world.config_in(environment)?.tracking.on_end;
-    let world = app.world.again(Machine::here());
+    let world = app.world.again();
     let id = IdArgs {
         id: id.to_owned(),
         home: Some(home.into()),
@@ -116,7 +117,7 @@ fn run_for(app: &App<'_>, environment: &Environment, id: &str, home: &str) -> an
                 environment,
                 now_ms(),
                 NAME,
-                &format!("`{command}`: {error:#}"),
+                &format!("`{command}`: {}", in_full(error.as_ref())),
             );
         }
     }

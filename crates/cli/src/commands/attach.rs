@@ -39,8 +39,8 @@ Examples:
   whosup attach --waiting           Go to the session that has waited longest
   whosup attach --print 0a022b20    Print the command for this terminal
 
-From inside of tmux, zellij or screen, their own client is switched to the pane. From outside,
-the pane's session is attached here. kitty and WezTerm focus their window.
+Inside tmux, zellij or screen, your client switches to the pane. Outside, the session of the pane
+is attached in this terminal. kitty and WezTerm focus their window.
 Exit status: 0 done, 1 exited, 2 it cannot be shown from here, 3 unknown, 4 no such session.";
 
 // What `attach` is asked for.

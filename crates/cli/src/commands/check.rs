@@ -8,6 +8,8 @@ use whosup_core::views::explain::sentence;
 use crate::app::App;
 use crate::exit::{self, ExitStatus};
 use crate::id::{IdArgs, find};
+use crate::json::reports::CheckDocument;
+use crate::json::write_document;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +28,9 @@ pub(crate) struct CheckArgs {
     /// Print nothing; the exit status is the answer
     #[arg(long, short)]
     quiet: bool,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
 }
 
 /// Answers by exit status.
@@ -39,7 +44,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &CheckArgs) -> anyhow::Result<Ex
         Err(error) if arguments.quiet => return quiet_status(error),
         Err(error) => return Err(error),
     };
-    if !arguments.quiet {
+    if arguments.json {
+        let words = sentence(session.verdict).to_string();
+        let document = CheckDocument::of(app.world.machine(), &session, words);
+        write_document(app.out, &document)?;
+    } else if !arguments.quiet {
         let answer = session.liveness().name();
         let reason = session.verdict.reason();
         writeln!(

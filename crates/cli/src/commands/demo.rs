@@ -21,8 +21,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use whosup_core::machine::command::NoCommands;
 use whosup_core::machine::mounts::Mounts;
 use whosup_core::machine::{Environment, Machine};
@@ -36,7 +37,9 @@ use crate::app::{App, say};
 use crate::cli;
 use crate::colour::ColourChoice;
 use crate::commands::{Command, run_command};
+use crate::completion::command_of_demo;
 use crate::exit::{ExitStatus, report_usage};
+use crate::verbose;
 
 /// One local disk, so that the answers are the same wherever the temporary
 /// directory lies.
@@ -64,9 +67,12 @@ Examples:
   whosup demo -- check 4f1c0a52")]
 pub(crate) struct DemoArgs {
     /// The command to try, with arguments; `list` if omitted
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", add = ArgValueCompleter::new(command_of_demo))]
     command: Vec<OsString>,
 }
+
+/// The sessions that completion offers.
+pub(crate) const SESSIONS: [&str; 5] = claude_code::SESSIONS;
 
 /// Shows a command at work on made-up sessions.
 ///
@@ -92,14 +98,18 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
         bail!("cannot use a configuration in a demo: its home has none");
     }
     let stage = Stage::build()?;
-    let machine = put_up(&stage)?;
+    let look = put_up(&stage)?;
     say(app.err, ABOUT);
     match shown.globals.color {
         ColourChoice::Auto => {}
         ColourChoice::Always => app.face.is_coloured = true,
         ColourChoice::Never => app.face.is_coloured = false,
     }
-    let mut inner = app.on(machine);
+    if shown.globals.verbose {
+        verbose::follow();
+        app.is_verbose = true;
+    }
+    let mut inner = app.on(look);
     let answered = run_command(&mut inner, shown.command.unwrap_or_else(Command::list));
     // While signals still end the demo: whoever reads may take their time.
     let written = app.out.flush();
@@ -109,8 +119,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     Ok(status)
 }
 
-/// Starts the processes, writes the files, and looks at the result.
-fn put_up(stage: &Stage) -> anyhow::Result<Machine> {
+/// Starts the processes, writes the files, and returns what looks at the result.
+fn put_up(stage: &Stage) -> anyhow::Result<impl Fn() -> Machine + use<>> {
     let props = Props::new(stage, now_ms());
     let parts: Vec<Part> = [
         claude_code::parts(),
@@ -132,22 +142,21 @@ fn put_up(stage: &Stage) -> anyhow::Result<Machine> {
     kimi_cli::write(&props)?;
     stage.end_crashed()?;
     let home = stage.home().to_owned();
-    let backend = OnlyThese::new(system_backend(), props.pids_that_stay());
-    let table = ProcessTable::look(Arc::new(backend));
-    if let Err(error) = table.processes() {
-        return Err(error).context("cannot show a demo on this machine");
+    let backend = Arc::new(OnlyThese::new(system_backend(), props.pids_that_stay()));
+    let look = move || {
+        let variables = [("HOME".to_owned(), home.clone().into_os_string())];
+        Machine::new(
+            Environment::new(Some(home.clone()), Some(home.clone()), variables),
+            now_ms(),
+            ProcessTable::look(backend.clone()),
+            Mounts::parse(MOUNTS),
+            Arc::new(NoCommands),
+        )
+    };
+    if let Err(error) = look().table().processes() {
+        return Err(anyhow!("cannot show a demo on this machine: {error}"));
     }
-    Ok(Machine::new(
-        Environment::new(
-            Some(home.clone()),
-            Some(home.clone()),
-            [("HOME".to_owned(), home.into_os_string())],
-        ),
-        now_ms(),
-        table,
-        Mounts::parse(MOUNTS),
-        Arc::new(NoCommands),
-    ))
+    Ok(look)
 }
 
 fn now_ms() -> i64 {

@@ -48,9 +48,9 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &EndArgs) -> anyhow::Result<Exit
         Some(Ended::Noted) => "has ended now",
         Some(Ended::Already) => "had ended before",
         Some(Ended::GoesOn) => {
-            anyhow::bail!("cannot end {name}: something was heard of it just now")
+            anyhow::bail!("cannot end {name}: an event of it came in just now")
         }
-        None => anyhow::bail!("cannot end {name}: no hook ever told of it, so there is no record"),
+        None => anyhow::bail!("cannot end {name}: no hook has reported it: there is no record"),
     };
     writeln!(app.out, "{name} {words}")?;
     Ok(ExitStatus::Done)

@@ -12,6 +12,7 @@ use std::time::Duration;
 use clap::Args;
 use whosup_core::machine::Environment;
 use whosup_core::process::{Pid, system_backend};
+use whosup_core::reader::in_full;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents::adapter;
 use whosup_track::{HookWorld, Prompts, TrackError, note_problem, receive};
@@ -58,7 +59,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     }));
     let message = match recorded {
         Ok(Ok(())) => return ExitStatus::Done,
-        Ok(Err(error)) => format!("{error:#}"),
+        Ok(Err(error)) => in_full(error.as_ref()),
         Err(_) => "it broke off".to_owned(),
     };
     note_problem(&environment, now_ms, &arguments.agent, &message);

@@ -1,5 +1,7 @@
 //! `whosup hooks`
 
+mod status;
+
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::time::Duration;
@@ -7,9 +9,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use similar::{ChangeTag, TextDiff};
 use whosup_core::adapter::{Adapter, Home};
+use whosup_core::machine::problem::Problem;
+use whosup_core::reader::in_full;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents::{AGENTS, id_of};
 use whosup_core::sources::record::read_records;
+use whosup_core::views::wire;
 use whosup_track::{
     Change, HookSite, Store, TrackError, installed, make, plan_install, plan_uninstall,
 };
@@ -17,16 +22,22 @@ use whosup_track::{
 use crate::app::{App, say};
 use crate::cli::supported_agent_parser;
 use crate::exit::ExitStatus;
+use crate::json::reports::{Head, HooksDocument};
+use crate::json::write_document;
 use crate::text;
 
 /// How long the smallest difference is looked for; after that any will do.
 const DIFFERENCE_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Why there is nothing to do.
+const NO_HOME: &str = "No agent that supports hooks is installed here; `whosup agents` lists where \
+                       they are searched.";
+
 const EXAMPLES: &str = "\
 Examples:
-  whosup hooks install                 Show the changes to each settings file, and ask
+  whosup hooks install                 Name the settings files to be changed, and ask
   whosup hooks install codex --yes     Install for one agent, without asking
-  whosup hooks uninstall --dry-run     Show what would be removed
+  whosup hooks uninstall --dry-run     Show the lines that would be removed
   whosup hooks status                  Which hooks are installed, and the last event received
 
 Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
@@ -56,7 +67,7 @@ struct ChangeArgs {
     /// Agents to change; all that have a home here if omitted
     #[arg(value_name = "AGENT", value_parser = supported_agent_parser())]
     agents: Vec<AgentId>,
-    /// Show the changes without writing them
+    /// Show the changed lines without writing them
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation
@@ -67,12 +78,15 @@ struct ChangeArgs {
 /// Which settings.
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
-    /// Agents to change; all that have a home here if omitted
+    /// Agents to report; all that have a home here if omitted
     #[arg(value_name = "AGENT", value_parser = supported_agent_parser())]
     agents: Vec<AgentId>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
-/// Sets hooks, takes them out or tells what is set.
+/// Installs hooks, removes them or reports which are installed.
 ///
 /// # Errors
 ///
@@ -80,64 +94,90 @@ struct StatusArgs {
 /// nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<ExitStatus> {
     match &arguments.action {
-        Action::Install(arguments) => change(app, arguments, plan_install),
-        Action::Uninstall(arguments) => change(app, arguments, plan_uninstall),
-        Action::Status(arguments) => status(app, &arguments.agents),
+        Action::Install(arguments) => change(app, arguments, &INSTALL),
+        Action::Uninstall(arguments) => change(app, arguments, &UNINSTALL),
+        Action::Status(arguments) => status(app, arguments),
     }
 }
 
-type Plan = fn(&HookSite<'_>, &Store) -> Result<Option<Change>, TrackError>;
+/// Installing or removing, in the words that a person reads.
+struct Work {
+    plan: fn(&HookSite<'_>, &Store) -> Result<Option<Change>, TrackError>,
+    /// What is reported of an agent that needs no change.
+    unchanged: &'static str,
+    /// What is reported of an agent that was changed.
+    changed: &'static str,
+}
 
-fn change(app: &mut App<'_>, arguments: &ChangeArgs, plan: Plan) -> anyhow::Result<ExitStatus> {
+const INSTALL: Work = Work {
+    plan: plan_install,
+    unchanged: "already installed",
+    changed: "installed",
+};
+const UNINSTALL: Work = Work {
+    plan: plan_uninstall,
+    unchanged: "not installed",
+    changed: "removed",
+};
+
+fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Result<ExitStatus> {
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
-    let mut changes = Vec::new();
-    let mut failed = false;
-    for (adapter, home) in homes(app, &arguments.agents)? {
+    let mut changes: Vec<Change> = Vec::new();
+    let mut end = ExitStatus::Done;
+    let homes = homes(app, &arguments.agents)?;
+    if homes.is_empty() {
+        say(app.err, NO_HOME);
+    }
+    for (adapter, home) in homes {
         let site = HookSite {
             adapter,
             home: &home.root,
             environment: app.world.machine().environment(),
             program: &program,
         };
-        match plan(&site, &store) {
+        match (work.plan)(&site, &store) {
             // Several homes may share their settings.
-            Ok(Some(change)) if changes.iter().any(|one: &Change| one.path == change.path) => {}
-            Ok(planned) => changes.extend(planned),
+            Ok(Some(change)) if changes.iter().any(|one| one.path == change.path) => {}
+            Ok(Some(change)) => changes.push(change),
+            Ok(None) => {
+                let home = shown(app, &home.root);
+                let name = adapter.profile().name;
+                writeln!(app.out, "{name}: {} ({home})", work.unchanged)?;
+            }
             Err(error) => {
-                failed = true;
+                end = ExitStatus::Failed;
                 say_error(app, &error);
             }
         }
     }
+    let asks = !(arguments.dry_run || arguments.yes);
     for change in &changes {
-        show(app, change)?;
+        if asks || arguments.dry_run || app.is_verbose {
+            show(app, change, arguments.dry_run || app.is_verbose)?;
+        }
     }
-    let end = if failed {
-        ExitStatus::Failed
-    } else {
-        ExitStatus::Done
-    };
     if changes.is_empty() {
-        writeln!(app.out, "nothing to change")?;
         return Ok(end);
     }
-    if arguments.dry_run || !(arguments.yes || is_agreed(app)?) {
+    if arguments.dry_run || (asks && !is_agreed(app)?) {
         writeln!(app.out, "nothing was changed")?;
         return Ok(end);
     }
-    let mut end = end;
     for change in &changes {
         if let Err(error) = make(change) {
             end = ExitStatus::Failed;
             say_error(app, &error);
             continue;
         }
-        writeln!(app.out, "changed {}", shown(app, &change.path))?;
-        if change.must_be_trusted {
-            let words = "its hooks run once you trust them: start it, and look at what it asks";
-            writeln!(app.out, "{}: {words}", change.agent)?;
-        }
+        let place = shown(app, &change.path);
+        let trust = if change.must_be_trusted {
+            "; start it, and trust the hooks that it asks about"
+        } else {
+            ""
+        };
+        let agent = change.agent;
+        writeln!(app.out, "{agent}: {} ({place}){trust}", work.changed)?;
     }
     Ok(end)
 }
@@ -161,24 +201,32 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
         whosup_core::sources::agents::adapter(agent)
             .is_some_and(|adapter| adapter.hooks().is_none())
     }) {
-        anyhow::bail!("cannot set hooks of {agent}: it has none, or they are not known");
+        anyhow::bail!(
+            "cannot install hooks for {agent}: it supports none, or whosup does not know them"
+        );
     }
     Ok(found)
 }
 
-/// Shows the lines that come and go.
-fn show(app: &mut App<'_>, change: &Change) -> anyhow::Result<()> {
+/// Shows how many lines come and go, or each of them.
+fn show(app: &mut App<'_>, change: &Change, has_lines: bool) -> anyhow::Result<()> {
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();
-    writeln!(app.out, "{}: {}", change.agent, shown(app, &change.path))?;
     let difference = TextDiff::configure()
         .timeout(DIFFERENCE_TIME_MAX)
         .diff_lines(before, after);
-    for line in difference.iter_all_changes() {
-        if line.tag() != ChangeTag::Equal {
-            let text = line.value().trim_end_matches(['\n', '\r']);
-            writeln!(app.out, "{} {}", line.tag(), text::visible(text))?;
-        }
+    let changes = || difference.iter_all_changes();
+    let number = |tag| changes().filter(|line| line.tag() == tag).count();
+    let (added, removed) = (number(ChangeTag::Insert), number(ChangeTag::Delete));
+    let place = shown(app, &change.path);
+    let agent = change.agent;
+    writeln!(
+        app.out,
+        "{agent}: {place}, {added} lines added, {removed} removed"
+    )?;
+    for line in changes().filter(|line| has_lines && line.tag() != ChangeTag::Equal) {
+        let text = line.value().trim_end_matches(['\n', '\r']);
+        writeln!(app.out, "{} {}", line.tag(), text::visible(text))?;
     }
     Ok(())
 }
@@ -196,19 +244,16 @@ fn is_agreed(app: &mut App<'_>) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
+fn status(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatus> {
     let store = Store::of(app.world.machine().environment())?;
     let program = std::env::current_exe()?;
     let read = read_records(store.root(), |_| true);
-    let (records, is_all_read) = (read.found, read.problems.is_empty());
-    let homes = homes(app, agents)?;
+    let homes = homes(app, &arguments.agents)?;
     if homes.is_empty() {
-        say(
-            app.err,
-            "No agent that has hooks has a home here; `whosup agents` shows where they would be.",
-        );
+        say(app.err, NO_HOME);
     }
-    let mut end = ExitStatus::Done;
+    let mut problems = Vec::new();
+    let mut rows = Vec::new();
     for (adapter, home) in homes {
         let agent = id_of(adapter);
         let site = HookSite {
@@ -217,55 +262,60 @@ fn status(app: &mut App<'_>, agents: &[AgentId]) -> anyhow::Result<ExitStatus> {
             environment: app.world.machine().environment(),
             program: &program,
         };
-        let set = match installed(&site, &store) {
-            Ok(set) => set,
-            Err(error) => {
-                let error = error.to_string();
-                say(app.err, &format!("error: {}", text::visible(&error)));
-                end = ExitStatus::Failed;
-                continue;
-            }
-        };
-        let words = match (set.present.len(), set.missing.len()) {
-            (0, _) => match set.programs.first() {
-                Some(program) => format!("installed for {}", text::visible(program)),
-                None => "not installed".to_owned(),
-            },
-            (_, 0) => "installed".to_owned(),
-            (_, _) => format!("installed in part: {} are missing", set.missing.join(", ")),
-        };
-        let heard = records
+        let records = read.found.iter().map(|stored| &stored.record);
+        let of_home = records.filter(|record| record.agent == agent && *record.home == *home.root);
+        let heard_at_ms = of_home.map(|record| record.last_event_at_ms).max();
+        match installed(&site, &store) {
+            Ok(set) => rows.push((
+                home,
+                status::HomeStatus {
+                    agent,
+                    set,
+                    heard_at_ms,
+                },
+            )),
+            Err(error) => problems.push(Problem {
+                agent: Some(agent),
+                path: None,
+                message: in_full(&error),
+            }),
+        }
+    }
+    let is_all_read = read.problems.is_empty();
+    let end = if problems.is_empty() {
+        ExitStatus::Done
+    } else {
+        ExitStatus::Failed
+    };
+    if arguments.json {
+        let machine = app.world.machine();
+        problems.extend(read.problems);
+        let hooks = rows
             .iter()
-            .filter(|stored| stored.record.agent == agent && *stored.record.home == *home.root)
-            .map(|stored| stored.record.last_event_at_ms)
-            .max();
-        let heard = match heard {
-            Some(at_ms) => match text::age(app.world.machine().now_ms(), at_ms).as_str() {
-                "now" => "last heard just now".to_owned(),
-                age => format!("last heard {age} ago"),
-            },
-            None if is_all_read => "never heard".to_owned(),
-            // It may be in what could not be read: `doctor` tells what that is.
-            None => "not known whether ever heard".to_owned(),
+            .map(|(home, row)| row.document(home, is_all_read));
+        let document = HooksDocument {
+            head: Head::of(machine),
+            hooks: hooks.collect(),
+            problems: problems.iter().map(wire::problem).collect(),
         };
-        let is_set = !set.programs.is_empty();
-        let trusted = match (set.trusted.filter(|_| is_set), set.present.len()) {
-            (None, _) => "",
-            (Some(0), _) => ", not trusted in the agent",
-            (Some(trusted), all) if trusted < all => ", trusted in part in the agent",
-            (Some(_), _) => ", trusted",
-        };
-        writeln!(
-            app.out,
-            "{agent}: {words}{trusted}, {heard} ({})",
-            shown(app, &set.path)
-        )?;
+        write_document(app.out, &document)?;
+        return Ok(end);
+    }
+    for problem in &problems {
+        let words = text::visible(&problem.message);
+        say(app.err, &format!("error: {words}"));
+    }
+    let now_ms = app.world.machine().now_ms();
+    for (_, row) in &rows {
+        let words = row.words(now_ms, is_all_read);
+        let place = shown(app, &row.set.path);
+        writeln!(app.out, "{}: {words} ({place})", row.agent)?;
     }
     Ok(end)
 }
 
 fn say_error(app: &mut App<'_>, error: &TrackError) {
-    let words = text::visible(&error.to_string());
+    let words = text::visible(&in_full(error));
     say(app.err, &format!("error: {words}"));
 }
 

@@ -1,5 +1,7 @@
 //! `whosup man`
 
+mod page;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -32,9 +34,10 @@ pub(crate) struct ManArgs {
 /// Whatever kept them from being written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ManArgs) -> anyhow::Result<ExitStatus> {
     let Some(directory) = &arguments.directory else {
-        let mut page = Vec::new();
-        clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-        app.out.write_all(&page)?;
+        let commands = commands();
+        if let Some(whosup) = commands.first() {
+            app.out.write_all(&page::render(whosup, &commands)?)?;
+        }
         return Ok(ExitStatus::Done);
     };
     let pages = write_pages(directory)
@@ -49,17 +52,25 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ManArgs) -> anyhow::Result<Exit
 
 fn write_pages(directory: &Path) -> std::io::Result<usize> {
     std::fs::create_dir_all(directory)?;
+    let commands = commands();
+    for command in &commands {
+        let name = format!("{}.1", page::name(command));
+        std::fs::write(directory.join(name), page::render(command, &commands)?)?;
+    }
+    Ok(commands.len())
+}
+
+/// whosup itself first, then each command that is shown, with the commands of it.
+fn commands() -> Vec<clap::Command> {
     let mut whosup = Cli::command();
     // Hands the options of every command down, and names the pages.
     whosup.build();
-    let commands = whosup
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set());
-    let mut pages: Vec<clap::Command> = commands.cloned().collect();
-    pages.push(whosup);
-    let count = pages.len();
-    for page in pages {
-        clap_mangen::Man::new(page).generate_to(directory)?;
+    let mut commands = vec![whosup];
+    let mut at = 0;
+    while let Some(command) = commands.get(at) {
+        let below: Vec<clap::Command> = page::visible(command).cloned().collect();
+        commands.extend(below);
+        at += 1;
     }
-    Ok(count)
+    commands
 }

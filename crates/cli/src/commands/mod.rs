@@ -10,6 +10,7 @@ pub(crate) mod demo;
 pub(crate) mod dismiss;
 pub(crate) mod doctor;
 pub(crate) mod end;
+pub(crate) mod help;
 pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod list;
@@ -94,6 +95,8 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     /// Check the sidecars that an agent writes
     Conformance(conformance::ConformanceArgs),
+    /// Print the help of whosup or of a command
+    Help(help::HelpArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print or install the manual pages
@@ -140,6 +143,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Demo(arguments) => demo::run(app, &arguments),
         Command::Run(arguments) => run::run(app, &arguments),
         Command::Conformance(arguments) => conformance::run(app, &arguments),
+        Command::Help(arguments) => help::run(&arguments),
         Command::Completions(arguments) => completions::run(app, &arguments),
         Command::Man(arguments) => man::run(app, &arguments),
     }

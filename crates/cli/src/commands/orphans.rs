@@ -64,7 +64,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<
         write_orphan(app, session, &ids)?;
     }
     if snapshot.sessions.is_empty() {
-        writeln!(app.out, "no session has exited without an end")?;
+        writeln!(app.out, "no session died without an end")?;
     }
     Ok(ExitStatus::Done)
 }
@@ -154,13 +154,13 @@ fn write_orphan(app: &mut App<'_>, session: &Session, ids: &ShortIds) -> anyhow:
                 |word| readable(word, home),
             )
         }
-        None if !session.sketch.is_resumable => "(nothing was said in it)".to_owned(),
-        None => "(no command is known that goes on with it)".to_owned(),
+        None if !session.sketch.is_resumable => "(it has no messages to resume)".to_owned(),
+        None => "(no command is known that resumes it)".to_owned(),
     };
     writeln!(app.out, "  {how}")?;
     if let Some(gone) = gone_to_resume_in(app.world.machine(), session) {
         let gone = text::path(&gone, home);
-        writeln!(app.out, "  (its directory `{gone}` is no longer there)")?;
+        writeln!(app.out, "  (the directory `{gone}` is no longer there)")?;
     }
     Ok(())
 }

@@ -10,6 +10,8 @@ use super::check::status_of;
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
 use crate::id::{IdArgs, find};
+use crate::json::reports::{CheckDocument, PidDocument};
+use crate::json::write_document;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +31,9 @@ pub(crate) struct PidArgs {
     /// the session
     #[arg(long)]
     client: bool,
+    /// Print one JSON document, also where no PID is known
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the PID.
@@ -38,6 +43,9 @@ pub(crate) struct PidArgs {
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<ExitStatus> {
     let session = &find(&app.world, &arguments.id)?;
+    if arguments.json {
+        return write_json(app, session, arguments.client);
+    }
     let name = format!("{} session {}", session.key.agent, session.key.session);
     if session.liveness() != Liveness::Live {
         let answer = session.liveness().name();
@@ -58,6 +66,33 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &PidArgs) -> anyhow::Result<Exit
             Ok(ExitStatus::Unknown)
         }
     }
+}
+
+fn write_json(
+    app: &mut App<'_>,
+    session: &Session,
+    is_client_wanted: bool,
+) -> anyhow::Result<ExitStatus> {
+    let words = sentence(session.verdict).to_string();
+    let process = if session.liveness() == Liveness::Live {
+        wanted_process(session, is_client_wanted).map(Some)
+    } else {
+        Ok(None)
+    };
+    let status = match &process {
+        Ok(_) => status_of(session),
+        Err(_) => ExitStatus::Unknown,
+    };
+    let known = process.as_ref().ok().copied().flatten();
+    let document = PidDocument {
+        session: CheckDocument::of(app.world.machine(), session, words),
+        pid: known.map(|process| process.pid.get()),
+        start_stamp: known.map(|process| process.stamp.to_string()),
+        missing: process.err(),
+        other_live: session.other_live_pids().map(|pid| pid.get()).collect(),
+    };
+    write_document(app.out, &document)?;
+    Ok(status)
 }
 
 fn wanted_process(session: &Session, is_client_wanted: bool) -> Result<&Process, &'static str> {

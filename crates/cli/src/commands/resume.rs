@@ -61,7 +61,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
         say(app.err, &format!("error: cannot resume {name}: {because}"));
         say(
             app.err,
-            "hint: `--force` goes on all the same, and two processes on one session spoil it",
+            "hint: `--force` resumes it anyway; two processes that write one session corrupt it",
         );
         return Ok(status);
     }
@@ -83,10 +83,10 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ResumeArgs) -> anyhow::Result<E
             &format!("error: cannot resume {name}: {UNTRUSTED}"),
         );
         let line = text::visible(&command.line());
-        say(app.err, &format!("hint: it says: {line}"));
+        say(app.err, &format!("hint: the command is: {line}"));
         say(
             app.err,
-            "hint: once you have read that, `--print --force` prints it for a shell",
+            "hint: read it first; `--print --force` prints it for a shell",
         );
         return Ok(ExitStatus::Failed);
     }
@@ -194,7 +194,7 @@ impl Resumption {
             // to it, which the user asked for, says so.
             Some(directory) if mounts.touchable(directory).is_ok_and(|its| !its.is_dir()) => {
                 let shown = text::visible(&directory.to_string_lossy());
-                anyhow::bail!("cannot resume {name}: its directory `{shown}` is no longer there")
+                anyhow::bail!("cannot resume {name}: the directory `{shown}` is no longer there")
             }
             _ => Ok(()),
         }

@@ -13,10 +13,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use whosup_core::adapter::hook_event::EventKind;
 use whosup_core::adapter::phase::WaitingFor;
 use whosup_core::machine::Environment;
 use whosup_core::process::{Pid, system_backend};
+use whosup_core::reader::in_full;
 use whosup_core::sidecar::{Agent, AgentId, Owner, Phase, Session, SessionId};
 use whosup_core::sources::agents::adapter;
 use whosup_core::sources::common_place;
@@ -26,6 +28,7 @@ use whosup_track::{Store, Supervised};
 use self::program::Program;
 use super::after_end;
 use crate::app::{App, say};
+use crate::completion;
 use crate::exit::ExitStatus;
 
 /// What a shell reports for a program that a signal ended: this, and the signal.
@@ -54,7 +57,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pty: bool,
     /// The program, with its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    #[arg(last = true, required = true, value_name = "CMD", add = ArgValueCompleter::new(completion::program))]
     command: Vec<OsString>,
 }
 
@@ -94,7 +97,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &RunArgs) -> anyhow::Result<Exit
         Ok(program) => program,
         Err(error) => {
             let status = not_started(&error);
-            say(app.err, &format!("error: {error:#}"));
+            say(app.err, &format!("error: {}", in_full(error.as_ref())));
             return Ok(status);
         }
     };
@@ -134,7 +137,7 @@ fn agent_of(program: &Path) -> anyhow::Result<AgentId> {
     match AgentId::parse(&name) {
         Ok(agent) => Ok(agent),
         Err(_) => bail!(
-            "cannot name an agent after `{}`: say --agent NAME",
+            "cannot derive an agent's name from `{}`: give `--agent NAME`",
             program.display()
         ),
     }
@@ -186,7 +189,10 @@ impl Announced {
             .into_iter()
             .flatten()
         {
-            say(err, &format!("whosup: not announced: {error:#}"));
+            say(
+                err,
+                &format!("whosup: not announced: {}", in_full(error.as_ref())),
+            );
         }
         Self {
             owner: owner.ok(),
@@ -218,16 +224,17 @@ impl Announced {
         let ended = match noted {
             Some(Ok(ended)) => ended,
             Some(Err(error)) => {
-                let error = anyhow::Error::from(error);
-                say(err, &format!("whosup: its end is not recorded: {error:#}"));
+                say(
+                    err,
+                    &format!("whosup: the end is not recorded: {}", in_full(&error)),
+                );
                 None
             }
             None => None,
         };
         let released = self.owner.map(|owner| owner.release());
         if let Some(Err(error)) = released {
-            let error = anyhow::Error::from(error);
-            say(err, &format!("whosup: {error:#}"));
+            say(err, &format!("whosup: {}", in_full(&error)));
         }
         ended
     }
@@ -306,7 +313,7 @@ mod tests {
         let error = agent_of(Path::new("/bin/42")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot name an agent after `/bin/42`: say --agent NAME"
+            "cannot derive an agent's name from `/bin/42`: give `--agent NAME`"
         );
     }
 }

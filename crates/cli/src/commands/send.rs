@@ -40,9 +40,9 @@ Examples:
   whosup send 0a022b20 'and now?' --enter --wait         Print the answer when it is there
 
 A text is typed only into the pane of a live session that waits for input. At a permission prompt,
-in a turn, where the phase is unknown or the process is inferred, `--force` is needed. Nothing is
-typed, with `--force` neither, if the session's process is not in the foreground of its terminal:
-a shell never gets the text. Line breaks are pasted and do not submit; control characters are
+in a turn, where the phase is unknown or the process is inferred, `--force` is needed. Even with
+`--force`, nothing is typed unless the session's process is in the foreground of its terminal: a
+shell never gets the text. Line breaks are pasted and do not submit; control characters are
 removed.
 Exit status: 0 typed, 1 exited, 2 refused or failed, 3 unknown, 4 no such session, 124 no answer in
 time.";
@@ -89,7 +89,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &SendArgs) -> anyhow::Result<Exi
         if doubt(&session).is_some() && status != ExitStatus::Exited {
             say(
                 app.err,
-                "hint: `whosup show` shows what it does; `--force` types all the same",
+                "hint: `whosup show` shows what the session does; `--force` types the text anyway",
             );
         }
         return Ok(status);
@@ -250,7 +250,7 @@ impl<'a> Target<'a> {
     #[cfg(not(unix))]
     fn check_front(&self) -> anyhow::Result<()> {
         let _ = (self.machine, &self.watch);
-        bail!("what has the foreground of a terminal cannot be told on this system")
+        bail!("this system does not report which process is in the foreground of a terminal")
     }
 
     /// A program that reads whole lines takes each line break for Enter.
@@ -258,8 +258,8 @@ impl<'a> Target<'a> {
     fn check_line_breaks(&self, name: &str) -> anyhow::Result<()> {
         if front::reads_lines(self.process) {
             bail!(
-                "cannot type into {name}: its terminal reads lines, so that each line break \
-                 would be Enter (`--force` types all the same)"
+                "cannot type into {name}: the terminal reads line by line: each line break \
+                 would be an Enter (`--force` types the text anyway)"
             );
         }
         Ok(())

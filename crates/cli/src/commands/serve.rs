@@ -174,7 +174,7 @@ fn say_how_to_end(app: &mut App<'_>, arguments: &ServeArgs) {
     };
     say(
         app.err,
-        &format!("whosup serves; {actions}; Ctrl-C ends it"),
+        &format!("serving: {actions}; press Ctrl-C to stop"),
     );
 }
 
@@ -199,7 +199,7 @@ fn use_running(
     say(
         app.err,
         &format!(
-            "error: another server is running{pid}\nhint: end it first, or use it: it listens there"
+            "error: another server is running{pid}\nhint: use that server at the address above, or stop it first"
         ),
     );
     Ok(ExitStatus::Failed)

@@ -29,8 +29,8 @@ Examples:
   whosup stop 0a022b20           Send SIGTERM to the session's process, and wait for its exit
   whosup stop --kill 0a022b20    If it still runs after 10 s, send SIGKILL
 
-The signal goes to the very process that was found (by its pidfd), never to another one that has
-its PID since. A process that serves several sessions is not stopped.
+The signal goes to the process that was found (through a pidfd), never to a later process with the
+same PID. A process that serves several sessions is not stopped.
 Exit status: 0 stopped, 1 had exited before, 2 refused or failed, 3 unknown, 4 no such session,
 124 it still runs.";
 

@@ -1,13 +1,15 @@
 //! `whosup sweep`
 
 use clap::Args;
-use whosup_core::machine::{Environment, Machine};
 use whosup_core::process::Pid;
+use whosup_core::views::wire::{self, timestamp};
 use whosup_track::{SweepOptions, SweepReport, TrackError, sweep};
 
 use super::after_end;
 use crate::app::{App, say};
 use crate::exit::ExitStatus;
+use crate::json::reports::{Head, KeptDocument, SweepDocument, SweptDocument};
+use crate::json::write_document;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +31,9 @@ pub(crate) struct SweepArgs {
     /// Also end sessions of this host, a machine or container that is gone
     #[arg(long, value_name = "NAME")]
     forget_host: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 /// Ends the recorded sessions whose process is gone.
@@ -44,7 +49,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<Ex
         ..options(app)?
     };
     let report = sweep_here(app, &options)?;
-    show(app, &report, arguments.dry_run)?;
+    if arguments.json {
+        write_json(app, report, arguments.dry_run)?;
+    } else {
+        show(app, &report, arguments.dry_run)?;
+    }
     Ok(ExitStatus::Done)
 }
 
@@ -69,8 +78,9 @@ pub(crate) fn options(app: &App<'_>) -> anyhow::Result<SweepOptions> {
 ///
 /// If there is no place for records, or this host is to be forgotten.
 pub(crate) fn sweep_here(app: &App<'_>, options: &SweepOptions) -> Result<SweepReport, TrackError> {
-    let report = sweep(Machine::here, options)?;
-    after_end::start(app, &Environment::here(), &report.to_pass_on);
+    let report = sweep(|| app.world.look(), options)?;
+    let environment = app.world.machine().environment();
+    after_end::start(app, environment, &report.to_pass_on);
     Ok(report)
 }
 
@@ -79,6 +89,30 @@ fn process(pid: Option<Pid>) -> String {
         || "process not known".to_owned(),
         |pid| format!("process {pid}"),
     )
+}
+
+fn write_json(app: &mut App<'_>, report: SweepReport, is_dry_run: bool) -> anyhow::Result<()> {
+    let ended = report.ended.into_iter().map(|swept| SweptDocument {
+        agent: swept.agent.to_string(),
+        session_id: swept.session.to_string(),
+        cause: swept.cause.name().into_owned(),
+        pid: swept.pid.map(Pid::get),
+        ended_at: timestamp(swept.ended_at_ms),
+    });
+    let kept = report.kept.into_iter().map(|kept| KeptDocument {
+        agent: kept.agent.to_string(),
+        session_id: kept.session.to_string(),
+        because: kept.because,
+    });
+    let document = SweepDocument {
+        head: Head::of(app.world.machine()),
+        is_dry_run,
+        ended: ended.collect(),
+        kept: kept.collect(),
+        removed: report.removed,
+        problems: report.problems.iter().map(wire::problem).collect(),
+    };
+    Ok(write_document(app.out, &document)?)
 }
 
 fn show(app: &mut App<'_>, report: &SweepReport, is_dry_run: bool) -> anyhow::Result<()> {

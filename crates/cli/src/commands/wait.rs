@@ -9,7 +9,6 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
-use whosup_core::machine::Machine;
 use whosup_core::views::wire::{self, WireSession};
 use whosup_live::{Change, Engine, Filter, Message, Received, Rows};
 
@@ -34,8 +33,8 @@ Examples:
   whosup wait --all --until idle                All that are live now
 
 Exit status: 0 reached, 1 exited before, 2 usage error or failure, 3 unknown and nothing that
-runs can change that, 4 no such session, 124 timed out. What is reached already counts, unless
---next asks for a change.";
+runs can change that, 4 no such session, 124 timed out. A state that is reached already
+counts, unless --next is given.";
 
 // What `wait` is asked for.
 #[derive(Debug, Clone, Args)]
@@ -98,7 +97,7 @@ struct Known {
 pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<ExitStatus> {
     let until = arguments.timeout.map(|timeout| Instant::now() + timeout);
     if arguments.id.is_some() && !arguments.watched.is_empty() {
-        bail!("cannot filter one session: the filters are for `--any` and `--all`");
+        bail!("cannot filter a single session: give `--any` or `--all` with filters");
     }
     let filter = arguments.watched.filter()?;
     let mut known = Known {
@@ -133,7 +132,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
                     .filter(|_| !Known::is_in(&message, whom.as_ref()));
                 if let Some(id) = one {
                     // It may have exited since it was found, and is not watched then.
-                    find_one(&app.world.again(Machine::here()), arguments, id, &mut known)?;
+                    find_one(&app.world.again(), arguments, id, &mut known)?;
                 }
             }
             Received::Nothing if until.is_some_and(|until| until <= Instant::now()) => {
@@ -245,7 +244,7 @@ impl Known {
         let (keys, is_any): (Vec<&SessionKey>, bool) = match whom {
             Whom::One(key) => (vec![key], false),
             Whom::Every(keys) if keys.is_empty() => {
-                say(app.err, "no session is there to wait for");
+                say(app.err, "there is no session to wait for");
                 return Ok(Some(ExitStatus::NoSuchSession));
             }
             Whom::Every(keys) => (keys.iter().collect(), false),

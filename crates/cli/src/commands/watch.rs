@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use whosup_core::machine::Machine;
 use whosup_live::{Engine, Message, Received, Subscription};
 
 use self::screen::Screen;
@@ -145,10 +144,11 @@ fn watch_table(
 fn table(app: &App<'_>, face: Face, list: &ListArgs) -> anyhow::Result<String> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut inner = App {
-        world: app.world.again(Machine::here()),
+        world: app.world.again(),
         out: &mut out,
         err: &mut err,
         face,
+        is_verbose: false,
     };
     list::run(&mut inner, list)?;
     out.extend(err);

@@ -1,6 +1,6 @@
 //! A made-up world, and what a command says in it.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +18,9 @@ use crate::{cli, exit};
 
 /// When every look is taken.
 pub(super) const NOW: &str = "2026-11-27T21:00:00Z";
+
+/// How often a command looks at the machine: itself, and a sweep before it.
+const LOOKS_MAX: usize = 3;
 
 /// One minute, in milliseconds.
 pub(super) const MINUTE_MS: i64 = 60_000;
@@ -271,11 +274,17 @@ impl World {
         let words = words.map(|word| word.replace(HOME_MARK, home).into());
         let cli = cli::parse(words).unwrap_or_else(|error| panic!("{line}: {error}"));
         let (mut out, mut err) = (Vec::new(), Vec::new());
+        let machines = (0..LOOKS_MAX).map(|_| self.machine());
+        let machines = RefCell::new(machines.collect::<Vec<_>>());
         let mut app = App {
-            world: Looked::of(self.machine(), OnceCell::from(TimeZone::UTC)),
+            world: Looked::of(
+                move || machines.borrow_mut().pop().expect("few looks"),
+                OnceCell::from(TimeZone::UTC),
+            ),
             out: &mut out,
             err: &mut err,
             face,
+            is_verbose: false,
         };
         let command = cli.command.unwrap_or_else(Command::list);
         let status = match commands::run_command(&mut app, command) {

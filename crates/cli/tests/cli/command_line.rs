@@ -233,3 +233,15 @@ fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
         assert!(said.err.contains("claude-code, codex"), "{}", said.err);
     }
 }
+
+#[test]
+fn each_reason_is_named_once() {
+    let world = World::new();
+    // No record can be written below a file.
+    world.write(".local/state/whosup", "");
+    let said = world.run(["run", "--", "true"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(said.err.matches("(os error ").count(), 1, "{}", said.err);
+    let said = world.run(["list", "--config", "/nowhere/config.toml"]);
+    assert_eq!(said.err.matches("no such file").count(), 1, "{}", said.err);
+}

@@ -77,3 +77,120 @@ fn the_script_of_bash_asks_for_completions() {
         output.stderr
     );
 }
+
+#[test]
+fn programs_and_paths_are_offered_behind_run() {
+    let world = World::new();
+    let program = world.write("bin/my-agent", "");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(program, mode).unwrap();
+    world.write("bin/my-notes", "");
+    std::fs::write(world.work_dir().join("my-plan.md"), "").unwrap();
+    let names = |words: &[&str]| -> Vec<String> {
+        let mut command = world.whosup();
+        command
+            .env("WHOSUP_COMPLETE", "fish")
+            .env("PATH", world.home().join("bin"))
+            .args(["--", "whosup"]);
+        let lines = said(command.args(words)).out;
+        let names = lines.lines().filter_map(|line| line.split('\t').next());
+        names.map(str::to_owned).collect()
+    };
+    assert_eq!(names(&["run", "--", "my-"]), ["my-agent"]);
+    assert_eq!(names(&["run", "--pty", "--", "my-"]), ["my-agent"]);
+    assert_eq!(names(&["run", "--", "my-agent", "my-"]), ["my-plan.md"]);
+}
+
+#[test]
+fn commands_of_whosup_are_offered_behind_demo() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let has = |words: &[&str], expected: &str| {
+        let lines = offered(&world, words);
+        let is_it = |line: &String| line.split('\t').next() == Some(expected);
+        lines.iter().any(is_it)
+    };
+    assert!(has(&["demo", "--", "sh"], "show"));
+    assert!(has(&["demo", "--", "list", "--phase", "wa"], "waiting"));
+    // The sessions of the demo, not those of this machine.
+    let demo = "4f1c0a52-6b0e-4c59-8a1d-2f6f0c9b7d11";
+    assert!(has(&["demo", "--", "show", ""], demo));
+    assert!(!has(&["demo", "--", "show", ""], &world.s1));
+}
+
+#[test]
+fn hidden_commands_are_never_offered() {
+    let world = World::new();
+    for words in [&["after"][..], &["demo", "--", "after"], &["help", "after"]] {
+        assert_eq!(offered(&world, words), [""; 0], "{words:?}");
+    }
+    let nushell = world.run(["completions", "nushell"]).out;
+    assert!(
+        nushell.contains("export extern \"whosup list\""),
+        "{nushell}"
+    );
+    assert!(nushell.contains("--liveness"), "{nushell}");
+    assert!(!nushell.contains("after-end"), "{nushell}");
+}
+
+/// Runs a line in a shell that has whosup on its search path.
+fn run_in(world: &World, shell: &str, arguments: &[&str]) -> Option<String> {
+    let directory = std::path::Path::new(super::world::WHOSUP).parent().unwrap();
+    let search = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
+    let mut command = std::process::Command::new(shell);
+    command
+        .args(arguments)
+        .env("HOME", world.home())
+        .env("PATH", search)
+        .env_remove("XDG_STATE_HOME")
+        .current_dir(world.work_dir());
+    let Ok(output) = command.output() else {
+        eprintln!("skipped: there is no {shell} here");
+        return None;
+    };
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{shell}: {error}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn the_script_of_zsh_completes() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let script = world.run(["completions", "zsh"]).out;
+    let file = world.write("functions/_whosup", &script);
+    // What zsh hands to `_describe` is what it would show.
+    let line = format!(
+        "compdef() {{ }}; _describe() {{ print -rl -- \"${{(@P)3}}\" }}; compadd() {{ print -rl -- \"$@\" }}; \
+         source '{}'; words=(whosup show {}); CURRENT=3; PREFIX={}; _clap_dynamic_completer_whosup",
+        file.display(),
+        &world.s1[..6],
+        &world.s1[..6],
+    );
+    if let Some(printed) = run_in(&world, "zsh", &["-f", "-c", &line]) {
+        assert!(printed.contains(&world.s1), "{printed}");
+        assert!(printed.contains("Fix the flaky login test"), "{printed}");
+    }
+}
+
+#[test]
+fn the_script_of_fish_completes() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let script = world.run(["completions", "fish"]).out;
+    let file = world.write("whosup.fish", &script);
+    let line = format!(
+        "source '{}'; complete -C 'whosup show {}'",
+        file.display(),
+        &world.s1[..6]
+    );
+    if let Some(printed) = run_in(&world, "fish", &["--no-config", "-c", &line]) {
+        assert!(printed.starts_with(&world.s1), "{printed}");
+        assert!(printed.contains("Fix the flaky login test"), "{printed}");
+    }
+}

@@ -76,15 +76,12 @@ fn doctor_names_what_is_broken_with_what_to_do() {
     assert_eq!(said.status, 1, "{}", said.err);
     for words in [
         "x.json",
-        "hooks of claude-code are set in part: Stop are missing",
+        "hooks of claude-code are installed in part: Stop are missing",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
-    let whats = said
-        .out
-        .lines()
-        .filter(|line| !line.starts_with("  fix: "))
-        .count();
+    let is_what = |line: &&str| !line.starts_with("  fix: ") && !line.starts_with("ok: ");
+    let whats = said.out.lines().filter(is_what).count();
     let fixes = said
         .out
         .lines()
@@ -115,7 +112,7 @@ fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
         .lines()
         .filter(|line| line.starts_with("* "))
         .collect();
-    let expected = ["* hooks of claude-code are set in part: Stop are missing"];
+    let expected = ["* hooks of claude-code are installed in part: Stop are missing"];
     assert_eq!(marked, expected, "{}", said.out);
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), damaged);
 
@@ -133,7 +130,7 @@ fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
             .contains("\"Stop\"")
     );
     let said = world.run(["doctor"]);
-    assert!(!said.out.contains("set in part"), "{}", said.out);
+    assert!(!said.out.contains("installed in part"), "{}", said.out);
 }
 
 #[test]
@@ -188,8 +185,8 @@ fn hooks_that_nobody_trusts_or_that_are_silent_are_told() {
     world.write(".claude/settings.json", "{}");
     assert_eq!(world.run(["hooks", "install", "--yes"]).status, 0);
     let answer = world.run(["doctor"]);
-    let untrusted = "hooks of codex are set, and nothing was heard of them since: \
-                     nobody has trusted them in Codex\n";
+    let untrusted = "hooks of codex are installed, but have reported nothing since: \
+                     they are not trusted in Codex\n";
     assert!(answer.out.contains(untrusted), "{}", answer.out);
     assert!(
         !answer.out.contains("hooks of claude-code"),
@@ -217,7 +214,7 @@ fn hooks_that_nobody_trusts_or_that_are_silent_are_told() {
     let agent = world.pose_as_claude();
     world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
     let answer = world.run(["doctor"]);
-    let silent = "hooks of claude-code are set, and nothing was heard of them since\n";
+    let silent = "hooks of claude-code are installed, but have reported nothing since\n";
     assert!(answer.out.contains(silent), "{}", answer.out);
 }
 

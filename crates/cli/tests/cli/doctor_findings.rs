@@ -259,7 +259,7 @@ fn what_can_not_be_read_is_told_with_where_to_look() {
     let Some(answer) = run_in(&world, &wrapper, "\"$WHOSUP\" doctor; true") else {
         return;
     };
-    let (what, fix) = finding(&answer, "cannot read everything: ", "");
+    let (what, fix) = finding(&answer, "ignored: ", "4711.json");
     assert!(what.contains("4711.json"), "{what}");
     assert!(fix.contains("whosup list --problems"), "{fix}");
 }
@@ -311,10 +311,105 @@ fn every_finding_of_a_damaged_home_says_what_to_do() {
     world.write(".claude/sessions/4711.json", "{");
     world.write(".claude/settings.json", "{ \"hooks\": ");
     let answer = world.run(["doctor"]);
-    let lines: Vec<&str> = answer.out.lines().collect();
+    let lines = answer.out.lines().filter(|line| !line.starts_with("ok: "));
+    let lines: Vec<&str> = lines.collect();
     assert!(lines.len() >= 10, "{}", answer.out);
     for pair in lines.chunks(2) {
         assert!(!pair[0].starts_with("  "), "{}", answer.out);
         assert!(pair[1].starts_with("  fix: "), "{}", answer.out);
+    }
+}
+
+/// The findings of one check in the JSON.
+#[track_caller]
+fn findings_of(document: &Value, check: &str) -> Vec<String> {
+    let mut checks = document["checks"].as_array().unwrap().iter();
+    let found = checks.find(|one| one["check"] == check).unwrap();
+    let findings = found["findings"].as_array().unwrap();
+    assert_eq!(found["ok"], findings.is_empty(), "{found}");
+    let whats = findings.iter().map(|finding| finding["what"].as_str());
+    whats.map(|what| what.unwrap().to_owned()).collect()
+}
+
+#[test]
+fn orphans_and_sessions_that_are_open_twice_are_found() {
+    let world = World::new();
+    let mut dead = world.pose_as_claude();
+    world.write_claude_record(dead.pid(), &dead.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    dead.kill();
+    dead.reap();
+    let (one, two) = (world.pose_as_claude(), world.pose_as_claude());
+    for agent in [&one, &two] {
+        world.write_claude_record(agent.pid(), &agent.start(), &world.s2);
+    }
+    let answer = world.run(["doctor", "--json"]);
+    assert_eq!(answer.status, 1, "{}", answer.err);
+    let document = answer.json();
+    let orphans = findings_of(&document, "orphans").concat();
+    assert!(orphans.contains(&world.s1), "{document:#}");
+    let twice = findings_of(&document, "open-twice").concat();
+    assert!(twice.contains(&world.s2), "{document:#}");
+    let pid = format!(" {}", one.pid());
+    assert!(twice.contains(&pid), "{document:#}");
+    // What a person hides is no finding.
+    let dismissed = world.run(["dismiss", world.s1.as_str()]);
+    assert_eq!(dismissed.status, 0, "{}", dismissed.err);
+    let document = world.run(["doctor", "--json"]).json();
+    let orphans = findings_of(&document, "orphans").concat();
+    assert!(!orphans.contains(&world.s1), "{document:#}");
+}
+
+#[test]
+fn each_check_has_a_line_if_nothing_is_wrong() {
+    let world = World::new();
+    let names = world.run(["doctor", "--json"]).json();
+    let names = names["checks"].as_array().unwrap();
+    let is_fine = |check: &&Value| check["ok"] == true;
+    let fine = names.iter().filter(is_fine).count();
+    let lines = world.run(["doctor"]).out;
+    let lines = lines.lines().filter(|line| line.starts_with("ok: "));
+    // Agents that come and go on this machine make a difference of one.
+    assert!(fine.abs_diff(lines.count()) <= 1 && fine >= 4, "{names:#?}");
+}
+
+#[test]
+fn redaction_leaves_no_home_user_or_host() {
+    let world = World::new();
+    let host = world.run(["list", "--json"]).json()["host"]["hostname"].clone();
+    let host = host.as_str().unwrap().to_owned();
+    let mut owner = owner_elsewhere();
+    owner["hostname"] = json!("box-of-mallory");
+    write_record(&world, &world.s1, &json!({ "owner": owner }));
+    world.write(".claude/sessions/4711.json", "{");
+    world.write_claude_transcript(".claude", &world.s2);
+    let personal = [
+        world.home().display().to_string(),
+        host,
+        "mallory".to_owned(),
+    ];
+    let doctor = |more: &[&str]| {
+        let mut command = world.whosup();
+        command.env("USER", "mallory").arg("doctor").args(more);
+        said(&mut command).out
+    };
+    // It would be there.
+    let plain = doctor(&["--json"]);
+    assert!(
+        plain.contains(&personal[0]) && plain.contains("mallory"),
+        "{plain}"
+    );
+    for more in [&["--redact"][..], &["--redact", "--json"]] {
+        let answer = doctor(more);
+        assert!(answer.contains("~/.claude/sessions/4711.json"), "{answer}");
+        for name in &personal {
+            let mut words = answer.split(|one: char| !(one.is_alphanumeric() || one == '_'));
+            let is_there = match name.contains('/') {
+                true => answer.contains(name),
+                false => words.any(|word| word == name),
+            };
+            assert!(!is_there, "{name}: {answer}");
+        }
+        assert!(!answer.contains("Fix the flaky login test"), "{answer}");
     }
 }

@@ -32,6 +32,7 @@ fn every_command_explains_itself_with_examples() {
         "run",
         "serve",
         "conformance",
+        "help",
         "completions",
         "man",
     ];
@@ -46,6 +47,40 @@ fn every_command_explains_itself_with_examples() {
             command
         };
         insta::assert_snapshot!(format!("help_{name}"), said.out);
+    }
+}
+
+#[test]
+fn help_is_another_way_to_ask_for_help() {
+    let world = World::new();
+    for (words, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "list"], &["list", "--help"]),
+        (
+            &["help", "hooks", "install"],
+            &["hooks", "install", "--help"],
+        ),
+        (&["help", "go"], &["go", "--help"]),
+        (&["help", "after-end"], &["after-end", "--help"]),
+    ] {
+        let (by_command, by_option) = (world.run(words), world.run(option));
+        assert_eq!((by_command.status, by_command.err.as_str()), (0, ""));
+        assert_eq!(by_command.out, by_option.out, "{words:?}");
+    }
+    assert!(!world.run(["help"]).out.contains("after-end"));
+}
+
+#[test]
+fn help_of_a_command_that_does_not_exist_is_a_usage_error() {
+    let world = World::new();
+    for (words, expected) in [
+        (&["help", "lst"][..], "'list'"),
+        (&["help", "hooks", "instal"], "'install'"),
+        (&["help", "show", "codex"], "`show` has no command `codex`"),
+    ] {
+        let said = world.run(words);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{words:?}");
+        assert!(said.err.contains(expected), "{}", said.err);
     }
 }
 

@@ -29,14 +29,22 @@ fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
     let said = world.run(["hooks", "install"]);
     assert_eq!(said.status, 2, "{}", said.out);
     assert!(said.err.contains("--yes"), "{}", said.err);
+    assert!(
+        said.out.contains(" lines added, 1 removed\n"),
+        "{}",
+        said.out
+    );
+    assert!(!said.out.contains("SessionStart"), "{}", said.out);
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
 
     let said = world.run(["hooks", "install", "--yes"]);
     assert_eq!(said.status, 0, "{}", said.err);
+    let line = "Claude Code: installed (~/.claude/settings.json)\n";
+    assert_eq!(said.out, line);
     let with = std::fs::read_to_string(&settings).unwrap();
     assert!(with.contains("// mine"), "{with}");
     let said = world.run(["hooks", "install", "claude-code", "--yes"]);
-    assert_eq!(said.out, "nothing to change\n");
+    assert_eq!(said.out, "Claude Code: already installed (~/.claude)\n");
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), with);
 
     // The agent runs what the settings say.
@@ -71,7 +79,7 @@ fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
     assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
     assert_eq!(
         world.run(["hooks", "uninstall", "--yes"]).out,
-        "nothing to change\n"
+        "Claude Code: not installed (~/.claude)\n"
     );
 }
 
@@ -85,7 +93,7 @@ fn settings_that_can_not_be_understood_stop_no_other_agent() {
     assert!(said.err.contains("settings.json"), "{}", said.err);
     assert!(
         said.out
-            .contains("Codex: its hooks run once you trust them"),
+            .ends_with("; start it, and trust the hooks that it asks about\n"),
         "{}",
         said.out
     );
@@ -121,10 +129,24 @@ fn settings_that_can_not_be_written_stop_no_other_agent() {
     assert_eq!(said.status, 2, "{}", said.out);
     assert!(said.err.contains(".claude/settings.json"), "{}", said.err);
     assert!(
-        said.out.ends_with("changed ~/.qwen/settings.json\n"),
+        said.out
+            .ends_with("Qwen Code: installed (~/.qwen/settings.json)\n"),
         "{}",
         said.out
     );
     assert!(said.err.contains("everybody may write `"), "{}", said.err);
     assert_eq!(std::fs::read_to_string(settings).unwrap(), "{}");
+}
+
+#[test]
+fn the_lines_are_shown_if_that_is_asked_for() {
+    let world = World::new();
+    world.write(".claude/settings.json", "{}");
+    let said = world.run(["hooks", "install", "--yes", "-v"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let first = "Claude Code: ~/.claude/settings.json, ";
+    assert!(said.out.starts_with(first), "{}", said.out);
+    assert!(said.out.contains("\"SessionStart\": ["), "{}", said.out);
+    let last = "Claude Code: installed (~/.claude/settings.json)\n";
+    assert!(said.out.ends_with(last), "{}", said.out);
 }

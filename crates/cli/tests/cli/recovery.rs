@@ -36,7 +36,7 @@ fn ids_of(said: &Said) -> Vec<String> {
 fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
     let world = World::new();
     let said = world.run(["orphans"]);
-    let nothing = (0, "no session has exited without an end\n");
+    let nothing = (0, "no session died without an end\n");
     assert_eq!((said.status, said.out.as_str()), nothing, "{}", said.err);
     assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::World;
+use super::world::{WHOSUP, World, said};
 
 /// Everything, whenever it was.
 const ALWAYS: [&str; 3] = ["--utc", "--since", "2000-01-01T00:00:00Z"];
@@ -187,18 +187,25 @@ fn a_person_sees_a_table_and_a_program_values() {
     assert_eq!(said.status, 0);
     insta::assert_snapshot!("usage_table", said.out);
     // Other programs of this machine may have something to warn of.
-    let hint = "no price is known of nobody-knows; `prices.toml` beside the configuration";
+    let hint = "no price is known for nobody-knows; you can add prices";
     assert!(said.err.contains(hint), "{}", said.err);
     let csv = world
         .run(arguments.chain(&["--csv", "--by", "day,model"]))
         .out;
     insta::assert_snapshot!("usage_csv", csv);
-    let empty = World::new().run(["usage", "--since", "1h"]);
-    assert_eq!(empty.status, 0);
-    assert!(
-        empty.out.starts_with("no tokens were counted since "),
-        "{}",
-        empty.out
-    );
-    assert!(empty.err.contains("hint: `--since 30d`"), "{}", empty.err);
+}
+
+#[test]
+fn nothing_to_count_is_said_before_what_to_try() {
+    let world = World::new();
+    let line = format!("'{WHOSUP}' usage --since 2026-11-27T09:05:00Z 2>&1");
+    let mut shell = assert_cmd::Command::new("sh");
+    shell
+        .args(["-c", &line])
+        .env("HOME", world.home())
+        .env("TZ", "UTC");
+    let said = said(&mut shell);
+    assert_eq!(said.status, 0);
+    let expected = "no tokens were counted since 2026-11-27 09:05\nhint: `--since 30d` counts";
+    assert!(said.out.starts_with(expected), "{}", said.out);
 }

@@ -9,6 +9,7 @@ pub mod command;
 #[cfg(feature = "reader")]
 pub(crate) mod composed;
 pub mod mounts;
+pub mod observer;
 pub mod problem;
 pub mod reachable;
 
@@ -21,6 +22,7 @@ use whosup_process::{Process, ProcessTable};
 
 use crate::machine::command::{Commands, SystemCommands};
 use crate::machine::mounts::Mounts;
+use crate::machine::observer::{About, Observer, Step};
 
 /// All that one scan may touch on this computer: home, environment, clock,
 /// process table, mounts and commands. Files are read below the paths that
@@ -34,6 +36,7 @@ pub struct Machine {
     table: ProcessTable,
     mounts: Mounts,
     commands: Arc<dyn Commands>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// The variables that a program was started with, and the directories that
@@ -151,7 +154,22 @@ impl Machine {
             table,
             mounts,
             commands,
+            observer: None,
         }
+    }
+
+    /// The same machine, with somebody who follows what is looked at.
+    #[must_use]
+    pub fn followed_by(self, observer: Arc<dyn Observer>) -> Self {
+        Self {
+            observer: Some(observer),
+            ..self
+        }
+    }
+
+    /// Begins a step of a look.
+    pub(crate) fn step(&self, about: About<'_>) -> Step {
+        Step::begin(self.observer.as_deref(), about)
     }
 
     /// This computer, now: looks at the process table once.

@@ -16,6 +16,7 @@ use crate::adapter::claim::{Claim, Trust};
 use crate::judging::attribution::LAUNCHES;
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
+use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents::{self, AGENTS};
@@ -23,7 +24,9 @@ use crate::sources::common_place::scan_common_place;
 use crate::sources::dismissal::Dismissals;
 use crate::sources::future_dates;
 use crate::sources::panes::Panes;
-use crate::sources::recognize::{PossibleProcess, Users, find_agent_processes, homes};
+use crate::sources::recognize::{
+    AgentProcesses, PossibleProcess, Users, find_agent_processes, homes,
+};
 use crate::sources::record::{name_homes_alike, scan_records};
 
 use finish::{finish, looked_at, seen};
@@ -144,16 +147,13 @@ fn look<'a>(
     let adapters: Vec<&'static dyn Adapter> = adapters
         .filter(|adapter| is_wanted(scope, *adapter))
         .collect();
-    let found = find_agent_processes(machine, &adapters, scope.users, &mut problems);
+    let found = find_agents(machine, scope, &adapters, &mut problems);
     let (mut processes, possible) = (found.recognized, found.possible);
     let published = scan_common_place(machine, |agent| is_asked_for(scope, agent));
     let mut published = published.take(&mut problems);
     question(&mut published.scan, machine, &mut problems);
     let asked = find_homes(machine, scope, &adapters, &mut processes, &mut problems);
-    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
-    let mut found = records.take(&mut problems);
-    name_homes_alike(&mut found, &asked, machine);
-    question(&mut found, machine, &mut problems);
+    let mut found = find_records(machine, scope, &asked, &mut problems);
     let needs_panes = processes.iter().any(may_be_in_a_pane)
         || names_a_terminal(machine, &published.scan)
         || names_a_terminal(machine, &found);
@@ -171,14 +171,12 @@ fn look<'a>(
             let look = look_with(machine, &scope.depth, &processes);
             let mut scanned = scan_home(&look, *adapter, home).take(&mut problems);
             question(&mut scanned, machine, &mut problems);
+            let agent = agents::id_of(*adapter);
             let rest = match &mut settled {
-                Some(settled) => {
-                    let agent = agents::id_of(*adapter);
-                    settling.settle(&agent, scanned, &mut |mut session| {
-                        hide_dismissed(&mut session, &dismissals);
-                        settled(session, Describer(look));
-                    })
-                }
+                Some(settled) => settling.settle(&agent, scanned, &mut |mut session| {
+                    hide_dismissed(&mut session, &dismissals);
+                    settled(session, Describer(look));
+                }),
                 None => scanned,
             };
             found.claims.extend(rest.claims);
@@ -189,8 +187,10 @@ fn look<'a>(
     published.move_to_homes_of(&found);
     found.claims.extend(published.scan.claims);
     found.sketches.extend(published.scan.sketches);
+    let step = machine.step(About::machine("verdicts"));
     let mut merged =
         settling.judge_and_merge(found, &published.homes, (&processes, &possible), &panes);
+    step.end(|| format!("{} sessions judged together", merged.sessions.len()));
     drop(around);
     for session in &mut merged.sessions {
         hide_dismissed(session, &dismissals);
@@ -207,6 +207,44 @@ fn look<'a>(
     }
 }
 
+/// How much was read, for whoever follows.
+fn read_of(found: &AgentScan) -> String {
+    let (sessions, claims) = (found.sketches.len(), found.claims.len());
+    format!("{sessions} sessions, {claims} claims")
+}
+
+/// The processes that an adapter recognizes, or that may be an agent all the same.
+fn find_agents(
+    machine: &Machine,
+    scope: &Scope,
+    adapters: &[&'static dyn Adapter],
+    problems: &mut Vec<Problem>,
+) -> AgentProcesses {
+    let step = machine.step(About::machine("agent processes"));
+    let found = find_agent_processes(machine, adapters, scope.users, problems);
+    step.end(|| {
+        let (recognized, possible) = (found.recognized.len(), found.possible.len());
+        format!("{recognized} recognized, {possible} possible")
+    });
+    found
+}
+
+/// What our records say, with homes by the names that are looked at.
+fn find_records(
+    machine: &Machine,
+    scope: &Scope,
+    asked: &[(&'static dyn Adapter, Home)],
+    problems: &mut Vec<Problem>,
+) -> AgentScan {
+    let step = machine.step(About::machine("session records"));
+    let records = scan_records(machine, &scope.depth, |agent| is_asked_for(scope, agent));
+    let mut found = records.take(problems);
+    name_homes_alike(&mut found, asked, machine);
+    question(&mut found, machine, problems);
+    step.end(|| read_of(&found));
+    found
+}
+
 /// The homes to look at, agent by agent.
 fn find_homes(
     machine: &Machine,
@@ -215,11 +253,13 @@ fn find_homes(
     processes: &mut [AgentProcess],
     problems: &mut Vec<Problem>,
 ) -> Vec<(&'static dyn Adapter, Home)> {
+    let step = machine.step(About::machine("homes"));
     let mut found = Vec::new();
     for adapter in adapters {
         let homes = homes(machine, *adapter, &scope.extra_homes, processes, problems);
         found.extend(homes.into_iter().map(|home| (*adapter, home)));
     }
+    step.end(|| found.len().to_string());
     found
 }
 
@@ -304,6 +344,7 @@ const fn look_with<'a>(
 
 fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<AgentScan> {
     let agent = agents::id_of(adapter);
+    let step = look.machine.step(About::home(&agent, &home.root));
     let its: Vec<AgentProcess> = look
         .processes
         .iter()
@@ -314,7 +355,9 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
         processes: &its,
         ..*look
     };
-    adapter.scan(&look, home)
+    let scanned = adapter.scan(&look, home);
+    step.end(|| read_of(&scanned.found));
+    scanned
 }
 
 impl Scanned<'_> {
@@ -342,11 +385,15 @@ impl Scanned<'_> {
 
     /// Reads what the files of the sessions that pass `wanted` tell of them.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
+        let step = self.machine.step(About::machine("transcripts"));
         let describer = Describer(look_with(self.machine, &self.depth, &self.processes));
         let sessions = self.snapshot.sessions.iter_mut();
+        let mut read = 0_usize;
         for session in sessions.filter(|session| wanted(session)) {
+            read += 1;
             self.snapshot.problems.extend(describer.describe(session));
         }
+        step.end(|| format!("{read} sessions"));
         self.snapshot.problems.sort();
         self.snapshot.problems.dedup();
     }

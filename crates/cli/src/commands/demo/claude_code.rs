@@ -23,6 +23,9 @@ const HEADLESS: &str = "5d90e3c7-8a21-4c3f-97be-f04b6a1d8c77";
 const UNTRUSTED: &str = "b24c7f69-3f58-4e92-a01c-8d7e6f5b4a88";
 const DONE: &str = "08e6d1fa-94b3-4a5d-b8c7-3a2f1e0d9c99";
 
+/// Sessions of several states.
+pub(super) const SESSIONS: [&str; 5] = [WORKING, WAITING, IDLE, STARTING, CRASHED];
+
 /// A session, as its transcript tells of it.
 struct Told {
     id: &'static str,

@@ -4,6 +4,41 @@ use std::path::PathBuf;
 
 use whosup_core::adapter::Adapter;
 
+/// What was checked, and what is wrong there.
+pub(super) struct Check {
+    /// A name for programs.
+    pub(super) name: &'static str,
+    /// What is true if nothing is wrong.
+    pub(super) fine: String,
+    /// What is wrong.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Check {
+    /// A check, and what it found.
+    pub(super) fn new(
+        name: &'static str,
+        fine: impl Into<String>,
+        findings: impl IntoIterator<Item = Finding>,
+    ) -> Self {
+        Self {
+            name,
+            fine: fine.into(),
+            findings: findings.into_iter().collect(),
+        }
+    }
+}
+
+/// What `--fix` made of a finding.
+pub(super) enum Outcome {
+    /// It was left to a person.
+    Left,
+    /// It is fixed.
+    Fixed,
+    /// It could not be fixed.
+    Failed(String),
+}
+
 /// Something that is wrong.
 pub(super) struct Finding {
     /// What.
@@ -12,6 +47,8 @@ pub(super) struct Finding {
     pub(super) fix: String,
     /// What `--fix` does; `None` if it is left to a person.
     pub(super) remedy: Option<Remedy>,
+    /// What became of it.
+    pub(super) outcome: Outcome,
 }
 
 /// What `--fix` does.
@@ -32,6 +69,7 @@ impl Finding {
             what: what.into(),
             fix: fix.into(),
             remedy: None,
+            outcome: Outcome::Left,
         }
     }
 

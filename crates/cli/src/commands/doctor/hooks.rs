@@ -79,7 +79,7 @@ fn of_settings(
     let mut findings = Vec::new();
     if !set.present.is_empty() && !set.missing.is_empty() {
         let missing = set.missing.join(", ");
-        let what = format!("hooks of {agent} are set in part: {missing} are missing");
+        let what = format!("hooks of {agent} are installed in part: {missing} are missing");
         findings.push(Finding::new(what, &command).with(remedy()));
     }
     for program in &set.programs {
@@ -213,20 +213,17 @@ fn of_silence(
     if is_heard || !(is_used || is_untrusted) {
         return None;
     }
-    let what = format!("hooks of {agent} are set, and nothing was heard of them since");
+    let what = format!("hooks of {agent} are installed, but have reported nothing since");
     Some(if is_untrusted {
         Finding::new(
-            format!(
-                "{what}: nobody has trusted them in {}",
-                adapter.profile().name
-            ),
-            "start it, and trust the hooks that it asks about",
+            format!("{what}: they are not trusted in {}", adapter.profile().name),
+            "start the agent, and trust the hooks that it asks about",
         )
     } else {
         Finding::new(
             what,
             format!(
-                "whosup hooks status {agent}, then start it anew; what went wrong is in ~/.local/state/whosup/hook.log"
+                "whosup hooks status {agent}, then restart the agent; errors are in ~/.local/state/whosup/hook.log"
             ),
         )
     })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use whosup_core::machine::Machine;
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 
 /// Where Linux says how much may be watched.
 const LIMITS: &str = "/proc/sys/fs/inotify";
@@ -15,24 +15,35 @@ const INSTANCES_MIN: u64 = 128;
 /// Before this, in milliseconds since 1970, no clock of today is right: 2020.
 const CLOCK_MIN_MS: i64 = 1_577_836_800_000;
 
-/// What keeps processes from being seen or told apart.
-pub(super) fn findings(machine: &Machine) -> Vec<Finding> {
-    let mut findings = of_process_table(machine);
-    findings.extend(of_identity(machine));
-    if machine.now_ms() < CLOCK_MIN_MS {
-        findings.push(Finding::new(
-            "the clock is years behind: claims can't be dated",
-            "timedatectl set-ntp true",
-        ));
-    }
-    for (name, minimum) in [
+/// What keeps processes from being seen or told apart, and files from being watched.
+pub(super) fn checks(machine: &Machine) -> Vec<Check> {
+    let processes = of_process_table(machine).into_iter();
+    let limits = [
         ("max_user_watches", WATCHES_MIN),
         ("max_user_instances", INSTANCES_MIN),
-    ] {
+    ];
+    let limits = limits.into_iter().filter_map(|(name, minimum)| {
         let text = std::fs::read_to_string(Path::new(LIMITS).join(name));
-        findings.extend(of_limit(name, &text.unwrap_or_default(), minimum));
-    }
-    findings
+        of_limit(name, &text.unwrap_or_default(), minimum)
+    });
+    vec![
+        Check::new(
+            "processes",
+            "every process is visible; host, boot and PID namespace are known",
+            processes.chain(of_identity(machine)),
+        ),
+        Check::new("clock", "the clock is plausible", of_clock(machine)),
+        Check::new("watches", "enough files can be watched", limits),
+    ]
+}
+
+fn of_clock(machine: &Machine) -> Option<Finding> {
+    (machine.now_ms() < CLOCK_MIN_MS).then(|| {
+        Finding::new(
+            "the clock is years behind: claims can't be dated",
+            "timedatectl set-ntp true",
+        )
+    })
 }
 
 fn of_process_table(machine: &Machine) -> Vec<Finding> {
@@ -89,7 +100,7 @@ mod tests {
     use whosup_core::machine::{Environment, Machine};
     use whosup_core::process::{Absent, Backend as _, PidScope, ProcessTable, Recorded, View};
 
-    use super::{findings, of_limit};
+    use super::{checks, of_limit};
 
     /// What is wrong with a machine of this kind, but for its limits.
     fn told(now_ms: i64, table: Recorded) -> Vec<String> {
@@ -100,7 +111,8 @@ mod tests {
             Mounts::parse(b""),
             Arc::new(NoCommands),
         );
-        let findings = findings(&machine).into_iter();
+        let checks = checks(&machine).into_iter();
+        let findings = checks.flat_map(|check| check.findings);
         let whats = findings.map(|finding| {
             assert!(!finding.fix.is_empty(), "{}", finding.what);
             finding.what

@@ -23,14 +23,14 @@ pub(super) fn of_sweep(report: &SweepReport) -> Vec<Finding> {
         Finding::new(
             format!("{agent} session {session} has exited and is not ended: {because}"),
             format!(
-                "whosup why {agent}:{session}, and if you know better, whosup end {agent}:{session}"
+                "whosup why {agent}:{session}; if you know that it has exited, whosup end {agent}:{session}"
             ),
         )
     });
     let problems = report.problems.iter().map(|problem| {
         let fix = match &problem.path {
             Some(path) => format!(
-                "look at it, and if it is of no use: rm {}",
+                "look at that file; if it is of no use, rm {}",
                 crate::shell::quoted(&path.to_string_lossy())
             ),
             None => "look at the files in ~/.local/state/whosup".to_owned(),
@@ -54,11 +54,13 @@ pub(super) fn of_dates(records: &[StoredRecord], now_ms: i64) -> Option<Finding>
     })
 }
 
-/// What a look could not read.
-pub(super) fn of_look(problems: &[Problem]) -> Vec<Finding> {
-    let told = problems.iter().take(PROBLEMS_TOLD_MAX).map(|problem| {
+/// What a look could not read, less what the sweep could not use.
+pub(super) fn of_look(problems: &[Problem], report: &SweepReport) -> Vec<Finding> {
+    let is_new = |problem: &&Problem| !report.problems.contains(problem);
+    let new = problems.iter().filter(is_new);
+    let told = new.take(PROBLEMS_TOLD_MAX).map(|problem| {
         Finding::new(
-            format!("cannot read everything: {problem}"),
+            format!("ignored: {problem}"),
             "look at that file; `whosup list --problems` has all of them",
         )
     });

@@ -10,22 +10,80 @@ use whosup_core::process::Pid;
 use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::sources::record::StoredRecord;
 
-use super::finding::Finding;
+use super::finding::{Check, Finding};
 use crate::column::pane_words;
 use crate::condition::{SILENT_MS, is_silent, is_stale};
 use crate::text;
 
+/// How many orphans are named.
+const ORPHANS_NAMED_MAX: usize = 5;
+
 /// What is wrong with each session, and with several together.
-pub(super) fn findings(
+pub(super) fn checks(
     sessions: &[Session],
+    orphans: &[&Session],
     records: &[StoredRecord],
     now_ms: i64,
-) -> Vec<Finding> {
+) -> Vec<Check> {
     let hosts = hosts(records);
     let alone = sessions
         .iter()
-        .flat_map(|one| of_session(one, &hosts, now_ms));
-    alone.chain(conflicts(sessions)).collect()
+        .filter_map(|one| of_session(one, &hosts, now_ms));
+    let number = text::count(sessions.len(), "session", "sessions");
+    let twice = sessions.iter().filter_map(open_twice);
+    vec![
+        Check::new(
+            "sessions",
+            format!("{number}, none of them stale, stalled or exited without an end"),
+            alone,
+        ),
+        Check::new(
+            "open-twice",
+            "no session is open twice, and no pane or process has two",
+            twice.chain(conflicts(sessions)),
+        ),
+        Check::new(
+            "orphans",
+            "no session died in the last 24 hours",
+            of_orphans(orphans),
+        ),
+    ]
+}
+
+/// Sessions that died in the last day and that are not hidden.
+fn of_orphans(orphans: &[&Session]) -> Option<Finding> {
+    let named = orphans.iter().take(ORPHANS_NAMED_MAX);
+    let mut names: Vec<String> = named.map(|one| id_of(one)).collect();
+    if orphans.len() > names.len() {
+        names.push(format!("{} more", orphans.len() - names.len()));
+    }
+    let number = text::count(orphans.len(), "session", "sessions");
+    (!orphans.is_empty()).then(|| {
+        Finding::new(
+            format!("{number} died without an end: {}", names.join(", ")),
+            "whosup orphans shows how to resume each; whosup dismiss ID hides it",
+        )
+    })
+}
+
+/// Two processes that write one session corrupt it.
+fn open_twice(session: &Session) -> Option<Finding> {
+    let owner = session.owner.iter().map(|owner| owner.pid);
+    let pids = owner.chain(session.other_live_pids());
+    let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+    (!session.other_live.is_empty()).then(|| {
+        Finding::new(
+            format!(
+                "{} is claimed by several live processes: {}",
+                name_of(session),
+                pids.join(", ")
+            ),
+            format!(
+                "whosup why {}, then quit all but one of them",
+                id_of(session)
+            ),
+        )
+    })
 }
 
 /// The host that each session's record names.
@@ -41,51 +99,41 @@ fn hosts(records: &[StoredRecord]) -> HashMap<SessionKey, String> {
     records.iter().filter_map(host).collect()
 }
 
-fn of_session(session: &Session, hosts: &HashMap<SessionKey, String>, now_ms: i64) -> Vec<Finding> {
+fn of_session(
+    session: &Session,
+    hosts: &HashMap<SessionKey, String>,
+    now_ms: i64,
+) -> Option<Finding> {
     let id = id_of(session);
     let name = name_of(session);
     let why = format!("whosup why {id}");
-    let mut findings = Vec::new();
-    if !session.other_live.is_empty() {
-        let owner = session.owner.iter().map(|owner| owner.pid);
-        let pids = owner.chain(session.other_live_pids());
-        let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
-        findings.push(Finding::new(
-            format!(
-                "{name} is claimed by several live processes: {}",
-                pids.join(", ")
-            ),
-            format!("{why}, then quit all but one of them"),
-        ));
-    }
     let last_ms = session.last_activity_at_ms();
     let makes_no_progress = last_ms.is_some_and(|at_ms| now_ms.saturating_sub(at_ms) > SILENT_MS);
     match (session.liveness(), session.phase()) {
         (Liveness::Live, Some(Phase::Working)) if makes_no_progress => {
             let age = text::age(now_ms, last_ms.unwrap_or(now_ms));
-            findings.push(Finding::new(
+            Some(Finding::new(
                 format!("{name} is stalled: it works, and nothing has happened for {age}"),
                 format!("whosup show {id} --tail 5, then look at its terminal"),
-            ));
+            ))
         }
         // The sweep ends nothing of which this host can't be sure.
         (Liveness::Exited, phase)
             if has_record(session) && phase != Some(Phase::Ended) && is_silent(session, now_ms) =>
         {
-            findings.push(Finding::new(
+            Some(Finding::new(
                 format!(
                     "{name} has exited ({}) and is not ended: its record says too little to end it",
                     session.verdict.reason()
                 ),
                 format!("{why}, then whosup end {id}"),
-            ));
+            ))
         }
         (Liveness::Unknown, _) if is_stale(session, now_ms) => {
-            findings.push(stale(session, hosts.get(&session.key), now_ms));
+            Some(stale(session, hosts.get(&session.key), now_ms))
         }
-        _ => {}
+        _ => None,
     }
-    findings
 }
 
 /// One that nobody can tell of, and that has been silent long.
@@ -140,7 +188,7 @@ fn conflicts(sessions: &[Session]) -> Vec<Finding> {
         if let Some((pid, current)) = undecided(left, sessions) {
             let both = [current, left];
             let what = format!(
-                "process {pid} is claimed for {} at one time: the first one is taken for current",
+                "process {pid} is claimed for {} at the same time: the first is taken as the current session",
                 names(&both)
             );
             findings.push(Finding::new(what, fix(&both)));

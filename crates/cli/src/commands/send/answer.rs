@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use whosup_core::adapter::MessageRole;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::machine::Machine;
 use whosup_core::sessions::session::Session;
 
 use crate::app::{App, World, say};
@@ -39,7 +38,7 @@ pub(super) fn wait(
     let (mut has_worked, mut has_asked) = (false, false);
     while began.elapsed() < time_max {
         std::thread::sleep(STEP);
-        let world = app.world.again(Machine::here());
+        let world = app.world.again();
         let session = look(&world, id)?.session;
         if session.liveness() == Liveness::Exited {
             say(app.err, &format!("{name} has exited"));

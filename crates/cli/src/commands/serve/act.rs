@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use whosup_core::machine::Machine;
-use whosup_core::reader::{ErrorCode, IdError, ReadError};
+use whosup_core::reader::{ErrorCode, IdError, ReadError, in_full};
 use whosup_core::views::wire::WireError;
 use whosup_serve::{Act, Action, Actions, Refusal};
 
@@ -30,13 +29,14 @@ impl Actions for Commands {
     fn act(&self, act: &Act) -> Result<String, Refusal> {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut app = App {
-            world: World::here(self.config_file.clone()).again(Machine::here()),
+            world: World::here(self.config_file.clone()),
             out: &mut out,
             err: &mut err,
             face: Face {
                 is_coloured: false,
                 width: None,
             },
+            is_verbose: false,
         };
         let id = IdArgs {
             id: act.session.id.clone(),
@@ -69,7 +69,7 @@ impl Actions for Commands {
 }
 
 fn refusal(error: anyhow::Error) -> Refusal {
-    let words = format!("{error:#}");
+    let words = in_full(error.as_ref());
     let Ok(error) = error.downcast::<IdError>() else {
         // A session that is live, or that no record is of.
         return Refusal::Conflict(words);

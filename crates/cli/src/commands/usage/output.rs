@@ -114,9 +114,10 @@ impl Answer<'_> {
         if self.table.rows.is_empty() {
             let since = text::local_time(self.since_ms, self.zone).unwrap_or_default();
             writeln!(app.out, "no tokens were counted since {since}")?;
+            app.out.flush()?;
             say(
                 app.err,
-                "hint: `--since 30d` looks further back; `whosup agents` shows where it looks",
+                "hint: `--since 30d` counts a longer period; `whosup agents` lists where agents are searched",
             );
             return Ok(());
         }
@@ -224,7 +225,7 @@ impl Answer<'_> {
             say(
                 app.err,
                 &format!(
-                    "no price is known of {}{more}; `prices.toml` beside the configuration can have it",
+                    "no price is known for {}{more}; you can add prices to ~/.config/whosup/prices.toml",
                     without_price.join(", ")
                 ),
             );
@@ -232,7 +233,7 @@ impl Answer<'_> {
         if self.table.total.is_day_assumed && self.by.contains(&By::Day) {
             say(
                 app.err,
-                "some counts have no date: they are on the last day of their session",
+                "some tokens have no date: they count on the last day of their session",
             );
         }
     }

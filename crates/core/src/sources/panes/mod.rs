@@ -18,14 +18,15 @@ pub mod zellij;
 pub use going::Going;
 pub use typing::{Input, Typing};
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::thread::Builder;
 
 use whosup_process::{Pid, Process, ProcessTable, StartStamp, Tty};
 
 use crate::adapter::Invocation;
 use crate::machine::Machine;
+use crate::machine::observer::About;
 use crate::machine::problem::{Found, Problem};
 
 /// Every pane host of this platform, in the order in which they are asked.
@@ -141,14 +142,14 @@ impl Panes {
                 .iter()
                 .map(|host| {
                     let started = Builder::new().name(format!("whosup-{}", host.name()));
-                    (host, started.spawn_scoped(scope, || host.list(machine)))
+                    (host, started.spawn_scoped(scope, || list(*host, machine)))
                 })
                 .collect();
             for (host, asked) in asked {
                 let found = match asked {
                     Ok(asked) => asked.join(),
                     // No thread can be started now: it is asked here.
-                    Err(_) => Ok(host.list(machine)),
+                    Err(_) => Ok(list(*host, machine)),
                 };
                 match found {
                     Ok(found) => panes.extend(found.take(&mut problems)),
@@ -293,6 +294,22 @@ impl Panes {
             .filter(|pane| pane.tty.is_none_or(|its| its == tty))
             .or_else(|| self.panes.get(*self.by_tty.get(&tty)?))
     }
+}
+
+/// Asks one pane host.
+fn list(host: &dyn PaneHost, machine: &Machine) -> Found<Vec<Pane>> {
+    let step = machine.step(About::panes(host.name()));
+    let found = host.list(machine);
+    step.end(|| {
+        let servers = found.found.iter().filter_map(|pane| pane.server.as_ref());
+        let sockets: BTreeSet<&Path> = servers.map(|server| &*server.socket).collect();
+        let silent = found.problems.len();
+        format!(
+            "{} panes of {sockets:?}, {silent} problems",
+            found.found.len()
+        )
+    });
+    found
 }
 
 /// Programs that give a program a terminal of its own and show it in theirs,

@@ -22,10 +22,10 @@ mod condition;
 mod filter;
 mod find;
 mod order;
+mod reasons;
 mod selection;
 
 use std::collections::BTreeSet;
-use std::error::Error;
 
 use whosup_sidecar::AgentId;
 
@@ -35,6 +35,7 @@ pub use self::condition::{Condition, Wording};
 pub use self::filter::{Filter, FilterError, Wish, parent_key, sub_agents_of};
 pub use self::find::{AgentError, IdError, IdQuery, parse_agent};
 pub use self::order::{Direction, Order, shown_pid};
+pub use self::reasons::{in_full, reasons};
 pub use self::selection::{Chosen, Form, ListQuery, Shown, SubAgents};
 use crate::adapter::{Depth, Message};
 use crate::judging::verdict::Liveness;
@@ -47,9 +48,6 @@ use crate::sources::config::{Config, ConfigError, Prompts};
 use crate::sources::recognize::Users;
 use crate::views::explain::explain;
 use crate::views::wire::{self, WireExplained, WireSession, WireSnapshot};
-
-/// How many causes of an error are told.
-const CAUSES_MAX: usize = 16;
 
 /// How far one look goes.
 #[derive(Debug, Clone)]
@@ -156,16 +154,6 @@ fn on_this_machine<T>(
     let machine = Machine::here();
     let config = Config::read_default(machine.environment())?;
     ask(Reader::new(&machine, &config))
-}
-
-/// An error with its causes, as one sentence.
-#[must_use]
-pub fn in_full(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error: &&dyn Error| (*error).source());
-    let mut told: Vec<String> = causes.take(CAUSES_MAX).map(ToString::to_string).collect();
-    // A transparent error is told by its cause.
-    told.dedup();
-    told.join(": ")
 }
 
 impl<'a> Reader<'a> {

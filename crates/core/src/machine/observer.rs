@@ -1,0 +1,81 @@
+//! Lets a caller follow a look: which steps it takes, and what each finds.
+//!
+//! The core reads no clock: an [`Observer`] measures how long a step takes.
+
+use std::fmt;
+use std::path::Path;
+
+use whosup_sidecar::AgentId;
+
+/// Follows a look. Steps run in several threads, some of them at one time.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// A step begins.
+    fn begin(&self, about: About<'_>) -> Box<dyn Running>;
+}
+
+/// What a step is about.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// What is done, as a noun: `homes`, `session records`.
+    pub step: &'static str,
+    /// The agent or pane host.
+    pub of: Option<&'a str>,
+    /// The place that is looked at.
+    pub path: Option<&'a Path>,
+}
+
+/// A step that has begun.
+pub trait Running {
+    /// The step ends. What was found are numbers and places, no text of a session.
+    fn end(self: Box<Self>, found: String);
+}
+
+/// A step of a look, which nobody may follow.
+#[must_use]
+pub struct Step(Option<Box<dyn Running>>);
+
+impl Step {
+    /// Begins one.
+    pub(super) fn begin(observer: Option<&dyn Observer>, about: About<'_>) -> Self {
+        Self(observer.map(|observer| observer.begin(about)))
+    }
+
+    /// Ends it. What was found is put in words only if somebody follows.
+    pub fn end(self, found: impl FnOnce() -> String) {
+        if let Some(running) = self.0 {
+            running.end(found());
+        }
+    }
+}
+
+impl About<'_> {
+    /// A step about this machine.
+    #[must_use]
+    pub const fn machine(step: &'static str) -> Self {
+        Self {
+            step,
+            of: None,
+            path: None,
+        }
+    }
+}
+
+impl<'a> About<'a> {
+    /// A step about a home of an agent.
+    pub(crate) fn home(agent: &'a AgentId, path: &'a Path) -> Self {
+        Self {
+            step: "home",
+            of: Some(agent.as_str()),
+            path: Some(path),
+        }
+    }
+
+    /// A step about a pane host.
+    pub(crate) const fn panes(host: &'a str) -> Self {
+        Self {
+            step: "panes",
+            of: Some(host),
+            path: None,
+        }
+    }
+}
