@@ -8,9 +8,10 @@ use whosup_core::machine::problem::Problem;
 use whosup_core::sources::usage::Prices;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
 use whosup_core::views::wire::{self, timestamp};
+use whosup_track::TrackError;
 
 use crate::app::{App, say};
-use crate::json::{PricesDocument, UsageDocument, UsageRowDocument, write_document};
+use crate::json::{PricesDocument, UsageDocument, UsageRowDocument};
 use crate::table::{Cell, Shape, Side, write_table};
 use crate::text;
 
@@ -20,19 +21,21 @@ const BAR_WIDTH: u64 = 20;
 const MODELS_SHOWN_MAX: usize = 5;
 
 /// What is answered.
-pub(super) struct Answer<'a> {
-    pub(super) by: &'a [By],
+pub(crate) struct Answer {
+    pub(super) by: Vec<By>,
     pub(super) since_ms: i64,
     pub(super) now_ms: i64,
-    pub(super) zone: &'a str,
-    pub(super) table: &'a UsageTable,
-    pub(super) prices: &'a Prices,
-    pub(super) problems: &'a [Problem],
+    pub(super) zone: String,
+    pub(super) table: UsageTable,
+    pub(super) prices: Prices,
+    pub(super) problems: Vec<Problem>,
+    /// Why what was counted is not kept. The counts are right nevertheless.
+    pub(super) unsaved: Option<TrackError>,
 }
 
 type Row<'a> = (&'a Vec<Option<String>>, &'a UsageRow);
 
-impl Answer<'_> {
+impl Answer {
     /// Days in their order; else what cost most comes first.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = self.table.rows.iter().collect();
@@ -43,15 +46,15 @@ impl Answer<'_> {
         rows
     }
 
-    /// Writes one JSON document.
-    pub(super) fn write_json(&self, app: &mut App<'_>) -> io::Result<()> {
+    /// The answer as a JSON document.
+    pub(crate) fn document(&self) -> UsageDocument {
         let rows = self.rows().into_iter();
-        let document = UsageDocument {
+        UsageDocument {
             schema_version: wire::SCHEMA_VERSION,
             taken_at: timestamp(self.now_ms),
             by: self.name(),
             since: timestamp(self.since_ms),
-            time_zone: self.zone.to_owned(),
+            time_zone: self.zone.clone(),
             rows: rows
                 .map(|(names, row)| {
                     let by = self.by.iter().zip(names);
@@ -67,8 +70,7 @@ impl Answer<'_> {
                 date: self.prices.date.clone(),
             },
             problems: self.problems.iter().map(wire::problem).collect(),
-        };
-        write_document(app.out, &document)
+        }
     }
 
     fn name(&self) -> String {
