@@ -10,8 +10,8 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::answer::{Answer, Answered, Failure, body_answer};
 use crate::actions::Action;
+use crate::answer::{Answer, Answered, Failure, body_answer};
 use crate::server::Server;
 use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline, usage};
 

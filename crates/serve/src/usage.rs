@@ -42,6 +42,8 @@ fn question(parameters: &mut Parameters) -> Result<UsageAsked, Failure> {
 fn by_of(name: &str) -> Result<By, Failure> {
     By::from_name(name).ok_or_else(|| {
         let names = By::ALL.map(By::name).join(", ");
-        Failure::bad(format!("`by` is one or several of {names}, with commas between them"))
+        Failure::bad(format!(
+            "`by` is one or several of {names}, with commas between them"
+        ))
     })
 }

@@ -88,11 +88,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &AttachArgs) -> anyhow::Result<E
             Choice::Refused(status) => return Ok(status),
         },
     };
-    let how = if arguments.print {
-        How::Print
-    } else {
-        How::Go
-    };
+    let how = if arguments.print { How::Print } else { How::Go };
     show(app, &session, how)
 }
 

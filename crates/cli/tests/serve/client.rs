@@ -275,6 +275,7 @@ impl<R: Read> Read for Chunked<R> {
 /// One event of the stream.
 #[derive(Debug)]
 pub(crate) struct Event {
+    /// Its place; empty if it has none.
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) data: Value,
@@ -319,7 +320,7 @@ impl Stream {
             let line = line.trim_end_matches('\n');
             if line.is_empty() && !fields.is_empty() {
                 return Event {
-                    id: fields["id"].clone(),
+                    id: fields.remove("id").unwrap_or_default(),
                     kind: fields["event"].clone(),
                     data: serde_json::from_str(&fields["data"]).unwrap(),
                 };

@@ -11,6 +11,9 @@ mod life;
 mod questions;
 mod stream;
 mod trust;
+#[allow(unreachable_pub, reason = "tests of several crates use this module")]
+#[path = "../../../core/tests/world/wire_schema.rs"]
+mod wire_schema;
 #[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "../cli/world.rs"]
 mod world;
