@@ -116,7 +116,9 @@ fn a_text_is_typed_the_pane_is_named_and_the_process_is_stopped() {
     let stopped = server.post(&path(&world, "stop"), "{}");
     assert_eq!(stopped.status, 200, "{}", stopped.body);
     assert!(stopped.body.contains("SIGTERM"), "{}", stopped.body);
-    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    wait_for("the process to be gone", || {
+        (!std::path::Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+    });
     for action in ["stop", "attach", "send"] {
         let refused = server.post(&path(&world, action), r#"{"text":"a"}"#);
         assert_eq!(

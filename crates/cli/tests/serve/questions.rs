@@ -347,7 +347,7 @@ fn timeline_messages_and_resources_fit_their_schemas() {
     let timeline = server.json("/api/v1/timeline?since=1h");
     check_schema("timeline", &timeline);
     assert_eq!(
-        timeline["sessions"][0]["spans"][0]["phase"], "idle",
+        timeline["sessions"][0]["spans"][0]["phase"], "starting",
         "{timeline:#}"
     );
     let messages = server.json(&format!(
