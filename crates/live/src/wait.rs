@@ -216,29 +216,41 @@ impl Waiting {
         &self.engine
     }
 
-    /// Hears what has happened, and then waits for one more thing to happen, at most so long.
+    /// Hears everything that has happened, or waits for something to happen, at most so long.
     /// `None` if what is waited for has not come.
     ///
     /// # Errors
     ///
     /// [`WatchError`] if there is nothing more to wait for.
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Waited>, WatchError> {
-        let message = match self.changes.next(timeout) {
-            Received::Message(message) => message,
-            Received::Nothing => return Ok(None),
-            Received::Over(why) => return Err(WatchError::Over(why)),
-        };
-        self.known.take(&message);
+        let mut timeout = timeout;
+        loop {
+            let message = match self.changes.next(timeout) {
+                Received::Message(message) => message,
+                Received::Nothing => return Ok(None),
+                Received::Over(why) => return Err(WatchError::Over(why)),
+            };
+            let waited = self.hear(&message)?;
+            if waited.is_some() {
+                return Ok(waited);
+            }
+            timeout = Duration::ZERO;
+        }
+    }
+
+    fn hear(&mut self, message: &Message) -> Result<Option<Waited>, WatchError> {
+        self.known.take(message);
         if let Whom::One(id) = &self.wait.whom
-            && !is_in(&message, self.meant.as_ref())
+            && !is_in(message, self.meant.as_ref())
         {
             // It may have exited since it was found, and is not watched then.
             self.known.find(self.world.as_mut(), id)?;
         }
-        let meant = self.meant.get_or_insert_with(|| self.known.begin(&self.wait));
-        let waited = self.known.judge(&self.wait, meant);
-        if waited.is_none() && self.wait.is_next && self.known.first.is_empty() {
-            self.known.first.clone_from(&self.known.sessions);
+        let known = &mut self.known;
+        let meant = self.meant.get_or_insert_with(|| known.begin(&self.wait));
+        let waited = known.judge(&self.wait, meant);
+        if waited.is_none() && self.wait.is_next && known.first.is_empty() {
+            known.first.clone_from(&known.sessions);
         }
         Ok(waited)
     }
