@@ -44,7 +44,10 @@ impl Bell {
     /// Silences it. Whoever does so looks for something new afterwards.
     pub(crate) fn silence(&self) {
         let mut bytes = [0; 256];
-        while (&self.heard).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        while (&self.heard)
+            .read(&mut bytes)
+            .is_ok_and(|read| read == bytes.len())
+        {}
     }
 
     /// Waits until it rings, while other threads of Python run. Returns whether it rang in

@@ -101,7 +101,10 @@ fn wait(
             is_next,
             filter: Filter::of(&agents, cwd.as_deref())?,
         };
-        Ok(Watched::Waiting(Waiting::begin(ThisMachine::default(), wait)?))
+        Ok(Watched::Waiting(Waiting::begin(
+            ThisMachine::default(),
+            wait,
+        )?))
     })
 }
 

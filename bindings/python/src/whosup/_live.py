@@ -199,7 +199,12 @@ async def _rung(live: Any) -> None:
     """Waits until there may be something to read, while the event loop does other things."""
     loop = asyncio.get_running_loop()
     rung = loop.create_future()
-    loop.add_reader(live.fileno(), lambda: rung.done() or rung.set_result(None))
+
+    def hear() -> None:
+        if not rung.done():
+            rung.set_result(None)
+
+    loop.add_reader(live.fileno(), hear)
     try:
         await rung
     finally:
