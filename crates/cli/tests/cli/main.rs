@@ -43,6 +43,5 @@ mod terminal;
 mod usage;
 mod wait;
 mod watch;
-mod watch_soak;
 mod watching;
 mod world;

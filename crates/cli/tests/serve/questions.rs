@@ -316,7 +316,7 @@ fn the_page_is_there_without_a_token_and_holds_nothing_of_anybody() {
 }
 
 #[track_caller]
-fn check_schema(output: &str, document: &Value) {
+pub(crate) fn check_schema(output: &str, document: &Value) {
     for schema in [bundled(output), strict(output, &[])] {
         let validator = jsonschema::validator_for(&schema).unwrap();
         let errors: Vec<String> = validator
