@@ -173,7 +173,9 @@ impl Closer {
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Subscription");
-        debug.field("filter", &self.filter).field("place", &self.place);
+        debug
+            .field("filter", &self.filter)
+            .field("place", &self.place);
         debug.finish_non_exhaustive()
     }
 }
@@ -270,5 +272,29 @@ impl Place {
     #[must_use]
     pub fn change(&self) -> &Change {
         self.own.as_ref().unwrap_or(&self.entry.change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use super::{Message, Subscription};
+    use crate::filter::Filter;
+    use crate::history::Shared;
+    use crate::rows::Rows;
+
+    #[test]
+    fn who_waits_hears_at_once_that_it_was_closed() {
+        let shared = Arc::new(Shared::new(1, Rows::default()));
+        let mut changes = Subscription::new(Arc::clone(&shared), Filter::default(), None);
+        let closer = changes.closer();
+        let first = Iterator::next(&mut changes);
+        assert!(matches!(first, Some(Message::Snapshot { .. })));
+        let waiting = std::thread::spawn(move || Iterator::next(&mut changes).is_none());
+        closer.close();
+        assert!(waiting.join().unwrap());
+        assert_eq!(shared.watchers.load(Ordering::Relaxed), 0);
     }
 }

@@ -184,10 +184,7 @@ impl Waiting {
     /// # Errors
     ///
     /// [`WatchError`] if the session is not found or nothing can be watched.
-    pub fn begin<W: World + Clone + 'static>(
-        mut world: W,
-        wait: Wait,
-    ) -> Result<Self, WatchError> {
+    pub fn begin<W: World + Clone + 'static>(mut world: W, wait: Wait) -> Result<Self, WatchError> {
         let mut known = Known::default();
         let meant = match &wait.whom {
             Whom::One(id) => Some(Meant::One(known.find(&mut world, id)?)),
@@ -343,11 +340,13 @@ impl Known {
         if reached.len() == keys.len() {
             return Some(Waited::Reached(reached));
         }
-        outcomes.into_iter().find_map(|(session, outcome)| match outcome {
-            Outcome::Reached | Outcome::NotYet => None,
-            Outcome::Exited => Some(Waited::Exited(session.clone())),
-            Outcome::Unknown => Some(Waited::Unknown(session.clone())),
-        })
+        outcomes
+            .into_iter()
+            .find_map(|(session, outcome)| match outcome {
+                Outcome::Reached | Outcome::NotYet => None,
+                Outcome::Exited => Some(Waited::Exited(session.clone())),
+                Outcome::Unknown => Some(Waited::Unknown(session.clone())),
+            })
     }
 
     fn outcome(&self, wait: &Wait, key: &SessionKey, session: &SessionFields) -> Outcome {
