@@ -14,6 +14,7 @@ mod memory;
 mod outcome;
 mod pose;
 mod report;
+mod serve;
 mod setting;
 mod sidecar;
 mod start;
@@ -64,6 +65,9 @@ struct Arguments {
     /// How many times smaller the worlds are than those that the goals are about
     #[arg(long, global = true, default_value_t = 1)]
     smaller: usize,
+    /// How long `idle` and `clients` take, in seconds
+    #[arg(long, global = true)]
+    seconds: Option<u64>,
     /// Where the raw numbers of one benchmark go
     #[arg(long, global = true, value_name = "FILE")]
     raw: Option<PathBuf>,
@@ -99,6 +103,16 @@ enum Command {
     Sidecar,
     /// A sweep that has one session to end, with few and with many dead ones on disk
     Sweep,
+    /// From the death of an owner to a client of the server
+    Death,
+    /// From a renamed record to a client of the server
+    Rename,
+    /// What the server costs while nothing happens
+    Idle,
+    /// Very many clients of the server while very much changes
+    Clients,
+    /// The state by the server, with very many sessions on disk
+    State,
     /// Runs them all and writes README.md and raw.json
     Report {
         /// These alone
@@ -142,7 +156,7 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     let setting = setting_of(&arguments)?;
     let before = load();
-    let mut outcome = measure(&setting, &arguments.command)?;
+    let mut outcome = measure(&setting, &arguments)?;
     outcome.load = [before, load()];
     if let Some(path) = &arguments.raw {
         std::fs::write(path, format!("{:#}\n", outcome.to_json()))?;
@@ -151,8 +165,8 @@ fn main() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn measure(setting: &Setting, command: &Command) -> anyhow::Result<Outcome> {
-    match command {
+fn measure(setting: &Setting, arguments: &Arguments) -> anyhow::Result<Outcome> {
+    match &arguments.command {
         Command::Start => start::measure(setting),
         Command::List { live } => list::measure(setting, *live == Place::Beside),
         Command::All => all::measure(setting),
@@ -164,6 +178,11 @@ fn measure(setting: &Setting, command: &Command) -> anyhow::Result<Outcome> {
         Command::Hook => hook::measure(setting),
         Command::Sidecar => sidecar::measure(setting),
         Command::Sweep => sweep::measure(setting),
+        Command::Death => serve::death(setting),
+        Command::Rename => serve::rename(setting),
+        Command::Idle => serve::idle(setting, arguments.seconds.unwrap_or(300)),
+        Command::Clients => serve::clients(setting, arguments.seconds.unwrap_or(60)),
+        Command::State => serve::state(setting),
         Command::Report { .. } | Command::Work { .. } => Ok(Outcome::default()),
     }
 }
@@ -212,6 +231,10 @@ fn passed_on(arguments: &Arguments) -> Vec<String> {
     pass("python", arguments.python.as_deref().map(text));
     pass("abtop", arguments.abtop.as_deref().map(text));
     pass("rounds", arguments.rounds.map(|rounds| rounds.to_string()));
+    pass(
+        "seconds",
+        arguments.seconds.map(|seconds| seconds.to_string()),
+    );
     pass("smaller", Some(arguments.smaller.to_string()));
     passed
 }

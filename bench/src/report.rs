@@ -25,6 +25,11 @@ const BENCHMARKS: &[&[&str]] = &[
     &["hook"],
     &["sidecar"],
     &["sweep"],
+    &["death"],
+    &["rename"],
+    &["idle"],
+    &["clients"],
+    &["state"],
 ];
 
 /// Runs these benchmarks, or all, with these arguments and writes the report.

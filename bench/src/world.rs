@@ -157,6 +157,23 @@ impl World {
         &self.live
     }
 
+    /// The processes of the live sessions, in the order in which they were started.
+    pub(crate) fn take_processes(&mut self) -> Poses {
+        std::mem::take(&mut self.processes)
+    }
+
+    /// The records of the live sessions of Claude Code.
+    pub(crate) fn claude_records(&self) -> anyhow::Result<Vec<(String, PathBuf)>> {
+        let folder = self.home().join(".claude/sessions");
+        let records = self.live.iter().map(|(id, pid)| {
+            let path = folder.join(format!("{pid}.json"));
+            (id.clone(), path)
+        });
+        let records: Vec<_> = records.filter(|(_, path)| path.exists()).collect();
+        anyhow::ensure!(!records.is_empty(), "no live session has a record");
+        Ok(records)
+    }
+
     /// Puts one size in place.
     pub(crate) fn show(&mut self, size: usize) -> anyhow::Result<()> {
         self.setting.go_on()?;

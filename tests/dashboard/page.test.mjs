@@ -178,6 +178,34 @@ describe("the dashboard", () => {
     }
   });
 
+  test("a session is stopped once that was confirmed, and usage is summed up", async () => {
+    const session = await world.start({ title: "Count what this costs", directory: "src/usage" });
+    const { page, context, errors } = await open(server.url);
+    await row(page, session).waitFor({ timeout: SOON });
+    await row(page, session).locator(".name").click();
+    await row(page, session).getByRole("button", { name: "Stop…" }).click();
+    await row(page, session).getByRole("button", { name: "Keep it" }).click();
+    assert.equal(session.child.exitCode ?? session.child.signalCode, null);
+    await row(page, session).getByRole("button", { name: "Stop…" }).click();
+    await checkAccessible(page, "stopping");
+    await row(page, session).getByRole("button", { name: "Stop the process" }).click();
+    await page.locator(`[data-id="${session.id}"][data-state="died"]`).waitFor({ timeout: SOON });
+    // It has no pane, so that nothing can be typed into it.
+    assert.equal(await row(page, session).locator(".send").count(), 0);
+
+    await page.getByText("Usage today").click();
+    await page.locator("#sums :is(table, .none)").first().waitFor({ timeout: SOON });
+    await page.getByLabel("by", { exact: true }).selectOption("model");
+    await page.locator("#sums tbody th", { hasText: "claude-sonnet-4-5" }).waitFor({ timeout: SOON });
+    await checkAccessible(page, "usage");
+    await picture(page, "usage-wide-light");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `it is ${wide} too wide`);
+    assert.deepEqual(errors, []);
+    await context.close();
+    await dismiss(session);
+  });
+
   test("three and sixty sessions, wide and narrow, dark and light", async () => {
     const sessions = [];
     const titles = ["Fix the flaky login test", "Add rate limits to the public API", "Rebuild the search index without downtime", "Tidy up the release notes", "Upgrade the payment library"];

@@ -54,7 +54,7 @@ export class World {
   }
 
   say({ id, cwd }, text, since = 0) {
-    const line = (type, content) => JSON.stringify({ type, isSidechain: false, message: { role: type, content, ...(type === "assistant" ? { model: "claude-sonnet-4-5", stop_reason: "end_turn" } : {}) }, timestamp: new Date(Date.now() - since - 5000).toISOString(), cwd, sessionId: id, version: "2.1.197", gitBranch: "main" });
+    const line = (type, content) => JSON.stringify({ type, isSidechain: false, message: { role: type, content, ...(type === "assistant" ? { model: "claude-sonnet-4-5", stop_reason: "end_turn", id: `msg_${id}`, usage: { input_tokens: 1200, cache_read_input_tokens: 3400, cache_creation_input_tokens: 0, output_tokens: 560 } } : {}) }, timestamp: new Date(Date.now() - since - 5000).toISOString(), cwd, sessionId: id, version: "2.1.197", gitBranch: "main" });
     const folder = cwd.replace(/[^A-Za-z0-9]/g, "-");
     const lines = [line("user", text), line("assistant", [{ type: "text", text: "Done." }])];
     this.write(`.claude/projects/${folder}/${id}.jsonl`, `${lines.join("\n")}\n`);

@@ -197,3 +197,32 @@ export interface Candidate {
   liveness: Liveness;
   work_dir: string | null;
 }
+
+/** What each change has: the place behind it, `EPOCH-SEQUENCE`, and when the look was taken that shows it. */
+export interface InItsPlace {
+  cursor: string;
+  as_of: string | null;
+}
+
+/** A field as it was and as it is. */
+export interface FieldChange {
+  old: unknown;
+  new: unknown;
+}
+
+/** One change of what is shown. */
+export type Change = InItsPlace &
+  (
+    | ({ kind: "snapshot" } & Snapshot)
+    | { kind: "added"; session: Session }
+    | { kind: "changed"; agent: string; session_id: string; home: string | null; changes: Record<string, FieldChange> }
+    | { kind: "removed"; why: "exited" | "filtered" | "hidden"; session: Session }
+    | { kind: "unattributed"; unattributed: Unattributed[] }
+    | { kind: "problems"; problems: Problem[] }
+  );
+
+/** What came of waiting, and of which sessions. */
+export interface Waited {
+  outcome: "reached" | "exited" | "unknown" | "timed_out";
+  sessions: Session[];
+}

@@ -78,6 +78,15 @@ export type WaitingFor =
   | "auth"
   | "prompt";
 
+/** What can be waited for. */
+export type Until =
+  | "starting"
+  | "idle"
+  | "working"
+  | "waiting"
+  | "ended"
+  | "exited";
+
 /** How many sessions a process serves at once. */
 export type Serves =
   | "one"

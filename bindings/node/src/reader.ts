@@ -27,9 +27,7 @@ export interface IdOptions {
  */
 export async function listSessions(options: ListOptions = {}): Promise<Snapshot> {
   const { all = false, agents = [], cwd } = options;
-  if (!Array.isArray(agents) || !agents.every((name) => typeof name === "string")) {
-    throw refused(`cannot list sessions: \`agents\` must be an array of names such as ["codex"], not ${shown(agents)}`);
-  }
+  checkAgents("list", agents);
   return ask<Snapshot>((native) => native.listSessions(all, agents, cwd));
 }
 
@@ -72,12 +70,23 @@ async function ask<T>(question: (native: Native) => Promise<string>): Promise<T>
     // Arguments of other types are refused before anything is asked.
     throw refused(`cannot read sessions: ${String(cause)}`, { cause });
   }
-  const reply = JSON.parse(await answered) as Reply<T>;
+  return answerOf<T>(await answered);
+}
+
+/** The answer in a reply of the native part. */
+export function answerOf<T>(json: string): T {
+  const reply = JSON.parse(json) as Reply<T>;
   if ("error" in reply) throw new ReadError(reply.error.message, reply.error.code, reply.error.candidates);
   return reply.answer;
 }
 
-function loaded(): Native {
+export function checkAgents(what: string, agents: unknown): void {
+  if (!Array.isArray(agents) || !agents.every((name) => typeof name === "string")) {
+    throw refused(`cannot ${what} sessions: \`agents\` must be an array of names such as ["codex"], not ${shown(agents)}`);
+  }
+}
+
+export function loaded(): Native {
   try {
     return load();
   } catch (cause) {
@@ -85,7 +94,7 @@ function loaded(): Native {
   }
 }
 
-function refused(message: string, options?: ErrorOptions): ReadError {
+export function refused(message: string, options?: ErrorOptions): ReadError {
   return new ReadError(message, "bad_argument", [], options);
 }
 

@@ -1,7 +1,8 @@
 // What the compiler accepts and refuses. A test compiles it; nothing runs it.
-import { Owner, ReadError, listSessions, liveness, session, why } from "../dist/esm/index.js";
+import { Owner, ReadError, listSessions, liveness, session, wait, watch, why } from "../dist/esm/index.js";
 import type {
   Candidate,
+  Change,
   Confidence,
   Explanation,
   Liveness,
@@ -11,6 +12,7 @@ import type {
   Reason,
   SidecarErrorCode,
   Snapshot,
+  Waited,
   WaitingFor,
 } from "../dist/esm/index.js";
 
@@ -51,4 +53,18 @@ export function announce(): SidecarErrorCode | undefined {
   // @ts-expect-error
   owner.update("waiting", "lunch");
   return owner.lastError?.code;
+}
+
+export async function watches(signal: AbortSignal): Promise<unknown> {
+  for await (const change of watch({ agents: ["codex"], cwd: "/", signal })) {
+    const one: Change = change;
+    if (one.kind === "changed") return one.changes["phase"]?.new;
+    // @ts-expect-error
+    if (one.kind === "vanished") return null;
+    if (one.kind === "removed") return [one.why, one.session.session_id];
+  }
+  const waited: Waited = await wait({ id: "s1", until: "waiting", timeoutMs: 1_000, signal });
+  // @ts-expect-error
+  await wait({ id: "s1", until: "lunch" });
+  return waited.outcome === "reached" && waited.sessions[0]?.phase;
 }

@@ -43,3 +43,21 @@ def writes() -> None:
     if owner.last_error is not None:
         code: SidecarErrorCode = owner.last_error.code
         print(code)
+
+
+async def watches() -> None:
+    for change in whosup.watch(agents=["codex"]):
+        if change["kind"] == "added":
+            liveness: Liveness = change["session"]["liveness"]
+            print(liveness)
+        elif change["kind"] == "changed":
+            print(change["changes"]["phase"]["new"])
+        elif change["kind"] == "vanished":  # type: ignore[comparison-overlap]
+            return
+    async with whosup.watch() as changes:
+        async for one in changes:
+            cursor: str = one["cursor"]
+            print(cursor)
+    waited: whosup.Waited = whosup.wait("s1", until="waiting", timeout=1)
+    print((await whosup.wait_async(until="exited"))["outcome"] == waited["outcome"])
+    whosup.wait("s1", until="lunch")  # type: ignore[arg-type]

@@ -7,9 +7,8 @@ use anyhow::bail;
 use clap::Args;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::judging::verdict::Liveness;
-use whosup_core::reader::FilterError;
 use whosup_core::sidecar::AgentId;
-use whosup_live::{Filter, ThisMachine};
+use whosup_live::{Filter, ThisMachine, real_directory};
 
 use crate::app::World;
 use crate::cli::{agent_parser, name_parser};
@@ -77,21 +76,6 @@ impl WatchedArgs {
 fn names<T: Copy, S: FromIterator<String>>(values: &[T], name: fn(T) -> &'static str) -> S {
     let values = values.iter();
     values.map(|value| name(*value).to_owned()).collect()
-}
-
-fn real_directory(path: &Path) -> Result<PathBuf, FilterError> {
-    let reason = match path.canonicalize() {
-        Ok(real) if real.is_dir() => return Ok(real),
-        Ok(_) => "it is not a directory".to_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            "no such directory".to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    Err(FilterError::Directory {
-        path: path.to_owned(),
-        reason,
-    })
 }
 
 /// What an engine looks at for a command.

@@ -46,6 +46,7 @@ fn words() -> Vec<Words> {
         UnknownBecause::NAMES,
     ]
     .concat();
+    let until = [Phase::NAMES, &["exited"]].concat();
     let read_codes = [ErrorCode::NAMES, &["native_missing"]].concat();
     vec![
         words(
@@ -70,6 +71,7 @@ fn words() -> Vec<Words> {
             "What a waiting session waits for.",
             WaitingFor::NAMES,
         ),
+        words("Until", "What can be waited for.", &until),
         words(
             "Serves",
             "How many sessions a process serves at once.",

@@ -109,8 +109,13 @@ impl Shared {
         self.wake(true);
     }
 
-    fn wake(&self, is_change: bool) {
+    /// Wakes whoever waits, though nothing was published.
+    pub(crate) fn wake_all(&self) {
         self.has_changed.notify_all();
+    }
+
+    fn wake(&self, is_change: bool) {
+        self.wake_all();
         if is_change {
             let calls = self.on_change.lock();
             for call in calls.unwrap_or_else(PoisonError::into_inner).iter() {

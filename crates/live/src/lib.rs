@@ -14,12 +14,10 @@
 //! bounded [history](Cursor) of changes.
 //!
 //! ```no_run
-//! use std::time::Duration;
-//! use whosup_live::{Engine, Filter, Received, ThisMachine};
+//! use whosup_live::{Engine, Filter, ThisMachine};
 //!
 //! let engine = Engine::start(ThisMachine::default())?;
-//! let mut changes = engine.subscribe(Filter::default(), None);
-//! while let Received::Message(message) = changes.next(Duration::from_secs(60)) {
+//! for message in engine.subscribe(Filter::default(), None) {
 //!     println!("{message}");
 //! }
 //! # Ok::<(), whosup_live::EngineError>(())
@@ -37,6 +35,8 @@ mod rows;
 mod signals;
 mod steady;
 mod subscription;
+mod until;
+mod wait;
 mod world;
 
 pub use self::change::{Change, Why, replay};
@@ -46,5 +46,7 @@ pub use self::engine::{Counts, Engine, EngineError};
 pub use self::filter::Filter;
 pub use self::rows::{Gone, Row, Rows};
 pub use self::signals::{Happened, Signals};
-pub use self::subscription::{Message, Received, Subscription};
+pub use self::subscription::{Closer, Message, Received, Subscription};
+pub use self::until::Until;
+pub use self::wait::{SessionFields, Wait, Waited, Waiting, WatchError, Whom, real_directory};
 pub use self::world::{ThisMachine, World, WorldError};

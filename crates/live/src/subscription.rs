@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -14,6 +14,9 @@ use crate::filter::Filter;
 use crate::history::{Entry, History, Shared};
 use crate::rows::Rows;
 
+/// How long the iterator waits at once; nothing happens when that is over.
+const WAIT_STEP: Duration = Duration::from_secs(3_600);
+
 /// One reader of the changes: first a snapshot, then each change once, in order.
 ///
 /// A reader that is too slow for what is kept gets a snapshot again, and holds up nobody.
@@ -23,6 +26,14 @@ pub struct Subscription {
     is_shown_everything: bool,
     /// The number of the last change that it knows; `None` if it wants a snapshot.
     place: Option<u64>,
+    is_closed: Arc<AtomicBool>,
+}
+
+/// Ends a [`Subscription`] from another thread.
+#[derive(Clone)]
+pub struct Closer {
+    shared: Arc<Shared>,
+    is_closed: Arc<AtomicBool>,
 }
 
 /// What a reader gets.
@@ -67,6 +78,16 @@ impl Subscription {
             is_shown_everything: filter == Filter::default(),
             filter,
             place,
+            is_closed: Arc::default(),
+        }
+    }
+
+    /// What ends it from another thread.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer {
+            shared: Arc::clone(&self.shared),
+            is_closed: Arc::clone(&self.is_closed),
         }
     }
 
@@ -76,6 +97,9 @@ impl Subscription {
         let shared = Arc::clone(&self.shared);
         let mut history = shared.lock();
         loop {
+            if self.is_closed.load(Ordering::Relaxed) {
+                return Received::Over("it was closed".to_owned());
+            }
             if let Some(message) = self.take(&history) {
                 return Received::Message(message);
             }
@@ -117,6 +141,48 @@ impl Subscription {
         let cursor = history.cursor();
         self.place = Some(cursor.sequence);
         Message::snapshot(history, &self.filter)
+    }
+}
+
+/// Waits for each message, until there is nothing more to come.
+impl Iterator for Subscription {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        loop {
+            match self.next(WAIT_STEP) {
+                Received::Message(message) => return Some(message),
+                Received::Nothing => {}
+                Received::Over(_) => return None,
+            }
+        }
+    }
+}
+
+impl Closer {
+    /// Ends it: whoever waits for something to read hears at once that it is over.
+    pub fn close(&self) {
+        // Whoever is about to wait has the lock.
+        let history = self.shared.lock();
+        self.is_closed.store(true, Ordering::Relaxed);
+        drop(history);
+        self.shared.wake_all();
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Subscription");
+        debug
+            .field("filter", &self.filter)
+            .field("place", &self.place);
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Closer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Closer").finish_non_exhaustive()
     }
 }
 
@@ -206,5 +272,29 @@ impl Place {
     #[must_use]
     pub fn change(&self) -> &Change {
         self.own.as_ref().unwrap_or(&self.entry.change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
+
+    use super::{Message, Subscription};
+    use crate::filter::Filter;
+    use crate::history::Shared;
+    use crate::rows::Rows;
+
+    #[test]
+    fn who_waits_hears_at_once_that_it_was_closed() {
+        let shared = Arc::new(Shared::new(1, Rows::default()));
+        let mut changes = Subscription::new(Arc::clone(&shared), Filter::default(), None);
+        let closer = changes.closer();
+        let first = Iterator::next(&mut changes);
+        assert!(matches!(first, Some(Message::Snapshot { .. })));
+        let waiting = std::thread::spawn(move || Iterator::next(&mut changes).is_none());
+        closer.close();
+        assert!(waiting.join().unwrap());
+        assert_eq!(shared.watchers.load(Ordering::Relaxed), 0);
     }
 }

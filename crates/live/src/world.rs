@@ -19,7 +19,7 @@ pub trait World: Send {
 /// Why a look can't be taken.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct WorldError(#[from] ConfigError);
+pub struct WorldError(#[from] pub ConfigError);
 
 /// This computer, with the user's configuration or another file.
 #[derive(Debug, Clone, Default)]
@@ -39,5 +39,11 @@ impl World for ThisMachine {
             }
         };
         (machine, config.map_err(WorldError))
+    }
+}
+
+impl std::fmt::Debug for dyn World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
     }
 }

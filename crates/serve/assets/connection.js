@@ -25,6 +25,15 @@ function headers(more = {}) {
   return { Authorization: `Bearer ${sessionStorage.getItem(TOKEN) ?? ""}`, ...more };
 }
 
+/// The path of a session, and of what is asked of it.
+export function path(session, rest = "") {
+  const name = [session.agent, session.session_id].map(encodeURIComponent).join("/");
+  const home = session.home ? `home=${encodeURIComponent(session.home)}` : "";
+  const [route, query] = rest.split("?");
+  const asked = [query, home].filter(Boolean).join("&");
+  return `api/v1/sessions/${name}${route}${asked ? `?${asked}` : ""}`;
+}
+
 /// Asks for a document.
 export async function ask(path, options = {}) {
   const answer = await fetch(path, { cache: "no-store", ...options, headers: headers(options.headers) });

@@ -1,37 +1,22 @@
 // Evidence, facts, last messages and actions of one session, asked for when they are shown.
 
-import { announce, copyButton, element, setChildren, setText } from "./dom.js";
-import { ask, post } from "./connection.js";
-import { stateOf } from "./model.js";
-import { clock, directory, shellLine } from "./words.js";
+import { acts } from "./acts.js";
+import { ask, path } from "./connection.js";
+import { element, setChildren, setText } from "./dom.js";
+import { clock, directory } from "./words.js";
 
 const MESSAGES = 6;
 const TEXT_MAX = 4000;
-
-/// What the server lets this page do.
-let allowed = [];
-
-export function allow(actions) {
-  allowed = (actions ?? "").split(", ");
-}
-
-function path(session, rest = "") {
-  const name = [session.agent, session.session_id].map(encodeURIComponent).join("/");
-  const home = session.home ? `home=${encodeURIComponent(session.home)}` : "";
-  const [route, query] = rest.split("?");
-  const asked = [query, home].filter(Boolean).join("&");
-  return `api/v1/sessions/${name}${route}${asked ? `?${asked}` : ""}`;
-}
 
 export function details(session) {
   const why = element("div", { class: "why" }, element("p", {}, "Looking…"));
   const messages = element("div", { class: "messages" });
   const facts = element("dl", { class: "all" });
-  const actions = element("p", { class: "actions" });
+  const actions = acts();
   const root = element(
     "div",
     { class: "details" },
-    actions,
+    actions.root,
     element("section", {}, element("h4", {}, "Why"), why),
     element("section", {}, element("h4", {}, "Last messages"), messages),
     element("section", {}, element("h4", {}, "Facts"), facts),
@@ -39,7 +24,7 @@ export function details(session) {
   let shown = "";
   const update = (now) => {
     showFacts(facts, now);
-    showActions(actions, now);
+    actions.update(now);
     // The verdict or the phase is another one: so are the evidence and the messages.
     const state = [now.liveness, now.reason, now.phase, now.last_activity_at].join();
     if (state === shown) return;
@@ -92,39 +77,4 @@ function showFacts(list, session) {
     setText(row.lastElementChild, value);
     return row;
   }));
-}
-
-function showActions(place, session) {
-  const key = [session.liveness, shellLine(session.attach), shellLine(session.resume)].join();
-  if (place.dataset.key === key) return;
-  place.dataset.key = key;
-  const buttons = [copyButton("Copy id", session.session_id)];
-  if (session.attach) buttons.unshift(copyButton("Copy attach", shellLine(session.attach)));
-  if (session.resume) {
-    const line = shellLine(session.resume);
-    buttons.unshift(copyButton("Copy resume", line));
-    if (session.resume.trusted === false) {
-      buttons.push(element("span", { class: "warning" }, "The resume command stands in a file of the agent's: read it before you run it. ", element("code", {}, line)));
-    }
-  }
-  const state = stateOf(session);
-  if (state === "died" || state === "ended") act(buttons, session, "dismiss", "Dismiss");
-  if (state === "unknown") act(buttons, session, "end", "End");
-  setChildren(place, buttons);
-}
-
-function act(buttons, session, action, label) {
-  if (!allowed.includes(action)) return;
-  const button = element("button", { type: "button", class: "act" }, label);
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    try {
-      announce((await post(path(session, `/${action}`))).done);
-    } catch (error) {
-      announce(error.message);
-      button.after(element("span", { class: "failed" }, error.message));
-      button.disabled = false;
-    }
-  });
-  buttons.push(button);
 }

@@ -4,12 +4,14 @@ import { announce, element, setAttribute, setChildren, setText } from "./dom.js"
 import { listen, setToken, takeToken } from "./connection.js";
 import { STATES, apply, model, stateOf } from "./model.js";
 import { age } from "./words.js";
-import { allow } from "./details.js";
+import { allow } from "./acts.js";
 import { names, rowAt, showList, tick } from "./list.js";
 import { loadTimeline, showTimeline } from "./timeline.js";
+import { loadUsage } from "./usage.js";
 
 const TICK_MS = 1000;
 const TIMELINE_EVERY_MS = 60000;
+const USAGE_EVERY_MS = 120000;
 const VIEW = "whosup-view";
 
 const at = (id) => document.getElementById(id);
@@ -229,5 +231,12 @@ setInterval(() => {
 setInterval(() => {
   if (!document.hidden && connection.state === "open") loadTimeline(Number(at("span").value)).then(drawSoon);
 }, TIMELINE_EVERY_MS);
+function countUsage() {
+  const isOpen = at("usage").firstElementChild.open;
+  if (isOpen && !document.hidden && connection.state === "open") loadUsage(at("sums"), at("usage-by").value);
+}
+at("usage").firstElementChild.addEventListener("toggle", countUsage);
+at("usage-by").addEventListener("change", countUsage);
+setInterval(countUsage, USAGE_EVERY_MS);
 takeToken();
 start();

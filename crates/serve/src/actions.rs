@@ -1,18 +1,21 @@
 //! What clients may do, where the user allows it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use whosup_core::reader::IdQuery;
+use whosup_core::sidecar::AgentId;
+use whosup_core::views::usage::By;
 
 use crate::answer::{Failure, json_answer};
 use crate::query::Parameters;
 use crate::routes::Outcome;
 use crate::server::Server;
-use crate::sessions::{Named, query};
+use crate::sessions::{Asked, Named, query};
 
 /// Something to do with a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +24,16 @@ pub enum Action {
     End,
     /// Hide an exited session from default views, or show it again (`undo`).
     Dismiss,
+    /// Type `text` into the pane of a session, press `enter`.
+    Send,
+    /// Show the pane of a session, or name the command that does.
+    Attach,
+    /// End the process of a session.
+    Stop,
 }
 
 /// All of them, as the dashboard is told of them.
-pub(crate) const ACTIONS: &str = "end, dismiss";
+pub(crate) const ACTIONS: &str = "end, dismiss, send, attach, stop";
 
 /// An action that a client asks for.
 #[derive(Debug)]
@@ -52,6 +61,28 @@ pub enum Refusal {
     Failed(String),
 }
 
+/// What was done.
+#[derive(Debug)]
+pub struct Done {
+    /// In words.
+    pub words: String,
+    /// The rest, which needs a terminal: a command for a shell.
+    pub command: Option<String>,
+}
+
+/// What is asked about usage; as the options of the command of that name.
+#[derive(Debug, Default)]
+pub struct UsageAsked {
+    /// What rows are about; empty: days.
+    pub by: Vec<By>,
+    /// How long ago, or a date; `None`: as the command.
+    pub since: Option<String>,
+    /// Only sessions of these agents; empty: all.
+    pub agents: Vec<AgentId>,
+    /// Only what was used in this directory or below.
+    pub directory: Option<PathBuf>,
+}
+
 /// Whoever does what clients ask for: the commands of that name.
 pub trait Actions: Send + Sync {
     /// Does it, and says what was done.
@@ -59,7 +90,14 @@ pub trait Actions: Send + Sync {
     /// # Errors
     ///
     /// [`Refusal`] if it was not done.
-    fn act(&self, act: &Act) -> Result<String, Refusal>;
+    fn act(&self, act: &Act) -> Result<Done, Refusal>;
+
+    /// Sums up what sessions used: a JSON document.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] if the question is wrong or the configuration can't be used.
+    fn usage(&self, asked: &UsageAsked) -> Result<String, Refusal>;
 }
 
 impl From<Refusal> for Failure {
@@ -78,52 +116,27 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// Ends a session.
-pub(crate) async fn end(
-    State(server): State<Arc<Server>>,
-    named: Named,
-    asked: Query<Vec<(String, String)>>,
-    body: Bytes,
-) -> Outcome {
-    act(&server, Action::End, named, Parameters::new(asked), &body).await
-}
-
-/// Dismisses a session.
-pub(crate) async fn dismiss(
-    State(server): State<Arc<Server>>,
-    named: Named,
-    asked: Query<Vec<(String, String)>>,
-    body: Bytes,
-) -> Outcome {
-    act(
-        &server,
-        Action::Dismiss,
-        named,
-        Parameters::new(asked),
-        &body,
-    )
-    .await
-}
-
-async fn act(
-    server: &Arc<Server>,
+/// Does something, if the user allows it.
+pub(crate) async fn act(
     action: Action,
+    State(server): State<Arc<Server>>,
     named: Named,
-    mut parameters: Parameters,
-    body: &Bytes,
+    asked: Asked,
+    body: Bytes,
 ) -> Outcome {
     let acted = async {
+        let mut parameters = Parameters::new(asked);
         let session = query(named, &mut parameters)?;
         parameters.end()?;
         let more = match body.is_empty() {
             true => json!({}),
-            false => serde_json::from_slice(body)
+            false => serde_json::from_slice(&body)
                 .map_err(|error| Failure::bad(format!("the body is no JSON: {error}")))?,
         };
         if !more.is_object() {
             return Err(Failure::bad("the body is no JSON object"));
         }
-        if server.actions.is_none() {
+        if !server.allows_actions {
             let message = "actions are not allowed; `whosup serve --allow-actions` allows them";
             return Err(Failure::new(
                 StatusCode::FORBIDDEN,
@@ -137,12 +150,11 @@ async fn act(
             more,
         };
         let done = server
-            .in_thread(move |server| match &server.actions {
-                Some(actions) => Ok(actions.act(&act)?),
-                None => Ok(String::new()),
-            })
+            .through(&server.acts, move |server| Ok(server.commands.act(&act)?))
             .await?;
-        Ok(json_answer(&json!({ "done": done })))
+        Ok(json_answer(
+            &json!({ "done": done.words, "command": done.command }),
+        ))
     };
     Outcome(acted.await)
 }

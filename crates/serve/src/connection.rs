@@ -114,6 +114,7 @@ impl Accept {
                 let (stream, _) = listener.accept().await?;
                 // Events are small, and each is wanted at once.
                 stream.set_nodelay(true)?;
+                give_up(&stream);
                 Ok(Box::new(stream))
             }
             Self::Socket(listener) => loop {
@@ -125,6 +126,18 @@ impl Accept {
         }
     }
 }
+
+/// A client whose network is gone says nothing more. What is sent to it is kept by the system
+/// for a quarter of an hour, unless something else is asked for.
+#[cfg(target_os = "linux")]
+fn give_up(stream: &tokio::net::TcpStream) {
+    let time_max = u32::try_from(WRITE_TIME_MAX.as_millis()).unwrap_or(u32::MAX);
+    // Without it, such a connection stays for that long.
+    rustix::net::sockopt::set_tcp_user_timeout(stream, time_max).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn give_up(_: &tokio::net::TcpStream) {}
 
 /// The other end is the user or root. What can't be told is somebody else.
 fn is_own(stream: &UnixStream) -> bool {

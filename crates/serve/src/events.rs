@@ -58,7 +58,7 @@ fn stream(server: Arc<Server>, headers: &HeaderMap, mut parameters: Parameters) 
     // Junk, and the place of another run, get a snapshot.
     let after = after.and_then(|id| id.parse::<Cursor>().ok());
     let busy = || Failure::busy("too many clients read the stream; try again later");
-    let can_act = server.actions.is_some();
+    let can_act = server.allows_actions;
     let permit = Arc::clone(&server.streams).try_acquire_owned();
     let filter = wanted.on(|| server.machine());
     let reading = Reading {

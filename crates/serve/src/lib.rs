@@ -21,6 +21,7 @@ mod actions;
 mod answer;
 mod connection;
 mod events;
+mod gate;
 mod listen;
 mod metrics;
 mod page;
@@ -33,6 +34,7 @@ mod sessions;
 mod snapshot;
 mod timeline;
 mod token;
+mod usage;
 
 use std::io;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ use std::path::PathBuf;
 use whosup_core::sidecar::WriteError;
 use whosup_live::EngineError;
 
-pub use self::actions::{Act, Action, Actions, Refusal};
+pub use self::actions::{Act, Action, Actions, Done, Refusal, UsageAsked};
 pub use self::listen::{Bound, Listen, TlsFiles};
 pub use self::running::{Announced, Running, announce, find_running};
 pub use self::server::{Options, serve};

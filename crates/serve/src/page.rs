@@ -35,6 +35,8 @@ pub(crate) const FILES: &[File] = &[
     file!("/row.js", "row.js", SCRIPT),
     file!("/list.js", "list.js", SCRIPT),
     file!("/details.js", "details.js", SCRIPT),
+    file!("/acts.js", "acts.js", SCRIPT),
+    file!("/usage.js", "usage.js", SCRIPT),
     file!("/timeline.js", "timeline.js", SCRIPT),
     file!("/icon.svg", "icon.svg", "image/svg+xml"),
 ];

@@ -65,12 +65,10 @@ impl Parameters {
 
     /// Takes the filters of `whosup list`.
     pub(crate) fn filter(&mut self) -> Result<WantedSessions, Failure> {
-        let mut wanted = WantedSessions::default();
-        for name in self.all("agent") {
-            let agent = AgentId::parse(&name);
-            let agent = agent.map_err(|error| Failure::bad(format!("`agent`: {error}")))?;
-            wanted.agents.insert(agent);
-        }
+        let mut wanted = WantedSessions {
+            agents: self.agents()?,
+            ..WantedSessions::default()
+        };
         for name in self.all("liveness") {
             let known = Liveness::from_name(&name);
             wanted.liveness.insert(known.ok_or_else(|| {
@@ -86,15 +84,26 @@ impl Parameters {
                 Failure::bad(format!("`phase` is one of {}", Phase::NAMES.join(", ")))
             })?);
         }
-        wanted.work_dir = self.one("cwd")?.map(PathBuf::from);
-        if wanted
-            .work_dir
-            .as_ref()
-            .is_some_and(|path| path.is_relative())
-        {
+        wanted.work_dir = self.directory()?;
+        Ok(wanted)
+    }
+
+    /// Takes the agents.
+    pub(crate) fn agents(&mut self) -> Result<BTreeSet<AgentId>, Failure> {
+        let names = self.all("agent").into_iter();
+        let agents = names.map(|name| {
+            AgentId::parse(&name).map_err(|error| Failure::bad(format!("`agent`: {error}")))
+        });
+        agents.collect()
+    }
+
+    /// Takes the directory that sessions are in.
+    pub(crate) fn directory(&mut self) -> Result<Option<PathBuf>, Failure> {
+        let directory = self.one("cwd")?.map(PathBuf::from);
+        if directory.as_ref().is_some_and(|path| path.is_relative()) {
             return Err(Failure::bad("`cwd` is no absolute path"));
         }
-        Ok(wanted)
+        Ok(directory)
     }
 
     /// Everything was taken.

@@ -10,9 +10,10 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
+use crate::actions::Action;
 use crate::answer::{Answer, Answered, Failure, body_answer};
 use crate::server::Server;
-use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline};
+use crate::{access, actions, events, metrics, page, sessions, snapshot, timeline, usage};
 
 /// How long the body of a request may be, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -55,17 +56,27 @@ pub(crate) const ROUTES: &[Route] = &[
     reading("/api/v1/state", || get(snapshot::answer)),
     reading("/api/v1/events", || get(events::answer)),
     reading("/api/v1/timeline", || get(timeline::answer)),
+    reading("/api/v1/usage", || get(usage::answer)),
     reading("/api/v1/sessions/{agent}/{id}", || get(sessions::show)),
     reading("/api/v1/sessions/{agent}/{id}/why", || get(sessions::why)),
     reading("/api/v1/sessions/{agent}/{id}/messages", || {
         get(sessions::messages)
     }),
     // What else may be done with a session is one more line here and in `Action`.
-    acting("/api/v1/sessions/{agent}/{id}/end", || post(actions::end)),
+    acting("/api/v1/sessions/{agent}/{id}/end", || does(Action::End)),
     acting("/api/v1/sessions/{agent}/{id}/dismiss", || {
-        post(actions::dismiss)
+        does(Action::Dismiss)
     }),
+    acting("/api/v1/sessions/{agent}/{id}/send", || does(Action::Send)),
+    acting("/api/v1/sessions/{agent}/{id}/attach", || {
+        does(Action::Attach)
+    }),
+    acting("/api/v1/sessions/{agent}/{id}/stop", || does(Action::Stop)),
 ];
+
+fn does(action: Action) -> MethodRouter<Arc<Server>> {
+    post(move |server, named, asked, body| actions::act(action, server, named, asked, body))
+}
 
 /// Tells whether a path needs no token: the page's files, which are the same for everybody,
 /// and whether the server is there.

@@ -18,6 +18,7 @@ use crate::access::Names;
 use crate::actions::Actions;
 use crate::answer::Failure;
 use crate::connection;
+use crate::gate::Gate;
 use crate::listen::Bound;
 use crate::resources::Samples;
 use crate::routes;
@@ -25,12 +26,18 @@ use crate::token::Tokens;
 
 /// How many threads answer requests.
 const THREADS: usize = 2;
-/// How many threads look at the machine or read files for requests.
-const LOOKING_THREADS_MAX: usize = 8;
+/// How many threads look at the machine, read files or act for requests.
+const LOOKING_THREADS_MAX: usize = 12;
 /// How many such requests are answered at once.
 const LOOKS_MAX: usize = 4;
 /// How many requests wait for one of them.
 const LOOKS_WAITING_MAX: usize = 64;
+/// How many actions are done at once: one that stops a process may wait for that.
+const ACTS_MAX: usize = 3;
+/// How many such requests wait for one of them.
+const ACTS_WAITING_MAX: usize = 32;
+/// How many requests wait for the one that counts what sessions used.
+const COUNTS_WAITING_MAX: usize = 8;
 /// How many clients read the stream of changes.
 const STREAMS_MAX: usize = 512;
 /// How long requests that are being answered may go on when the server ends.
@@ -44,8 +51,10 @@ pub struct Options {
     pub world: Box<dyn World>,
     /// The token.
     pub tokens: Tokens,
-    /// What clients may do, if anything.
-    pub actions: Option<Box<dyn Actions>>,
+    /// Whoever acts and counts for clients.
+    pub commands: Box<dyn Actions>,
+    /// Clients may act.
+    pub allows_actions: bool,
 }
 
 impl fmt::Debug for Options {
@@ -59,13 +68,15 @@ pub(crate) struct Server {
     pub(crate) engine: Engine,
     world: Mutex<Box<dyn World>>,
     pub(crate) tokens: Tokens,
-    pub(crate) actions: Option<Box<dyn Actions>>,
+    pub(crate) commands: Box<dyn Actions>,
+    pub(crate) allows_actions: bool,
     pub(crate) names: Names,
     /// Wakes the streams. What there is to read, the engine has.
     pub(crate) changes: watch::Sender<()>,
     pub(crate) streams: Arc<Semaphore>,
-    looks: Semaphore,
-    looks_waiting: Semaphore,
+    looks: Gate,
+    pub(crate) acts: Gate,
+    pub(crate) counts: Gate,
     /// A look for what gives no event has been asked for and not been taken.
     pub(crate) is_refreshing: AtomicBool,
     pub(crate) samples: Samples,
@@ -155,12 +166,14 @@ impl Server {
             engine: options.engine,
             world: Mutex::new(options.world),
             tokens: options.tokens,
-            actions: options.actions,
+            commands: options.commands,
+            allows_actions: options.allows_actions,
             names,
             changes,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            looks: Semaphore::new(LOOKS_MAX),
-            looks_waiting: Semaphore::new(LOOKS_WAITING_MAX),
+            looks: Gate::new(LOOKS_MAX, LOOKS_WAITING_MAX),
+            acts: Gate::new(ACTS_MAX, ACTS_WAITING_MAX),
+            counts: Gate::new(1, COUNTS_WAITING_MAX),
             is_refreshing: AtomicBool::new(false),
             samples: Samples::new(),
             tally: Tally::default(),
@@ -196,13 +209,23 @@ impl Server {
         self: &Arc<Self>,
         act: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Failure> {
-        let busy = || Failure::busy("too many requests are being answered; try again");
-        let waiting = self.looks_waiting.try_acquire().map_err(|_| busy())?;
-        let looking = self.looks.acquire().await.map_err(|_| busy())?;
-        drop(waiting);
+        self.through(&self.looks, act).await
+    }
+
+    /// Does something that takes time, while not too much of that kind is done. A client that
+    /// goes away ends nothing: there is room again only when the thread is done.
+    pub(crate) async fn through<T: Send + 'static>(
+        self: &Arc<Self>,
+        gate: &Gate,
+        act: impl FnOnce(&Self) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let inside = gate.enter().await?;
         let server = Arc::clone(self);
-        let acted = tokio::task::spawn_blocking(move || act(&server)).await;
-        drop(looking);
+        let acted = tokio::task::spawn_blocking(move || {
+            let _inside = inside;
+            act(&server)
+        });
+        let acted = acted.await;
         acted.unwrap_or_else(|_| {
             Err(Failure::new(
                 axum::http::StatusCode::INTERNAL_SERVER_ERROR,

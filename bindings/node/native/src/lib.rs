@@ -1,6 +1,8 @@
-//! What reads sessions, for Node.js and Bun: questions in, answers of
-//! [`whosup_core::reader`] out, as JSON of [`WireReply`]. The package `whosup` gives them
+//! What reads and watches sessions, for Node.js and Bun: questions in, answers of
+//! [`whosup_core::reader`] and changes out, as JSON of [`WireReply`]. The package `whosup` gives them
 //! types and throws the errors.
+
+pub mod live;
 
 use std::path::PathBuf;
 

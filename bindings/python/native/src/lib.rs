@@ -1,5 +1,10 @@
-//! What reads sessions, for Python: questions in, answers of [`whosup_core::reader`] out,
-//! as JSON of [`WireReply`]. The package `whosup` gives them types and raises the errors.
+//! What reads and watches sessions, for Python: questions in, answers of
+//! [`whosup_core::reader`] and changes out, as JSON of [`WireReply`]. The package `whosup` gives them types and raises the errors.
+
+#[cfg(unix)]
+mod bell;
+#[cfg(unix)]
+mod live;
 
 use std::path::PathBuf;
 
@@ -18,6 +23,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session, module)?)?;
     module.add_function(wrap_pyfunction!(liveness, module)?)?;
     module.add_function(wrap_pyfunction!(why, module)?)?;
+    #[cfg(unix)]
+    live::add(module)?;
     #[cfg(feature = "testing")]
     testing::add(module)?;
     Ok(())

@@ -3,7 +3,7 @@
 Times are RFC 3339 in UTC. What is absent is None. New fields may come.
 """
 
-from typing import Dict, List, Optional, TypedDict
+from typing import Any, Dict, List, Literal, Optional, TypedDict, Union
 
 from ._generated import Confidence, Liveness, OpenPhase, Phase, Reason, WaitingFor
 
@@ -290,3 +290,71 @@ class Candidate(TypedDict):
     home: str
     liveness: Liveness
     work_dir: Optional[str]
+
+
+class _InItsPlace(TypedDict):
+    # The place behind it, `EPOCH-SEQUENCE`, and when the look was taken that shows it.
+    cursor: str
+    as_of: Optional[str]
+
+
+class SnapshotChange(Snapshot, _InItsPlace):
+    """All that is shown. It comes first, and again for a reader that was too slow."""
+
+    kind: Literal["snapshot"]
+
+
+class Added(_InItsPlace):
+    """A session is shown that was not shown before."""
+
+    kind: Literal["added"]
+    session: Session
+
+
+class FieldChange(TypedDict):
+    """A field as it was and as it is."""
+
+    old: Any
+    new: Any
+
+
+class Changed(_InItsPlace):
+    """A session is another than before; ``changes`` has each field that is."""
+
+    kind: Literal["changed"]
+    agent: str
+    session_id: str
+    home: Optional[str]
+    changes: Dict[str, FieldChange]
+
+
+class Removed(_InItsPlace):
+    """A session is no longer shown; ``session`` is as it is now."""
+
+    kind: Literal["removed"]
+    why: Literal["exited", "filtered", "hidden"]
+    session: Session
+
+
+class UnattributedChange(_InItsPlace):
+    """Other processes are without a known session: all of them."""
+
+    kind: Literal["unattributed"]
+    unattributed: List[Unattributed]
+
+
+class ProblemsChange(_InItsPlace):
+    """Something else could not be read: all of it."""
+
+    kind: Literal["problems"]
+    problems: List[Problem]
+
+
+Change = Union[SnapshotChange, Added, Changed, Removed, UnattributedChange, ProblemsChange]
+
+
+class Waited(TypedDict):
+    """What came of waiting, and of which sessions."""
+
+    outcome: Literal["reached", "exited", "unknown", "timed_out"]
+    sessions: List[Session]

@@ -86,6 +86,16 @@ WaitingFor = Literal[
     "prompt",
 ]
 
+# What can be waited for.
+Until = Literal[
+    "starting",
+    "idle",
+    "working",
+    "waiting",
+    "ended",
+    "exited",
+]
+
 # How many sessions a process serves at once.
 Serves = Literal[
     "one",

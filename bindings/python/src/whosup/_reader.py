@@ -28,13 +28,7 @@ def list_sessions(*, all: bool = False, agents: _Names = (), cwd: _Path = None) 
     "codex"]``), all of them if it is empty. With ``cwd``, only sessions in that directory
     or below it. What could not be read is in ``problems``. Raises `ReadError`.
     """
-    is_list = isinstance(agents, Collection) and not isinstance(agents, (str, bytes))
-    if not is_list or any(not isinstance(name, str) for name in agents):
-        raise ReadError(
-            f"cannot list sessions: `agents` must be a list of names such as ['codex'], not {agents!r}",
-            "bad_argument",
-        )
-    return cast(Snapshot, _ask("list_sessions", all, list(agents), _path("cwd", cwd)))
+    return cast(Snapshot, _ask("list_sessions", all, _names("list", agents), _path("cwd", cwd)))
 
 
 def session(id: str, *, home: _Path = None) -> Snapshot:
@@ -66,23 +60,39 @@ def why(id: str, *, home: _Path = None) -> Explanation:
 
 
 def _ask(question: str, *arguments: object) -> Any:
-    """Lets the native part look. It is loaded here, so that writers do without it."""
-    try:
-        native = import_module("._native", __package__)
-    except ImportError as error:
-        raise ReadError(_NATIVE_MISSING, "native_missing") from error
+    """Lets the native part look."""
+    native = _native()
     try:
         reply = json.loads(getattr(native, question)(*arguments))
     except TypeError as error:
-        raise ReadError(f"cannot read sessions: {error}", "bad_argument") from error
+        raise _refused(f"cannot read sessions: {error}") from error
     if "error" in reply:
         raise ReadError(**reply["error"])
     return reply["answer"]
 
 
+def _native() -> Any:
+    """The native part. It is loaded here, so that writers do without it."""
+    try:
+        return import_module("._native", __package__)
+    except ImportError as error:
+        raise ReadError(_NATIVE_MISSING, "native_missing") from error
+
+
+def _refused(message: str) -> ReadError:
+    return ReadError(message, "bad_argument")
+
+
+def _names(what: str, agents: _Names) -> List[str]:
+    is_list = isinstance(agents, Collection) and not isinstance(agents, (str, bytes))
+    if not is_list or any(not isinstance(name, str) for name in agents):
+        raise _refused(f"cannot {what} sessions: `agents` must be a list of names such as ['codex'], not {agents!r}")
+    return list(agents)
+
+
 def _id(id: str) -> str:
     if not isinstance(id, str):
-        raise ReadError(f"cannot look for a session: `id` is no string: {id!r}", "bad_argument")
+        raise _refused(f"cannot look for a session: `id` is no string: {id!r}")
     return id
 
 
@@ -90,4 +100,4 @@ def _path(name: str, path: _Path) -> Optional[str]:
     try:
         return None if path is None else os.fsdecode(path)
     except TypeError:
-        raise ReadError(f"cannot read sessions: `{name}` is no path: {path!r}", "bad_argument") from None
+        raise _refused(f"cannot read sessions: `{name}` is no path: {path!r}") from None

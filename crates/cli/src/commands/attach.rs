@@ -88,13 +88,40 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &AttachArgs) -> anyhow::Result<E
             Choice::Refused(status) => return Ok(status),
         },
     };
-    let name = format!("{} session {}", session.key.agent, id_of(&session));
+    let how = if arguments.print { How::Print } else { How::Go };
+    show(app, &session, how)
+}
+
+/// Shows the pane of a session for a program that no person sits before: it runs the
+/// commands that need no terminal, and prints the command where that is not enough.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn run_for_client(app: &mut App<'_>, id: &IdArgs) -> anyhow::Result<ExitStatus> {
+    let session = look(&app.world, id)?.session;
+    show(app, &session, How::WithoutTerminal)
+}
+
+/// How a pane is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Here: another program may take over this terminal.
+    Go,
+    /// The command is printed.
+    Print,
+    /// Here, but a command that needs a terminal is printed.
+    WithoutTerminal,
+}
+
+fn show(app: &mut App<'_>, session: &Session, how: How) -> anyhow::Result<ExitStatus> {
+    let name = format!("{} session {}", session.key.agent, id_of(session));
     match session.liveness() {
         Liveness::Live => {}
         Liveness::Exited => {
             let because = sentence(session.verdict);
             say(app.err, &format!("error: cannot show {name}: {because}"));
-            let hint = format!("hint: whosup resume {} continues it", id_of(&session));
+            let hint = format!("hint: whosup resume {} continues it", id_of(session));
             say(app.err, &hint);
             return Ok(ExitStatus::Exited);
         }
@@ -104,10 +131,15 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &AttachArgs) -> anyhow::Result<E
             return Ok(ExitStatus::Unknown);
         }
     }
-    let going = way_to(app.world.machine(), &session)
-        .ok_or_else(|| anyhow!("cannot show {name}: {}", why_not(&session)))?;
-    say_further_panes(app, &session);
-    go(app, &name, &going, arguments.print)
+    let going = way_to(app.world.machine(), session)
+        .ok_or_else(|| anyhow!("cannot show {name}: {}", why_not(session)))?;
+    say_further_panes(app, session);
+    let is_printed = match how {
+        How::Go => false,
+        How::Print => true,
+        How::WithoutTerminal => !matches!(going, Going::Run(_)),
+    };
+    go(app, &name, &going, is_printed)
 }
 
 /// The sessions that can be gone to, and the others that are live.

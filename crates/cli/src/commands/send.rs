@@ -76,7 +76,35 @@ pub(crate) struct SendArgs {
 ///
 /// If the session is not found, or its pane cannot be typed into.
 pub(crate) fn run(app: &mut App<'_>, arguments: &SendArgs) -> anyhow::Result<ExitStatus> {
-    let typed = text::cleaned(&read_text(&arguments.text)?);
+    let text = read_text(&arguments.text)?;
+    type_text(app, arguments, &text)
+}
+
+/// Types a text for who is no person at a terminal, and does not wait for an answer.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn run_for_client(
+    app: &mut App<'_>,
+    id: IdArgs,
+    text: &str,
+    enter: bool,
+    force: bool,
+) -> anyhow::Result<ExitStatus> {
+    let arguments = SendArgs {
+        id,
+        text: String::new(),
+        enter,
+        force,
+        wait: false,
+        timeout: 0,
+    };
+    type_text(app, &arguments, text)
+}
+
+fn type_text(app: &mut App<'_>, arguments: &SendArgs, text: &str) -> anyhow::Result<ExitStatus> {
+    let typed = text::cleaned(text);
     let session = look(&app.world, &arguments.id)?.session;
     let id = crate::text::visible(session.key.session.as_str());
     let name = format!("{} session {id}", session.key.agent);

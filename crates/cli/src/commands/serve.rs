@@ -58,7 +58,7 @@ pub(crate) struct ServeArgs {
     /// Print where the server listens, and exit
     #[arg(long, conflicts_with_all = ["open", "new_token"])]
     status: bool,
-    /// Let clients end and dismiss sessions
+    /// Let clients type into sessions, and stop, end and dismiss them
     #[arg(long)]
     allow_actions: bool,
     /// Let other hosts connect without TLS
@@ -106,9 +106,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
             .context("cannot watch the sessions of this machine")?,
         world: Box::new(world),
         tokens: tokens.clone(),
-        actions: arguments
-            .allow_actions
-            .then(|| Box::new(Commands::of(&app.world)) as Box<_>),
+        commands: Box::new(Commands::of(&app.world)),
+        allows_actions: arguments.allow_actions,
     };
     let announced = announce(tokens.directory(), &endpoint)?;
     let served = if has_lost_the_race(&announced, &tokens) {
@@ -168,7 +167,7 @@ fn url(endpoint: &str, token: &str) -> String {
 
 fn say_how_to_end(app: &mut App<'_>, arguments: &ServeArgs) {
     let actions = if arguments.allow_actions {
-        "clients may end and dismiss sessions"
+        "clients may type into sessions, stop, end and dismiss them"
     } else {
         "clients can change nothing"
     };

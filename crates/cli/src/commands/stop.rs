@@ -39,10 +39,10 @@ Exit status: 0 stopped, 1 had exited before, 2 refused or failed, 3 unknown, 4 n
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StopArgs {
     #[command(flatten)]
-    id: IdArgs,
+    pub(crate) id: IdArgs,
     /// Send SIGKILL if the process still runs after SIGTERM
     #[arg(long)]
-    kill: bool,
+    pub(crate) kill: bool,
 }
 
 /// Ends the process of a session.

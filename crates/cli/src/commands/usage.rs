@@ -20,11 +20,13 @@ use whosup_core::sources::agents::AGENTS;
 use whosup_core::sources::usage::Tally;
 use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
 
+use self::output::Answer;
 use crate::app::{App, World, say};
 use crate::cli::{agent_parser, name_parser};
 use crate::commands::agents::say_unknown_agents;
 use crate::commands::show::say_problems;
 use crate::exit::ExitStatus;
+use crate::json::write_document;
 use crate::ledger::Ledger;
 use crate::since::Since;
 
@@ -40,6 +42,10 @@ runs read only what was appended. A cost that an agent recorded counts; other co
 table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model
 without a price has no cost, and is named.";
 
+/// Since when it is counted unless something else is asked for: seven days.
+const SINCE: Since = Since::Ago(7 * 86_400_000);
+/// The same on the command line.
+const SINCE_WORDS: &str = "7d";
 /// How often the progress is shown, and how long the work takes before it is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -48,7 +54,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
     /// Count since this instant: `2h`, `7d`, `yesterday`, `2026-11-28`
-    #[arg(long, value_name = "WHEN", default_value = "7d")]
+    #[arg(long, value_name = "WHEN", default_value = SINCE_WORDS)]
     since: Since,
     /// Group by these, the first one first
     #[arg(
@@ -79,6 +85,27 @@ pub(crate) struct UsageArgs {
     all_homes: bool,
 }
 
+impl UsageArgs {
+    /// What is summed up for who is no person at a terminal.
+    pub(crate) fn of(
+        since: Option<Since>,
+        by: Vec<By>,
+        agent: Vec<AgentId>,
+        cwd: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            since: since.unwrap_or(SINCE),
+            by: if by.is_empty() { vec![By::Day] } else { by },
+            agent,
+            cwd,
+            json: true,
+            csv: false,
+            utc: false,
+            all_homes: false,
+        }
+    }
+}
+
 /// A session or sub-agent whose tokens are counted.
 struct Counted {
     /// The session that it is of.
@@ -95,12 +122,46 @@ struct Counted {
 /// is not there, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
     say_unknown_agents(app, &arguments.agent);
-    let machine = app.world.machine();
+    let answer = sum_up(&app.world, arguments, Progress::OnTerminal)?;
+    if let Some(error) = &answer.unsaved {
+        say(app.err, &format!("warning: {error}"));
+    }
+    if arguments.json {
+        write_document(app.out, &answer.document())?;
+    } else if arguments.csv {
+        answer.write_csv(app)?;
+    } else {
+        answer.write_table(app)?;
+        say_problems(app.err, &answer.problems);
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Who hears how far the counting is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The person at the terminal, if there is a terminal.
+    OnTerminal,
+    /// Nobody.
+    Silent,
+}
+
+/// Sums up what sessions used, for this command and for the server.
+///
+/// # Errors
+///
+/// If the configuration or the prices can't be understood.
+pub(crate) fn sum_up(
+    world: &World,
+    arguments: &UsageArgs,
+    progress: Progress,
+) -> anyhow::Result<Answer> {
+    let machine = world.machine();
     let now_ms = machine.now_ms();
     let zone = if arguments.utc {
         TimeZone::UTC
     } else {
-        app.world.zone().clone()
+        world.zone().clone()
     };
     let since_ms = arguments.since.at_ms(now_ms, &zone);
     let below = arguments
@@ -109,11 +170,9 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
         .map(std::path::absolute)
         .transpose()?;
     let mut ledger = Ledger::of(machine)?;
-    let (found, mut problems) = find(&app.world, arguments)?;
-    let tallies = count(&mut ledger, &app.world, &found, since_ms);
-    if let Err(error) = ledger.save() {
-        say(app.err, &format!("warning: {error}"));
-    }
+    let (found, mut problems) = find(world, arguments)?;
+    let tallies = count(&mut ledger, world, &found, since_ms, progress);
+    let unsaved = ledger.save().err();
     problems.append(&mut ledger.problems);
     let day = |at_ms: i64| day_of(at_ms, &zone);
     let query = UsageQuery {
@@ -136,24 +195,16 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
         };
         table.add(&query, &used);
     }
-    let answer = output::Answer {
-        by: &arguments.by,
+    Ok(Answer {
+        by: arguments.by.clone(),
         since_ms,
         now_ms,
-        zone: &zone,
-        table: &table,
-        prices: &ledger.prices,
-        problems: &problems,
-    };
-    if arguments.json {
-        answer.write_json(app)?;
-    } else if arguments.csv {
-        answer.write_csv(app)?;
-    } else {
-        answer.write_table(app)?;
-        say_problems(app.err, &problems);
-    }
-    Ok(ExitStatus::Done)
+        zone,
+        table,
+        prices: ledger.prices,
+        problems,
+        unsaved,
+    })
 }
 
 /// Every session on disk, as far as it is asked for.
@@ -225,11 +276,12 @@ fn count(
     world: &World,
     found: &[Counted],
     since_ms: i64,
+    progress: Progress,
 ) -> Vec<Option<Tally>> {
     let sketches: Vec<&Sketch> = found.iter().map(|counted| &*counted.sketch).collect();
-    let is_shown = io::stderr().is_terminal();
+    let is_shown = progress == Progress::OnTerminal && io::stderr().is_terminal();
     let shown = Mutex::new((Instant::now(), false));
-    let progress = |done: usize, all: usize| {
+    let counted = |done: usize, all: usize| {
         let Ok(mut shown) = shown.try_lock() else {
             return;
         };
@@ -239,7 +291,7 @@ fn count(
             write!(io::stderr(), "\rcounting: {done} of {all} transcripts").ok();
         }
     };
-    let tallies = ledger.count(world.machine(), &sketches, Some(since_ms), &progress);
+    let tallies = ledger.count(world.machine(), &sketches, Some(since_ms), &counted);
     if shown.into_inner().is_ok_and(|(_, was_shown)| was_shown) {
         write!(io::stderr(), "\r{:60}\r", "").ok();
     }

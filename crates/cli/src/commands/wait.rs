@@ -1,22 +1,16 @@
 //! `whosup wait`
 
-mod until;
-
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use clap::Args;
-use serde_json::{Map, Value, json};
-use whosup_core::adapter::claim::SessionKey;
-use whosup_core::views::wire::{self, WireSession};
-use whosup_live::{Change, Engine, Filter, Message, Received, Rows};
+use serde_json::Value;
+use whosup_core::reader::{IdQuery, ReadError};
+use whosup_live::{SessionFields, Until, Wait, Waited, Waiting, WatchError, Whom};
 
-use self::until::{Outcome, Until};
-use crate::app::{App, World, say};
+use crate::app::{App, say};
 use crate::cli::name_parser;
 use crate::exit::ExitStatus;
-use crate::id::{IdArgs, find};
 use crate::since::parse_span;
 use crate::text::visible;
 use crate::watched::{WatchedArgs, machine_of};
@@ -73,22 +67,6 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     parse_span(text).ok_or_else(|| "expected a number with a unit, such as `30s`".to_owned())
 }
 
-/// Whom it waits for.
-enum Whom {
-    One(SessionKey),
-    Any,
-    Every(Vec<SessionKey>),
-}
-
-/// What it knows of the sessions.
-struct Known {
-    /// The sessions that it has heard of, as they are now.
-    sessions: BTreeMap<SessionKey, Map<String, Value>>,
-    /// As they were at the beginning, where that does not count.
-    first: BTreeMap<SessionKey, Map<String, Value>>,
-    unattributed: Vec<Value>,
-}
-
 /// Waits.
 ///
 /// # Errors
@@ -99,212 +77,64 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<Exi
     if arguments.id.is_some() && !arguments.watched.is_empty() {
         bail!("cannot filter a single session: give `--any` or `--all` with filters");
     }
-    let filter = arguments.watched.filter()?;
-    let mut known = Known {
-        sessions: BTreeMap::new(),
-        first: BTreeMap::new(),
-        unattributed: Vec::new(),
+    let whom = match &arguments.id {
+        Some(id) => Whom::One(IdQuery {
+            id: id.clone(),
+            home: arguments.home.clone(),
+        }),
+        None if arguments.any => Whom::Any,
+        None => Whom::Every,
     };
-    let one = arguments
-        .id
-        .as_ref()
-        .map(|id| find_one(&app.world, arguments, id, &mut known));
-    let one = one.transpose()?;
-    let engine = Engine::start(machine_of(&app.world))?;
-    // Whoever waits for one phase has to hear of the others too.
-    let filter = Filter {
-        phases: [].into(),
-        liveness: [].into(),
-        ..filter
+    let wait = Wait {
+        whom,
+        until: arguments.until,
+        is_next: arguments.next,
+        filter: arguments.watched.filter()?,
     };
-    let mut changes = engine.subscribe(filter, None);
-    let mut whom = one.map(Whom::One);
+    let mut waiting = Waiting::begin(machine_of(&app.world), wait).map_err(told)?;
     loop {
         let rest = until.map_or(WAIT_STEP, |until| {
             until.saturating_duration_since(Instant::now())
         });
-        match changes.next(rest) {
-            Received::Message(message) => {
-                known.take(&message);
-                let one = arguments
-                    .id
-                    .as_ref()
-                    .filter(|_| !Known::is_in(&message, whom.as_ref()));
-                if let Some(id) = one {
-                    // It may have exited since it was found, and is not watched then.
-                    find_one(&app.world.again(), arguments, id, &mut known)?;
-                }
-            }
-            Received::Nothing if until.is_some_and(|until| until <= Instant::now()) => {
-                return Ok(timed_out(app, arguments));
-            }
-            Received::Nothing => continue,
-            Received::Over(why) => bail!("cannot wait any longer: {why}"),
+        if let Some(waited) = waiting.next(rest).map_err(told)? {
+            return show(app, &waited);
         }
-        let whom = whom.get_or_insert_with(|| known.begin(arguments));
-        if let Some(status) = known.judge(app, arguments, whom)? {
-            return Ok(status);
-        }
-        if arguments.next && known.first.is_empty() {
-            known.first.clone_from(&known.sessions);
+        if until.is_some_and(|until| until <= Instant::now()) {
+            let until = arguments.until.name();
+            say(app.err, &format!("timed out before `{until}`"));
+            return Ok(ExitStatus::TimedOut);
         }
     }
 }
 
-fn find_one(
-    world: &World,
-    arguments: &WaitArgs,
-    id: &str,
-    known: &mut Known,
-) -> anyhow::Result<SessionKey> {
-    let wanted = IdArgs {
-        id: id.to_owned(),
-        home: arguments.home.clone(),
+/// The error as other commands have it, so that it gets the same exit status and hints.
+fn told(error: WatchError) -> anyhow::Error {
+    match error {
+        WatchError::Config(error) | WatchError::Read(ReadError::Config(error)) => error.into(),
+        WatchError::Read(ReadError::Id(error)) => error.into(),
+        WatchError::Engine(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+fn show(app: &mut App<'_>, waited: &Waited) -> anyhow::Result<ExitStatus> {
+    let (sessions, status) = match waited {
+        Waited::Reached(sessions) => (sessions.as_slice(), ExitStatus::Done),
+        Waited::Exited(session) => (std::slice::from_ref(session), ExitStatus::Exited),
+        Waited::Unknown(session) => (std::slice::from_ref(session), ExitStatus::Unknown),
+        Waited::Nobody => {
+            say(app.err, "there is no session to wait for");
+            (&[][..], ExitStatus::NoSuchSession)
+        }
     };
-    let session = find(world, &wanted)?;
-    let wire: WireSession = wire::session(world.machine(), &session);
-    if let Value::Object(fields) = json!(wire) {
-        known.sessions.insert(session.key.clone(), fields);
+    for session in sessions {
+        writeln!(app.out, "{}", words(session))?;
     }
-    Ok(session.key)
-}
-
-fn timed_out(app: &mut App<'_>, arguments: &WaitArgs) -> ExitStatus {
-    let until = arguments.until.name();
-    say(app.err, &format!("timed out before `{until}`"));
-    ExitStatus::TimedOut
-}
-
-impl Known {
-    /// Whether a message shows the session, or says nothing of those that it does not show.
-    fn is_in(message: &Message, whom: Option<&Whom>) -> bool {
-        match (message, whom) {
-            (Message::Snapshot { rows, .. }, Some(Whom::One(key))) => {
-                rows.sessions.contains_key(key)
-            }
-            _ => true,
-        }
-    }
-
-    fn take(&mut self, message: &Message) {
-        match message {
-            Message::Snapshot { rows, .. } => self.take_all(rows),
-            Message::Change(place) => match place.change() {
-                Change::Added { key, row }
-                | Change::Changed {
-                    key, after: row, ..
-                }
-                | Change::Removed { key, row, .. } => {
-                    self.sessions.insert(key.clone(), row.session.clone());
-                }
-                Change::Unattributed { after, .. } => self.unattributed.clone_from(after),
-                Change::Problems { .. } => {}
-            },
-        }
-    }
-
-    fn take_all(&mut self, rows: &Rows) {
-        let sessions = rows.sessions.iter();
-        let sessions = sessions.map(|(key, row)| (key.clone(), row.session.clone()));
-        self.sessions.extend(sessions);
-        self.unattributed.clone_from(&rows.unattributed);
-    }
-
-    /// Whom it waits for, by what there is at the beginning.
-    fn begin(&self, arguments: &WaitArgs) -> Whom {
-        if arguments.any {
-            return Whom::Any;
-        }
-        let sessions = self.sessions.iter();
-        let wanted = sessions.filter(|(_, session)| {
-            let has = |names: Vec<&str>, field: &str| {
-                names.is_empty()
-                    || session[field]
-                        .as_str()
-                        .is_some_and(|is| names.contains(&is))
-            };
-            let watched = &arguments.watched;
-            let liveness = watched.liveness.iter().map(|one| one.name()).collect();
-            let phases = watched.phase.iter().map(|one| one.name()).collect();
-            has(liveness, "liveness")
-                && has(phases, "phase")
-                && session["parent_session_id"].is_null()
-                && session["liveness"] != "exited"
-        });
-        Whom::Every(wanted.map(|(key, _)| key.clone()).collect())
-    }
-
-    /// Says what came of it, if it is over.
-    fn judge(
-        &self,
-        app: &mut App<'_>,
-        arguments: &WaitArgs,
-        whom: &Whom,
-    ) -> anyhow::Result<Option<ExitStatus>> {
-        let (keys, is_any): (Vec<&SessionKey>, bool) = match whom {
-            Whom::One(key) => (vec![key], false),
-            Whom::Every(keys) if keys.is_empty() => {
-                say(app.err, "there is no session to wait for");
-                return Ok(Some(ExitStatus::NoSuchSession));
-            }
-            Whom::Every(keys) => (keys.iter().collect(), false),
-            Whom::Any => (self.sessions.keys().collect(), true),
-        };
-        let outcomes = keys.iter().filter_map(|key| {
-            let session = self.sessions.get(*key)?;
-            Some((session, self.outcome(arguments, key, session)))
-        });
-        let outcomes: Vec<_> = outcomes.collect();
-        let reached = outcomes
-            .iter()
-            .filter(|(_, outcome)| *outcome == Outcome::Reached);
-        let reached: Vec<_> = reached.map(|(session, _)| *session).collect();
-        if is_any && let Some(session) = reached.first() {
-            writeln!(app.out, "{}", words(session))?;
-            return Ok(Some(ExitStatus::Done));
-        }
-        if is_any {
-            return Ok(None);
-        }
-        if reached.len() == keys.len() {
-            for session in reached {
-                writeln!(app.out, "{}", words(session))?;
-            }
-            return Ok(Some(ExitStatus::Done));
-        }
-        for (session, outcome) in outcomes {
-            let status = match outcome {
-                Outcome::Reached | Outcome::NotYet => continue,
-                Outcome::Exited => ExitStatus::Exited,
-                Outcome::Unknown => ExitStatus::Unknown,
-            };
-            writeln!(app.out, "{}", words(session))?;
-            return Ok(Some(status));
-        }
-        Ok(None)
-    }
-
-    fn outcome(
-        &self,
-        arguments: &WaitArgs,
-        key: &SessionKey,
-        session: &Map<String, Value>,
-    ) -> Outcome {
-        let outcome = arguments.until.judge(session, &self.unattributed);
-        let is_first = || match self.first.get(key) {
-            Some(first) => until::is_same_phase(first, session),
-            // Everything is as at the beginning, or this one has come since.
-            None => self.first.is_empty(),
-        };
-        if outcome == Outcome::Reached && arguments.next && is_first() {
-            return Outcome::NotYet;
-        }
-        outcome
-    }
+    Ok(status)
 }
 
 /// What became of a session, in one line.
-fn words(session: &Map<String, Value>) -> String {
+fn words(session: &SessionFields) -> String {
     let text = |field: &str| session.get(field).and_then(Value::as_str);
     let is_live = text("liveness") == Some("live");
     let what = text("phase").filter(|phase| is_live || *phase == "ended");

@@ -46,6 +46,5 @@ mod usage;
 mod verbose;
 mod wait;
 mod watch;
-mod watch_soak;
 mod watching;
 mod world;

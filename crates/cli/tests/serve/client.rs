@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -31,12 +31,16 @@ pub(crate) struct Reply {
 /// The program, in the home of a world.
 pub(crate) fn whosup(world: &World) -> Command {
     let mut command = Command::new(WHOSUP);
+    in_home(&mut command, world);
+    command
+}
+
+fn in_home(command: &mut Command, world: &World) {
     command
         .env_clear()
         .env("HOME", world.home())
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .current_dir(world.work_dir());
-    command
 }
 
 impl Server {
@@ -46,14 +50,25 @@ impl Server {
     }
 
     pub(crate) fn start_with(world: &World, arguments: &[&str]) -> Self {
-        let mut child = whosup(world)
+        Self::start_by(world, Command::new(WHOSUP), arguments).0
+    }
+
+    /// Starts one by a command, and returns what it reads.
+    pub(crate) fn start_by(
+        world: &World,
+        mut command: Command,
+        arguments: &[&str],
+    ) -> (Self, ChildStdin) {
+        in_home(&mut command, world);
+        let mut child = command
             .arg("serve")
             .args(arguments)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
+        let stdin = child.stdin.take().unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
@@ -63,11 +78,12 @@ impl Server {
             .split_once("://")
             .map_or(endpoint, |(_, rest)| rest);
         assert!(!address.is_empty(), "the server printed no address");
-        Self {
+        let server = Self {
             address: address.to_owned(),
             token: token.to_owned(),
             child,
-        }
+        };
+        (server, stdin)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -275,6 +291,7 @@ impl<R: Read> Read for Chunked<R> {
 /// One event of the stream.
 #[derive(Debug)]
 pub(crate) struct Event {
+    /// Its place; empty if it has none.
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) data: Value,
@@ -308,21 +325,27 @@ impl Stream {
         }
     }
 
-    /// The next event. Every field is one line.
+    /// The next event.
     #[track_caller]
     pub(crate) fn next(&mut self) -> Event {
+        self.next_if_any().expect("the stream goes on")
+    }
+
+    /// The next event, every field of which is one line; `None` if the stream ended.
+    pub(crate) fn next_if_any(&mut self) -> Option<Event> {
         let mut fields: HashMap<String, String> = HashMap::new();
         loop {
             let mut line = String::new();
-            let read = self.reader.read_line(&mut line).unwrap();
-            assert!(read > 0, "the stream ended");
+            if self.reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
             let line = line.trim_end_matches('\n');
             if line.is_empty() && !fields.is_empty() {
-                return Event {
-                    id: fields["id"].clone(),
+                return Some(Event {
+                    id: fields.remove("id").unwrap_or_default(),
                     kind: fields["event"].clone(),
                     data: serde_json::from_str(&fields["data"]).unwrap(),
-                };
+                });
             }
             if line.is_empty() || line.starts_with(':') {
                 continue;

@@ -1,10 +1,13 @@
 //! Clients that misbehave, and a server that is killed.
 
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::client::{Server, Stream, read_head};
-use crate::world::{World, wait_for};
+use crate::world::{WHOSUP, World, now_ms, wait_for};
 
 /// How long an answer may take on a loaded machine while others misbehave.
 const PROMPT: Duration = Duration::from_secs(20);
@@ -192,4 +195,172 @@ fn several_requests_go_over_one_connection() {
         reader.read_exact(&mut body).unwrap();
         assert_eq!((status, body.as_slice()), (200, &b"ok\n"[..]));
     }
+}
+
+/// Whether a script can be run by `unshare`; says so if not.
+fn can_be_apart(options: &[&str], script: &str) -> bool {
+    let mut command = Command::new("unshare");
+    command.args(options).args(["sh", "-c", script]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let can = command.status().is_ok_and(|status| status.success());
+    if !can {
+        eprintln!(
+            "skipped: `unshare {}` can't be used here",
+            options.join(" ")
+        );
+    }
+    can
+}
+
+/// A full disk keeps nobody from asking; what can't be written is said.
+#[test]
+fn a_full_disk_keeps_nobody_from_asking() {
+    let mount = "mount -t tmpfs -o size=128k none \"$HOME/.local/state\"";
+    let options = ["-U", "-r", "-m"];
+    if !can_be_apart(&options, "mount -t tmpfs -o size=128k none /mnt") {
+        return;
+    }
+    let world = World::new();
+    std::fs::create_dir_all(world.home().join(".local/state")).unwrap();
+    let mut posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    // The disk is full once somebody writes a line.
+    let script = format!(
+        "{mount} && {{ (read line; cat /dev/zero > \"$HOME/.local/state/full\" 2>/dev/null; echo full > \"$HOME/full\") <&3 & \
+         exec \"$0\" \"$@\"; }}"
+    );
+    let mut command = Command::new("unshare");
+    command
+        .args(options)
+        .args(["bash", "-c", &format!("exec 3<&0; {script}"), WHOSUP]);
+    let (server, mut stdin) = Server::start_by(
+        &world,
+        command,
+        &["--listen", "127.0.0.1:0", "--allow-actions"],
+    );
+    let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
+    let mut stream = Stream::open(&server, &path, &[]);
+    assert_eq!(stream.next().kind, "snapshot");
+    writeln!(stdin, "fill it").unwrap();
+    wait_for("the disk to be full", || {
+        world.home().join("full").exists().then_some(())
+    });
+
+    set_status(&record, "busy");
+    stream.until(|event| event.data["changes"]["phase"]["new"] == "working");
+    posing.kill();
+    posing.reap();
+    stream.until(|event| event.data["changes"]["liveness"]["new"] == "exited");
+    let path = format!("/api/v1/sessions/claude-code/{}/dismiss", world.s1);
+    let refused = server.post(&path, "{}");
+    assert!([409, 500].contains(&refused.status), "{}", refused.body);
+    assert!(refused.body.contains("No space left"), "{}", refused.body);
+    check_answers(&server);
+    assert_eq!(server.sessions(&world).len(), 1);
+}
+
+fn set_status(record: &std::path::Path, status: &str) {
+    let text = std::fs::read_to_string(record).unwrap();
+    let mut fields: Value = serde_json::from_str(&text).unwrap();
+    fields["status"] = json!(status);
+    fields["statusUpdatedAt"] = json!(now_ms());
+    let other = record.with_extension("new");
+    std::fs::write(&other, fields.to_string()).unwrap();
+    std::fs::rename(&other, record).unwrap();
+}
+
+#[test]
+fn without_watches_the_stream_says_so_and_goes_on() {
+    // The limit of a user namespace; that of the machine stays.
+    let limit = "echo 2 > /proc/sys/user/max_inotify_watches";
+    let options = ["-U", "-r"];
+    if !can_be_apart(&options, limit) {
+        return;
+    }
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    let mut command = Command::new("unshare");
+    let script = format!("{limit} && exec \"$0\" \"$@\"");
+    command.args(options).args(["sh", "-c", &script, WHOSUP]);
+    let (server, _stdin) = Server::start_by(&world, command, &["--listen", "127.0.0.1:0"]);
+    let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
+    let mut stream = Stream::open(&server, &path, &[]);
+    let says_so = |data: &Value| {
+        let mut problems = data["problems"].as_array().into_iter().flatten();
+        problems.any(|problem| {
+            problem["message"]
+                .as_str()
+                .unwrap()
+                .contains("no watches are left")
+        })
+    };
+    stream.until(|event| says_so(&event.data));
+    set_status(&record, "busy");
+    stream.until(|event| event.data["changes"]["phase"]["new"] == "working");
+}
+
+/// A server and a client of the stream in a network of their own, which then goes away.
+struct Apart(Child);
+
+impl Drop for Apart {
+    fn drop(&mut self) {
+        // What runs in it ends when its input does.
+        drop(self.0.stdin.take());
+        self.0.wait().ok();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_behind_a_network_that_is_gone_is_let_go() {
+    let options = ["-U", "-r", "-n"];
+    if !can_be_apart(&options, "ip link set lo up && ip link set lo down") {
+        return;
+    }
+    let world = World::new();
+    let out = world.root().join("out");
+    let script = "ip link set lo up
+        \"$0\" serve --listen 127.0.0.1:7697 > \"$1\" 2>/dev/null &
+        server=$!
+        trap 'kill $server' EXIT
+        until grep -q token \"$1\"; do sleep 0.05; done
+        exec 3<>/dev/tcp/127.0.0.1/7697
+        printf 'GET /api/v1/events HTTP/1.1\\r\\nHost: 127.0.0.1:7697\\r\\nAuthorization: Bearer %s\\r\\n\\r\\n' \"$(sed 's/.*token=//' \"$1\")\" >&3
+        read -r line <&3
+        echo \"$server $line\"
+        ip link set lo down
+        read -r line";
+    let mut child = Command::new("unshare")
+        .args(options)
+        .args(["bash", "-c", script, WHOSUP])
+        .arg(&out)
+        .env("HOME", world.home())
+        .current_dir(world.work_dir())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stdout = child.stdout.take().unwrap();
+    let apart = Apart(child);
+    BufReader::new(stdout).read_line(&mut line).unwrap();
+    let (server, status) = line.split_once(' ').unwrap();
+    assert!(status.contains("200 OK"), "{line}");
+    // Connections of the server's own end: their local port, and that they are established.
+    let connections = || {
+        let table = std::fs::read_to_string(format!("/proc/{server}/net/tcp")).unwrap();
+        let lines = table
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        lines
+            .filter(|fields| fields[1].ends_with(":1E11") && fields[3] == "01")
+            .count()
+    };
+    assert_eq!(connections(), 1);
+    wait_for("the connection to be given up", || {
+        (connections() == 0).then_some(())
+    });
+    drop(apart);
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Server;
+use crate::client::{Server, Stream};
+use crate::wire_schema::{bundled, strict};
 use crate::world::{World, wait_for};
 
 /// What of a session two looks must agree on.
@@ -318,4 +319,138 @@ fn the_page_is_there_without_a_token_and_holds_nothing_of_anybody() {
     }
     assert!(count >= 2, "{}", page.body);
     assert!(!page.body.contains("<script>") && !page.body.contains("style=\""));
+}
+
+#[track_caller]
+pub(crate) fn check_schema(output: &str, document: &Value) {
+    for schema in [bundled(output), strict(output, &[])] {
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(document)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{output}: {errors:#?}\n{document:#}");
+    }
+}
+
+#[test]
+fn timeline_messages_and_resources_fit_their_schemas() {
+    let world = World::new();
+    let posing = world.pose_as_claude();
+    world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+    let event = json!({
+        "hook_event_name": "SessionStart", "source": "startup", "session_id": world.s1,
+        "cwd": world.work_dir(), "transcript_path": null,
+    });
+    let heard = world
+        .whosup()
+        .args(["hook", "claude-code"])
+        .write_stdin(event.to_string())
+        .output();
+    assert!(heard.unwrap().status.success());
+    let server = Server::start(&world);
+    let timeline = server.json("/api/v1/timeline?since=1h");
+    check_schema("timeline", &timeline);
+    assert_eq!(
+        timeline["sessions"][0]["spans"][0]["phase"], "starting",
+        "{timeline:#}"
+    );
+    let messages = server.json(&format!(
+        "/api/v1/sessions/claude-code/{}/messages",
+        world.s1
+    ));
+    check_schema("messages", &messages);
+    assert_eq!(messages["messages"].as_array().unwrap().len(), 1);
+    let events = format!(
+        "/api/v1/events?resources=1&cwd={}",
+        world.work_dir().display()
+    );
+    let mut stream = Stream::open(&server, &events, &[]);
+    let sample = stream.until(|event| event.kind == "resources");
+    check_schema("resources", &sample.data);
+    assert_eq!(sample.data["sessions"][0]["session_id"], world.s1.as_str());
+}
+
+/// What of two answers about usage must agree: all but when they were given.
+fn undated(mut usage: Value) -> Value {
+    for field in ["taken_at", "since"] {
+        usage[field].take();
+    }
+    usage
+}
+
+#[test]
+fn usage_is_what_the_command_says() {
+    let world = World::new();
+    for (session, model) in [(&world.s1, "claude-opus-4-8"), (&world.s2, "nobody-knows")] {
+        let line = json!({
+            "type": "assistant", "timestamp": "2026-11-27T00:10:00Z", "cwd": world.work_dir(),
+            "isSidechain": false, "version": "2.1.197",
+            "message": { "id": session, "role": "assistant", "model": model,
+                "content": [{ "type": "text", "text": "done" }], "stop_reason": "end_turn",
+                "usage": { "input_tokens": 10, "cache_read_input_tokens": 20,
+                    "cache_creation_input_tokens": 0, "output_tokens": 5 } },
+        });
+        world.write(
+            &format!(".claude/projects/-p/{session}.jsonl"),
+            format!("{line}\n"),
+        );
+    }
+    let server = Server::start(&world);
+    let since = "2000-01-01T00:00:00Z";
+    for (query, options) in [
+        (String::new(), vec![]),
+        ("&by=model".to_owned(), vec!["--by", "model"]),
+        (
+            "&by=session&by=model&agent=claude-code".to_owned(),
+            vec!["--by", "session,model", "--agent", "claude-code"],
+        ),
+        (
+            format!("&by=day,model&cwd={}", world.work_dir().display()),
+            vec!["--by", "day,model", "--cwd", "."],
+        ),
+        ("&cwd=/nowhere".to_owned(), vec!["--cwd", "/nowhere"]),
+    ] {
+        let answer = server.json(&format!("/api/v1/usage?since={since}{query}"));
+        let command = ["usage", "--json", "--since", since].into_iter();
+        let told = world.run(command.chain(options)).json();
+        assert_eq!(undated(answer), undated(told), "{query}");
+    }
+    let models = server.json(&format!("/api/v1/usage?since={since}&by=model"));
+    assert_eq!(models["without_price"], json!(["nobody-knows"]));
+    assert_eq!(models["total"]["output_tokens"], 10);
+    for wrong in [
+        "by=mood",
+        "by=",
+        "since=soon",
+        "since=7d&since=8d",
+        "cwd=here",
+        "agent=../x",
+        "utc=1",
+    ] {
+        let reply = server.get(&format!("/api/v1/usage?{wrong}"));
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (400, "bad_argument"),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn one_answer_about_usage_is_counted_at_a_time_and_few_wait() {
+    let world = World::new();
+    let server = Server::start(&world);
+    let asked: Vec<u16> = std::thread::scope(|threads| {
+        let ask = || server.get("/api/v1/usage").status;
+        let asking: Vec<_> = (0..40).map(|_| threads.spawn(ask)).collect();
+        asking.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(
+        asked.iter().all(|status| [200, 503].contains(status)),
+        "{asked:?}"
+    );
+    assert!(asked.contains(&200));
+    assert_eq!(server.get("/api/v1/usage").status, 200);
 }

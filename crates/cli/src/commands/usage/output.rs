@@ -9,9 +9,10 @@ use whosup_core::machine::problem::Problem;
 use whosup_core::sources::usage::Prices;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
 use whosup_core::views::wire::{self, timestamp};
+use whosup_track::TrackError;
 
 use crate::app::{App, say};
-use crate::json::{PricesDocument, UsageDocument, UsageRowDocument, write_document};
+use crate::json::{PricesDocument, UsageDocument, UsageRowDocument};
 use crate::table::{Cell, Header, Shape, Side, write_table};
 use crate::text;
 
@@ -21,19 +22,21 @@ const BAR_WIDTH: u64 = 20;
 const MODELS_SHOWN_MAX: usize = 5;
 
 /// What is answered.
-pub(super) struct Answer<'a> {
-    pub(super) by: &'a [By],
+pub(crate) struct Answer {
+    pub(super) by: Vec<By>,
     pub(super) since_ms: i64,
     pub(super) now_ms: i64,
-    pub(super) zone: &'a TimeZone,
-    pub(super) table: &'a UsageTable,
-    pub(super) prices: &'a Prices,
-    pub(super) problems: &'a [Problem],
+    pub(super) zone: TimeZone,
+    pub(super) table: UsageTable,
+    pub(super) prices: Prices,
+    pub(super) problems: Vec<Problem>,
+    /// Why what was counted is not kept. The counts are right nevertheless.
+    pub(super) unsaved: Option<TrackError>,
 }
 
 type Row<'a> = (&'a Vec<Option<String>>, &'a UsageRow);
 
-impl Answer<'_> {
+impl Answer {
     /// Days in their order; else what cost most comes first.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = self.table.rows.iter().collect();
@@ -44,10 +47,10 @@ impl Answer<'_> {
         rows
     }
 
-    /// Writes one JSON document.
-    pub(super) fn write_json(&self, app: &mut App<'_>) -> io::Result<()> {
+    /// The answer as a JSON document.
+    pub(crate) fn document(&self) -> UsageDocument {
         let rows = self.rows().into_iter();
-        let document = UsageDocument {
+        UsageDocument {
             schema_version: wire::SCHEMA_VERSION,
             taken_at: timestamp(self.now_ms),
             by: self.name(),
@@ -68,8 +71,7 @@ impl Answer<'_> {
                 date: self.prices.date.clone(),
             },
             problems: self.problems.iter().map(wire::problem).collect(),
-        };
-        write_document(app.out, &document)
+        }
     }
 
     fn name(&self) -> String {
@@ -112,7 +114,7 @@ impl Answer<'_> {
     /// Writes a table with bars and a total, and what a person should know besides.
     pub(super) fn write_table(&self, app: &mut App<'_>) -> io::Result<()> {
         if self.table.rows.is_empty() {
-            let since = text::local_time(self.since_ms, self.zone).unwrap_or_default();
+            let since = text::local_time(self.since_ms, &self.zone).unwrap_or_default();
             writeln!(app.out, "no tokens were counted since {since}")?;
             app.out.flush()?;
             say(

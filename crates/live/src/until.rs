@@ -5,7 +5,7 @@ use whosup_core::adapter::phase::Phase;
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Until {
+pub enum Until {
     /// The conversation is in this phase.
     Phase(Phase),
     /// No process serves it.
@@ -14,7 +14,7 @@ pub(super) enum Until {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// It has come.
     Reached,
     /// The session has exited before.
@@ -38,20 +38,25 @@ const MAY_CHANGE: [&str; 6] = [
 const EXITED: &str = "exited";
 
 impl Until {
-    /// The words on the command line.
-    pub(super) fn names() -> Vec<&'static str> {
+    /// The words.
+    #[must_use]
+    pub fn names() -> Vec<&'static str> {
         let phases = Phase::ALL.iter().map(|phase| phase.name());
         phases.chain([EXITED]).collect()
     }
 
-    pub(super) fn from_name(name: &str) -> Option<Self> {
+    /// Finds it by such a word.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
         if name == EXITED {
             return Some(Self::Exited);
         }
         Phase::from_name(name).map(Self::Phase)
     }
 
-    pub(super) const fn name(self) -> &'static str {
+    /// The word.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Phase(phase) => phase.name(),
             Self::Exited => EXITED,
@@ -59,7 +64,7 @@ impl Until {
     }
 
     /// Judges a session in its wire form, beside the processes without one.
-    pub(super) fn judge(self, session: &Map<String, Value>, unattributed: &[Value]) -> Outcome {
+    pub(crate) fn judge(self, session: &Map<String, Value>, unattributed: &[Value]) -> Outcome {
         let text = |field: &str| session.get(field).and_then(Value::as_str);
         let has_exited = text("liveness") == Some(EXITED);
         let is_reached = match self {
@@ -98,7 +103,7 @@ fn may_serve(process: &Value, session: &Map<String, Value>) -> bool {
 }
 
 /// Whether nothing has happened that `--next` waits for.
-pub(super) fn is_same_phase(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+pub(crate) fn is_same_phase(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let fields = ["liveness", "phase", "phase_since"];
     fields
         .iter()

@@ -1,19 +1,31 @@
 //! Soak: sessions begin, work, wait, move and die in every way, while what `watch` has
-//! printed is compared with a cold `list`.
+//! printed, what clients of the server have read, and the server's state are compared with a
+//! cold `list`.
 
 use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::chance::Chance;
-use super::schema::check;
-use super::shell_agent::ShellAgent;
-use super::watching::Watching;
-use super::world::{Posing, World, now_ms};
+use whosup_live::replay;
 
-/// How long it takes in the gate, in seconds; `WHOSUP_SOAK_SECONDS` is another length.
-const SECONDS: u64 = 60;
+use crate::chance::Chance;
+use crate::client::{Event, Server, Stream};
+use crate::questions::check_schema;
+use crate::shell_agent::ShellAgent;
+use crate::watching::Watching;
+use crate::world::{Posing, World, now_ms};
+
+/// How long it takes among other tests, in seconds; `WHOSUP_SOAK_SECONDS` is another length.
+const SECONDS: u64 = 20;
+/// How many steps there are before what is used is noted: by then everything has been used.
+const WARM_STEPS: u32 = 20;
+/// How much memory may be used more at the end than then, in KiB.
+const MEMORY_MORE_MAX_KIB: u64 = 24 << 10;
+/// How many descriptors may be open more at the end than then.
+const DESCRIPTORS_MORE_MAX: usize = 40;
 /// How long `watch` may take to come to what `list` says, on a loaded machine.
 const BEHIND_MAX: Duration = Duration::from_secs(30);
 /// What is no change, and what differs between two looks by the clock alone.
@@ -56,43 +68,116 @@ struct Part {
     text: String,
 }
 
+/// A client of the server that reads all the time.
+struct Client {
+    events: Receiver<Event>,
+    /// The snapshot with all changes so far.
+    state: Value,
+    read: Vec<Value>,
+}
+
+impl Client {
+    fn open(server: &Server, world: &World) -> Self {
+        let path = format!("/api/v1/events?cwd={}", world.work_dir().display());
+        let mut stream = Stream::open(server, &path, &[]);
+        let (sender, events) = channel();
+        std::thread::spawn(move || {
+            while let Some(event) = stream.next_if_any() {
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            events,
+            state: Value::Null,
+            read: Vec::new(),
+        }
+    }
+
+    fn take(&mut self) {
+        while let Ok(event) = self.events.try_recv() {
+            assert_eq!(event.kind, event.data["kind"].as_str().unwrap());
+            assert_eq!(event.id, event.data["cursor"].as_str().unwrap());
+            replay(&mut self.state, &event.data);
+            self.read.push(event.data);
+        }
+    }
+}
+
+/// All that watches.
+struct Watchers {
+    watching: Watching,
+    server: Server,
+    /// The second one begins later.
+    clients: Vec<Client>,
+}
+
+/// What watchers use.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    descriptors: usize,
+    memory_kib: u64,
+}
+
+impl Used {
+    fn of(pid: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let memory = memory.unwrap().split_whitespace().next();
+        Self {
+            descriptors: std::fs::read_dir(format!("/proc/{pid}/fd"))
+                .unwrap()
+                .count(),
+            memory_kib: memory.unwrap().parse().unwrap(),
+        }
+    }
+}
+
 #[test]
-fn what_watch_has_printed_is_what_list_says_after_every_step() {
+fn what_watch_and_the_server_have_sent_is_what_list_says_after_every_step() {
     let seconds = std::env::var("WHOSUP_SOAK_SECONDS").ok();
     let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
     let world = World::new();
     let mut chance = Chance::of_seed(17);
-    let mut watching = Watching::start(&world);
+    let server = Server::start(&world);
+    let mut watchers = Watchers {
+        watching: Watching::start(&world),
+        clients: vec![Client::open(&server, &world)],
+        server,
+    };
     let mut agent = ShellAgent::start(&world);
     let mut parts: Vec<Part> = Vec::new();
     let end = Instant::now() + Duration::from_secs(seconds);
     let (mut steps, mut slowest) = (0_u32, Duration::ZERO);
-    let descriptors = |pid: u32| {
-        let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-        open.count()
-    };
     let mut at_first = None;
+    let pids = [watchers.watching.pid(), watchers.server.pid()];
     while Instant::now() < end {
         for _ in 0..chance.below(4) {
             act(&world, &mut chance, &mut parts, &mut agent, steps);
         }
         steps += 1;
         let compared = Instant::now();
-        compare(&world, &mut watching, steps);
+        compare(&world, &mut watchers, steps);
         slowest = slowest.max(compared.elapsed());
-        if steps == 20 {
-            at_first = Some(descriptors(watching.pid()));
+        if steps == WARM_STEPS {
+            at_first = Some(pids.map(Used::of));
+            let late = Client::open(&watchers.server, &world);
+            watchers.clients.push(late);
         }
     }
-    eprintln!("{steps} steps, the slowest comparison took {slowest:?}");
-    if let Some(first) = at_first {
-        let last = descriptors(watching.pid());
-        assert!(
-            last < first + 40,
-            "{first} descriptors at first, {last} at last"
-        );
+    let last = pids.map(Used::of);
+    eprintln!(
+        "{steps} steps, the slowest comparison took {slowest:?}; {at_first:?}, {last:?} at last"
+    );
+    for (first, last) in at_first.iter().flatten().zip(last) {
+        assert!(last.descriptors < first.descriptors + DESCRIPTORS_MORE_MAX);
+        assert!(last.memory_kib < first.memory_kib + MEMORY_MORE_MAX_KIB);
     }
-    check_lines(&watching);
+    check_lines(watchers.watching.read.iter().map(|(_, line)| line));
+    for client in &watchers.clients {
+        check_lines(client.read.iter());
+    }
 }
 
 fn act(
@@ -102,7 +187,7 @@ fn act(
     agent: &mut ShellAgent<'_>,
     step: u32,
 ) {
-    let kind = chance.below(9);
+    let kind = chance.below(13);
     if parts.is_empty() || (kind == 0 && parts.len() < 8) {
         let posing = world.pose_as_claude();
         let session = format!("0a0b0c0d-0000-4000-8000-{:06x}{:06x}", posing.pid(), step);
@@ -127,6 +212,16 @@ fn act(
             let part = parts.swap_remove(at);
             std::fs::remove_file(&part.record).unwrap();
         }
+        // It is killed, and its parent does not ask for its status before the next step.
+        9 => {
+            if let Some(posing) = &mut parts[at].posing {
+                posing.kill();
+            }
+        }
+        // It is stopped, goes on, or is killed while it is stopped.
+        10 | 11 => signal(&parts[at], ["STOP", "CONT"][chance.index(2)]),
+        // It ends as a service manager ends it.
+        12 => signal(&parts[at], "TERM"),
         3 => agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" })),
         4 => agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" })),
         5 => agent.tell(
@@ -146,6 +241,15 @@ fn act(
     }
 }
 
+fn signal(part: &Part, name: &str) {
+    if let Some(posing) = &part.posing {
+        // It is a child of this process, so that its PID is no other's.
+        let pid = posing.pid().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
 /// Renames another record over the one that is there.
 fn change(part: &mut Part, change: impl FnOnce(&mut Value)) {
     let mut fields: Value = serde_json::from_str(&part.text).unwrap();
@@ -156,29 +260,44 @@ fn change(part: &mut Part, change: impl FnOnce(&mut Value)) {
     std::fs::rename(&other, &part.record).unwrap();
 }
 
-/// Reads until what is known is what `list` says now.
+/// Reads until what each of them knows is what `list` says now.
 #[track_caller]
-fn compare(world: &World, watching: &mut Watching, step: u32) {
+fn compare(world: &World, watchers: &mut Watchers, step: u32) {
     let end = Instant::now() + BEHIND_MAX;
+    let path = format!("/api/v1/state?cwd={}", world.work_dir().display());
     loop {
         let cold = known(&world.run(["list", "--json", "--cwd", "."]).json());
-        while watching.take(Duration::from_millis(20)) {}
-        let warm = known(&watching.state);
-        if warm == cold {
+        while watchers.watching.take(Duration::from_millis(20)) {}
+        watchers.clients.iter_mut().for_each(Client::take);
+        let mut warm = vec![
+            ("`watch`", known(&watchers.watching.state)),
+            ("the server", known(&watchers.server.json(&path))),
+        ];
+        let clients = watchers
+            .clients
+            .iter()
+            .filter(|client| !client.state.is_null());
+        warm.extend(clients.map(|client| ("a client", known(&client.state))));
+        let Some((who, other)) = warm.into_iter().find(|(_, warm)| *warm != cold) else {
             return;
-        }
+        };
         assert!(
             Instant::now() < end,
-            "after step {step} `watch` says {warm:#}\nand `list` says {cold:#}\n{:#?}",
-            watching.read.iter().rev().take(10).collect::<Vec<_>>()
+            "after step {step} {who} says {other:#}\nand `list` says {cold:#}\n{:#?}",
+            watchers
+                .watching
+                .read
+                .iter()
+                .rev()
+                .take(10)
+                .collect::<Vec<_>>()
         );
     }
 }
 
 /// None is lost, none comes twice, none changes nothing, and what has exited is not live again
 /// unless its session was taken up.
-fn check_lines(watching: &Watching) {
-    let lines = watching.read.iter().map(|(_, line)| line);
+fn check_lines<'a>(lines: impl Iterator<Item = &'a Value>) {
     let sequence = |line: &Value| -> u64 {
         let cursor = line["cursor"].as_str().unwrap();
         cursor.rsplit_once('-').unwrap().1.parse().unwrap()
@@ -187,7 +306,7 @@ fn check_lines(watching: &Watching) {
     let mut kinds = BTreeSet::new();
     for line in lines {
         if kinds.insert(line["kind"].to_string()) {
-            check("watch", &[], line);
+            check_schema("watch", line);
         }
         let number = sequence(line);
         assert!(last.is_none_or(|last| last < number), "{line}");

@@ -1,0 +1,378 @@
+//! Waits until sessions have come to where somebody wants them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use whosup_core::adapter::claim::SessionKey;
+use whosup_core::machine::Environment;
+use whosup_core::reader::{
+    ErrorCode, FilterError, IdError, IdQuery, ReadError, Reader, in_full, parse_agent,
+};
+use whosup_core::sources::config::ConfigError;
+use whosup_core::views::wire::{self, WireError, WireSession};
+
+use crate::change::Change;
+use crate::engine::{Engine, EngineError};
+use crate::filter::Filter;
+use crate::rows::Rows;
+use crate::subscription::{Message, Received, Subscription};
+use crate::until::{Outcome, Until, is_same_phase};
+use crate::world::World;
+
+/// What is waited for, and of whom.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// Of whom.
+    pub whom: Whom,
+    /// What.
+    pub until: Until,
+    /// What is so already does not count.
+    pub is_next: bool,
+    /// Which sessions [`Whom::Any`] and [`Whom::Every`] mean.
+    pub filter: Filter,
+}
+
+/// Whom it waits for.
+#[derive(Debug, Clone)]
+pub enum Whom {
+    /// This session.
+    One(IdQuery),
+    /// Any session.
+    Any,
+    /// Every session that is there at the beginning.
+    Every,
+}
+
+/// A session in its wire form.
+pub type SessionFields = Map<String, Value>;
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Waited {
+    /// These have come to it.
+    Reached(Vec<SessionFields>),
+    /// This one has exited before.
+    Exited(SessionFields),
+    /// What became of this one is not known, and nothing that runs can change that.
+    Unknown(SessionFields),
+    /// No session is there to wait for.
+    Nobody,
+}
+
+/// Why nothing can be watched or waited for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WatchError {
+    /// The configuration can't be used.
+    #[error(transparent)]
+    Config(ConfigError),
+    /// The session, the agents or the directory that are asked for can't be found.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The system can't be asked for events.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// The engine has ended.
+    #[error("cannot wait any longer: {0}")]
+    Over(String),
+}
+
+impl From<EngineError> for WatchError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::World(error) => Self::Config(error.0),
+            error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<IdError> for WatchError {
+    fn from(error: IdError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<&WatchError> for WireError {
+    fn from(error: &WatchError) -> Self {
+        let (code, message) = match error {
+            WatchError::Read(error) => return error.into(),
+            WatchError::Config(error) => (ErrorCode::BadConfig, in_full(error)),
+            error => (ErrorCode::Unreadable, in_full(error)),
+        };
+        Self {
+            code: code.name(),
+            message,
+            candidates: Vec::new(),
+        }
+    }
+}
+
+impl Filter {
+    /// Sessions of the agents of these names, in a directory or below.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] if there is no such agent or directory.
+    pub fn of(agents: &[String], directory: Option<&Path>) -> Result<Self, ReadError> {
+        let environment = Environment::here();
+        let agents = agents
+            .iter()
+            .map(|name| Ok(parse_agent(name, &environment)?.to_string()));
+        Ok(Self {
+            agents: agents.collect::<Result<_, ReadError>>()?,
+            directory: directory.map(real_directory).transpose()?,
+            ..Self::default()
+        })
+    }
+}
+
+/// A directory with its links followed.
+///
+/// # Errors
+///
+/// [`FilterError`] if it is not there.
+pub fn real_directory(path: &Path) -> Result<std::path::PathBuf, FilterError> {
+    let reason = match path.canonicalize() {
+        Ok(real) if real.is_dir() => return Ok(real),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            "no such directory".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(FilterError::Directory {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
+/// A wait that has begun.
+#[derive(Debug)]
+pub struct Waiting {
+    wait: Wait,
+    world: Box<dyn World>,
+    changes: Subscription,
+    engine: Engine,
+    known: Known,
+    /// Who is meant; `None` until the first message has come.
+    meant: Option<Meant>,
+}
+
+#[derive(Debug)]
+enum Meant {
+    One(SessionKey),
+    Any,
+    Every(Vec<SessionKey>),
+}
+
+/// What is known of the sessions.
+#[derive(Debug, Default)]
+struct Known {
+    /// The sessions that were heard of, as they are now.
+    sessions: BTreeMap<SessionKey, SessionFields>,
+    /// As they were at the beginning, where that does not count.
+    first: BTreeMap<SessionKey, SessionFields>,
+    unattributed: Vec<Value>,
+}
+
+impl Waiting {
+    /// Begins it.
+    ///
+    /// # Errors
+    ///
+    /// [`WatchError`] if the session is not found or nothing can be watched.
+    pub fn begin<W: World + Clone + 'static>(mut world: W, wait: Wait) -> Result<Self, WatchError> {
+        let mut known = Known::default();
+        let meant = match &wait.whom {
+            Whom::One(id) => Some(Meant::One(known.find(&mut world, id)?)),
+            Whom::Any | Whom::Every => None,
+        };
+        let engine = Engine::start(world.clone())?;
+        // Whoever waits for one phase has to hear of the others too.
+        let filter = Filter {
+            phases: [].into(),
+            liveness: [].into(),
+            ..wait.filter.clone()
+        };
+        Ok(Self {
+            changes: engine.subscribe(filter, None),
+            world: Box::new(world),
+            wait,
+            engine,
+            known,
+            meant,
+        })
+    }
+
+    /// The engine, for who waits for other things too.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Hears everything that has happened, or waits for something to happen, at most so long.
+    /// `None` if what is waited for has not come.
+    ///
+    /// # Errors
+    ///
+    /// [`WatchError`] if there is nothing more to wait for.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Waited>, WatchError> {
+        let mut timeout = timeout;
+        loop {
+            let message = match self.changes.next(timeout) {
+                Received::Message(message) => message,
+                Received::Nothing => return Ok(None),
+                Received::Over(why) => return Err(WatchError::Over(why)),
+            };
+            let waited = self.hear(&message)?;
+            if waited.is_some() {
+                return Ok(waited);
+            }
+            timeout = Duration::ZERO;
+        }
+    }
+
+    fn hear(&mut self, message: &Message) -> Result<Option<Waited>, WatchError> {
+        self.known.take(message);
+        if let Whom::One(id) = &self.wait.whom
+            && !is_in(message, self.meant.as_ref())
+        {
+            // It may have exited since it was found, and is not watched then.
+            self.known.find(self.world.as_mut(), id)?;
+        }
+        let known = &mut self.known;
+        let meant = self.meant.get_or_insert_with(|| known.begin(&self.wait));
+        let waited = known.judge(&self.wait, meant);
+        if waited.is_none() && self.wait.is_next && known.first.is_empty() {
+            known.first.clone_from(&known.sessions);
+        }
+        Ok(waited)
+    }
+}
+
+/// Whether a message shows the session, or says nothing of those that it does not show.
+fn is_in(message: &Message, meant: Option<&Meant>) -> bool {
+    match (message, meant) {
+        (Message::Snapshot { rows, .. }, Some(Meant::One(key))) => rows.sessions.contains_key(key),
+        _ => true,
+    }
+}
+
+impl Known {
+    fn find(&mut self, world: &mut dyn World, id: &IdQuery) -> Result<SessionKey, WatchError> {
+        let (machine, config) = world.now();
+        let config = config.map_err(|error| WatchError::Config(error.0))?;
+        let session = Reader::new(&machine, &config).find(id)?;
+        let wire: WireSession = wire::session(&machine, &session);
+        if let Value::Object(fields) = json!(wire) {
+            self.sessions.insert(session.key.clone(), fields);
+        }
+        Ok(session.key)
+    }
+
+    fn take(&mut self, message: &Message) {
+        match message {
+            Message::Snapshot { rows, .. } => self.take_all(rows),
+            Message::Change(place) => match place.change() {
+                Change::Added { key, row }
+                | Change::Changed {
+                    key, after: row, ..
+                }
+                | Change::Removed { key, row, .. } => {
+                    self.sessions.insert(key.clone(), row.session.clone());
+                }
+                Change::Unattributed { after, .. } => self.unattributed.clone_from(after),
+                Change::Problems { .. } => {}
+            },
+        }
+    }
+
+    fn take_all(&mut self, rows: &Arc<Rows>) {
+        let sessions = rows.sessions.iter();
+        let sessions = sessions.map(|(key, row)| (key.clone(), row.session.clone()));
+        self.sessions.extend(sessions);
+        self.unattributed.clone_from(&rows.unattributed);
+    }
+
+    /// Who is meant, by what there is at the beginning.
+    fn begin(&self, wait: &Wait) -> Meant {
+        if matches!(wait.whom, Whom::Any) {
+            return Meant::Any;
+        }
+        let sessions = self.sessions.iter();
+        let wanted = sessions.filter(|(_, session)| {
+            let has = |names: &std::collections::BTreeSet<String>, field: &str| {
+                names.is_empty() || session[field].as_str().is_some_and(|is| names.contains(is))
+            };
+            has(&wait.filter.liveness, "liveness")
+                && has(&wait.filter.phases, "phase")
+                && session["parent_session_id"].is_null()
+                && session["liveness"] != "exited"
+        });
+        Meant::Every(wanted.map(|(key, _)| key.clone()).collect())
+    }
+
+    /// What came of it, if it is over.
+    fn judge(&self, wait: &Wait, meant: &Meant) -> Option<Waited> {
+        let keys: Vec<&SessionKey> = match meant {
+            Meant::One(key) => vec![key],
+            Meant::Every(keys) if keys.is_empty() => return Some(Waited::Nobody),
+            Meant::Every(keys) => keys.iter().collect(),
+            Meant::Any => self.sessions.keys().collect(),
+        };
+        let is_any = matches!(meant, Meant::Any);
+        let outcomes = keys.iter().filter_map(|key| {
+            let session = self.sessions.get(*key)?;
+            Some((session, self.outcome(wait, key, session)))
+        });
+        let outcomes: Vec<_> = outcomes.collect();
+        let reached = outcomes
+            .iter()
+            .filter(|(_, outcome)| *outcome == Outcome::Reached);
+        let mut reached: Vec<_> = reached.map(|(session, _)| (*session).clone()).collect();
+        if is_any {
+            reached.truncate(1);
+            return (!reached.is_empty()).then_some(Waited::Reached(reached));
+        }
+        if reached.len() == keys.len() {
+            return Some(Waited::Reached(reached));
+        }
+        outcomes
+            .into_iter()
+            .find_map(|(session, outcome)| match outcome {
+                Outcome::Reached | Outcome::NotYet => None,
+                Outcome::Exited => Some(Waited::Exited(session.clone())),
+                Outcome::Unknown => Some(Waited::Unknown(session.clone())),
+            })
+    }
+
+    fn outcome(&self, wait: &Wait, key: &SessionKey, session: &SessionFields) -> Outcome {
+        let outcome = wait.until.judge(session, &self.unattributed);
+        let is_first = || match self.first.get(key) {
+            Some(first) => is_same_phase(first, session),
+            // Everything is as at the beginning, or this one has come since.
+            None => self.first.is_empty(),
+        };
+        if outcome == Outcome::Reached && wait.is_next && is_first() {
+            return Outcome::NotYet;
+        }
+        outcome
+    }
+}
+
+impl Waited {
+    /// What came of it, in a word, with the sessions that it came of.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let (outcome, sessions) = match self {
+            Self::Reached(sessions) => ("reached", json!(sessions)),
+            Self::Exited(session) => ("exited", json!([session])),
+            Self::Unknown(session) => ("unknown", json!([session])),
+            Self::Nobody => ("none", json!([])),
+        };
+        json!({ "outcome": outcome, "sessions": sessions })
+    }
+}
