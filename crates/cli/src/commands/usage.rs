@@ -12,12 +12,14 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use whosup_core::adapter::claim::SessionKey;
 use whosup_core::adapter::{Depth, Sketch};
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::reader::Reach;
 use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents::AGENTS;
 use whosup_core::sources::usage::Tally;
+use whosup_core::views::limits::account_limits;
 use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
 
 use crate::app::{App, World, say};
@@ -84,6 +86,8 @@ struct Counted {
     session: SessionKey,
     sketch: Box<Sketch>,
     last_at_ms: Option<i64>,
+    /// How long it was live, in milliseconds.
+    live_ms: Option<u64>,
 }
 
 /// Sums up what sessions used.
@@ -131,10 +135,15 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
             last_at_ms: counted.last_at_ms,
             tally,
             cpu_ms: counted.sketch.cpu_at_least_ms,
+            live_ms: counted.live_ms,
         };
         table.add(&query, &used);
     }
+    let used = found
+        .iter()
+        .map(|counted| (&*counted.sketch, counted.last_at_ms));
     let answer = output::Answer {
+        limits: account_limits(machine, used),
         by: &arguments.by,
         since_ms,
         now_ms,
@@ -164,13 +173,17 @@ fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, V
     let own = (!arguments.all_homes)
         .then(|| own_homes(world))
         .transpose()?;
+    let now_ms = world.machine().now_ms();
     let mut found = Vec::new();
     let mut take = |session: Session| {
         let is_own = own
             .as_ref()
             .is_none_or(|own| own.contains(&*session.key.home));
         if is_own && session.adapter.is_some() {
+            let is_live = session.liveness() == Liveness::Live;
+            let live = session.sketch.live;
             found.push(Counted {
+                live_ms: live.map(|live| live.until(now_ms, is_live)),
                 last_at_ms: session.last_activity_at_ms(),
                 session: session.key,
                 sketch: session.sketch,

@@ -6,10 +6,12 @@ use std::io;
 
 use whosup_core::machine::problem::Problem;
 use whosup_core::sources::usage::Prices;
+use whosup_core::views::limits::Limits;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
 use whosup_core::views::wire::{self, timestamp};
 
 use crate::app::{App, say};
+use crate::commands::status::limit_lines;
 use crate::json::{PricesDocument, UsageDocument, UsageRowDocument, write_document};
 use crate::table::{Cell, Shape, Side, write_table};
 use crate::text;
@@ -28,6 +30,7 @@ pub(super) struct Answer<'a> {
     pub(super) table: &'a UsageTable,
     pub(super) prices: &'a Prices,
     pub(super) problems: &'a [Problem],
+    pub(super) limits: Vec<Limits<'a>>,
 }
 
 type Row<'a> = (&'a Vec<Option<String>>, &'a UsageRow);
@@ -62,6 +65,7 @@ impl Answer<'_> {
             total: row_document(BTreeMap::new(), &self.table.total),
             last_hour: wire::usage(&self.table.last_hour),
             without_price: self.table.without_price.iter().cloned().collect(),
+            limits: wire::limits(&self.limits, self.now_ms),
             prices: PricesDocument {
                 source: self.prices.source.clone(),
                 date: self.prices.date.clone(),
@@ -201,6 +205,9 @@ impl Answer<'_> {
     }
 
     fn say_more(&self, app: &mut App<'_>) {
+        for line in limit_lines(&self.limits, self.now_ms) {
+            say(app.err, &line);
+        }
         let hour = &self.table.last_hour;
         if hour.sums.tokens() > 0 {
             let cost = text::cost(hour).map(|cost| format!(", {cost}"));
@@ -243,7 +250,9 @@ fn row_document(by: BTreeMap<&'static str, Option<String>>, row: &UsageRow) -> U
         usage: wire::usage(&row.usage),
         sessions: row.sessions.len(),
         cpu_seconds: cpu_ms.map(|cpu| cpu.as_secs_f64()),
-        hours_live: None,
+        hours_live: row
+            .live_ms
+            .map(|ms| std::time::Duration::from_millis(ms).as_secs_f64() / 3600.0),
         day_assumed: row.is_day_assumed,
     }
 }
