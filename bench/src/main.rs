@@ -20,6 +20,7 @@ mod start;
 mod sweep;
 mod table;
 mod transcript;
+mod usage;
 mod work;
 mod world;
 
@@ -58,6 +59,9 @@ struct Arguments {
     /// abtop [default: as found by PATH]
     #[arg(long, global = true)]
     abtop: Option<PathBuf>,
+    /// ccusage [default: as found by PATH]
+    #[arg(long, global = true)]
+    ccusage: Option<PathBuf>,
     /// How many rounds are measured
     #[arg(long, global = true)]
     rounds: Option<usize>,
@@ -99,6 +103,8 @@ enum Command {
     Sidecar,
     /// A sweep that has one session to end, with few and with many dead ones on disk
     Sweep,
+    /// Counting a gigabyte of transcripts, and a line that was appended
+    Usage,
     /// Runs them all and writes README.md and raw.json
     Report {
         /// These alone
@@ -164,6 +170,7 @@ fn measure(setting: &Setting, command: &Command) -> anyhow::Result<Outcome> {
         Command::Hook => hook::measure(setting),
         Command::Sidecar => sidecar::measure(setting),
         Command::Sweep => sweep::measure(setting),
+        Command::Usage => usage::measure(setting),
         Command::Report { .. } | Command::Work { .. } => Ok(Outcome::default()),
     }
 }
@@ -182,7 +189,9 @@ fn setting_of(arguments: &Arguments) -> anyhow::Result<Setting> {
     let venv = home.map(|home| home.join(".cache/whosup/bench/venv/bin/python"));
     let python = arguments.python.clone().or(venv);
     let abtop = arguments.abtop.clone().or_else(|| in_path("abtop"));
+    let ccusage = arguments.ccusage.clone().or_else(|| in_path("ccusage"));
     Ok(Setting {
+        ccusage: ccusage.filter(|ccusage| is_there(ccusage, &["--version"])),
         whosup,
         python: python.filter(|python| is_there(python, &["-c", "import psutil"])),
         abtop: abtop.filter(|abtop| is_there(abtop, &["--json"])),
@@ -211,6 +220,7 @@ fn passed_on(arguments: &Arguments) -> Vec<String> {
     pass("whosup", Some(text(&arguments.whosup)));
     pass("python", arguments.python.as_deref().map(text));
     pass("abtop", arguments.abtop.as_deref().map(text));
+    pass("ccusage", arguments.ccusage.as_deref().map(text));
     pass("rounds", arguments.rounds.map(|rounds| rounds.to_string()));
     pass("smaller", Some(arguments.smaller.to_string()));
     passed

@@ -25,6 +25,7 @@ const BENCHMARKS: &[&[&str]] = &[
     &["hook"],
     &["sidecar"],
     &["sweep"],
+    &["usage"],
 ];
 
 /// Runs these benchmarks, or all, with these arguments and writes the report.
