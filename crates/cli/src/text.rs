@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-use whosup_core::sources::usage::Usage;
+use whosup_core::sources::usage::{Sums, Usage};
 
 /// How much of a text one cell of a table may show, in characters. Titles are
 /// made by models and may be of any length.
@@ -159,6 +159,11 @@ pub(crate) fn cost(usage: &Usage) -> Option<String> {
         2
     };
     Some(format!("{at_least}${dollars:.digits$}"))
+}
+
+/// A number of tokens in a sum, where the agent counts them.
+pub(crate) fn known_tokens(sums: &Sums, number: impl Fn(&Sums) -> u64) -> Option<String> {
+    sums.are_tokens_known().then(|| tokens(number(sums)))
 }
 
 /// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.

@@ -139,23 +139,26 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
 /// A line for each limit of an account that holds now.
 pub(crate) fn limit_lines(limits: &[Limits<'_>], now_ms: i64) -> Vec<String> {
     let line = |of: &Limits<'_>, limit: &AccountLimit| {
-        let name = of.record.name.as_deref().unwrap_or("account");
+        let agent = of.agent.as_str();
+        let name = of.record.name.as_deref().filter(|name| *name != agent);
+        let name = name.map(|name| format!(" ({})", text::one_line(name)));
         let window = limit.window_minutes.map(|minutes| match minutes {
-            minutes if minutes % 1_440 == 0 => format!(" in {}d", minutes / 1_440),
-            minutes if minutes % 60 == 0 => format!(" in {}h", minutes / 60),
-            minutes => format!(" in {minutes}m"),
+            minutes if minutes % 1_440 == 0 => format!("{}d ", minutes / 1_440),
+            minutes if minutes % 60 == 0 => format!("{}h ", minutes / 60),
+            minutes => format!("{minutes}m "),
         });
-        let resets = limit
-            .resets_at_ms
-            .map(|at| format!(", resets in {}", text::age(at, now_ms)));
+        let resets = limit.resets_at_ms;
+        let resets = resets.map(|at| format!(", resets in {}", text::age(at, now_ms)));
+        let recorded = match text::age(now_ms, of.record.recorded_at_ms).as_str() {
+            "now" => "now".to_owned(),
+            age => format!("{age} ago"),
+        };
         format!(
-            "limit of {}: {:.0}% of {} used{}{} (recorded {} ago)",
-            of.agent,
+            "{agent}{}: {:.0}% of the {}limit used{} (recorded {recorded})",
+            name.unwrap_or_default(),
             limit.used_percent,
-            text::one_line(name),
             window.unwrap_or_default(),
             resets.unwrap_or_default(),
-            text::age(now_ms, of.record.recorded_at_ms),
         )
     };
     let each = limits.iter();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use whosup_core::machine::problem::Problem;
-use whosup_core::sources::usage::Prices;
+use whosup_core::sources::usage::{Prices, Sums};
 use whosup_core::views::limits::Limits;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
 use whosup_core::views::wire::{self, timestamp};
@@ -96,14 +96,19 @@ impl Answer<'_> {
             let (sums, cost) = (&row.usage.sums, &row.usage.cost);
             let reasoning = sums.reasoning.map(|tokens| tokens.to_string());
             let dollars = cost.dollars().map(|dollars| format!("{dollars:.6}"));
-            writeln!(
-                app.out,
-                "{},{},{},{},{},{},{},{}",
-                names.join(","),
+            let known = |tokens: u64| sums.are_tokens_known().then(|| tokens.to_string());
+            let counts = [
                 sums.input,
                 sums.cached_input,
                 sums.cache_writes,
                 sums.output,
+            ];
+            let counts = counts.map(|tokens| known(tokens).unwrap_or_default());
+            writeln!(
+                app.out,
+                "{},{},{},{},{}",
+                names.join(","),
+                counts.join(","),
                 reasoning.unwrap_or_default(),
                 dollars.unwrap_or_default(),
                 cost.tokens_without_price,
@@ -187,15 +192,18 @@ impl Answer<'_> {
 
     fn cells(&self, names: Vec<String>, row: &UsageRow, bar: &str) -> Vec<Cell> {
         let sums = &row.usage.sums;
-        let numbers = [
-            sums.tokens(),
-            sums.input,
-            sums.cached_input,
-            sums.cache_writes,
-            sums.output,
+        let numbers: [fn(&Sums) -> u64; 5] = [
+            Sums::tokens,
+            |sums| sums.input,
+            |sums| sums.cached_input,
+            |sums| sums.cache_writes,
+            |sums| sums.output,
         ];
         let names = names.into_iter().map(Cell::plain);
-        let numbers = numbers.map(|tokens| Cell::plain(text::tokens(tokens)));
+        let numbers = numbers.map(|number| {
+            let known = text::known_tokens(sums, number);
+            Cell::plain(known.unwrap_or_else(|| "-".to_owned()))
+        });
         let cost = text::cost(&row.usage).unwrap_or_else(|| "-".to_owned());
         let bar = Cell::plain(bar);
         names
