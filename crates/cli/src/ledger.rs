@@ -71,7 +71,7 @@ impl Ledger {
                 let used_ms = sketch.last_record_at_ms.max(sketch.perhaps_until_ms);
                 if since_ms
                     .zip(used_ms)
-                    .is_none_or(|(since, used)| used >= since - QUARTER_MS)
+                    .is_none_or(|(since, used)| used >= since.saturating_sub(QUARTER_MS))
                 {
                     let of_agent = whole.entry(sketch.key.agent.as_str()).or_default();
                     of_agent.push(at);

@@ -26,6 +26,7 @@ mod hooks_killed_together;
 mod hooks_model;
 mod hooks_store;
 mod limits;
+mod many_panes;
 mod odd_files;
 mod processes;
 mod recovery;

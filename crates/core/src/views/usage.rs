@@ -225,3 +225,60 @@ fn name(
         By::Branch => slot.branch.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use whosup_sidecar::{AgentId, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn times_are_in_a_row_that_has_the_whole_session() {
+        let session = SessionKey {
+            agent: AgentId::from_static("codex"),
+            session: SessionId::parse("s").unwrap(),
+            home: Path::new("/h").into(),
+        };
+        let mut tally = Tally::default();
+        for quarter in [1, 2] {
+            let slot = Slot {
+                quarter: Some(quarter),
+                ..Slot::default()
+            };
+            let sums = Sums {
+                output: 1,
+                requests: 1,
+                ..Sums::default()
+            };
+            tally.sums.insert(slot, sums);
+        }
+        let used = Used {
+            session: &session,
+            work_dir: None,
+            last_at_ms: None,
+            tally: &tally,
+            cpu_ms: Some(7),
+            live_ms: Some(9),
+        };
+        let times = |by: By, since_ms: i64| {
+            let mut table = UsageTable::default();
+            let query = UsageQuery {
+                by: &[by],
+                since_ms: Some(since_ms),
+                below: None,
+                prices: &Prices::shipped(),
+                day: &|at_ms| at_ms.to_string(),
+                now_ms: 0,
+            };
+            table.add(&query, &used);
+            let rows = table.rows.values().chain([&table.total]);
+            rows.map(|row| row.cpu_ms.zip(row.live_ms))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(times(By::Agent, 0), [Some((7, 9)); 2]);
+        // Each day has a part of it.
+        assert_eq!(times(By::Day, 0), [None, None, Some((7, 9))]);
+        // What came before is left out.
+        assert_eq!(times(By::Agent, 2 * QUARTER_MS), [None, None]);
+    }
+}
