@@ -21,6 +21,7 @@ mod start;
 mod sweep;
 mod table;
 mod transcript;
+mod usage;
 mod work;
 mod world;
 
@@ -59,6 +60,9 @@ struct Arguments {
     /// abtop [default: as found by PATH]
     #[arg(long, global = true)]
     abtop: Option<PathBuf>,
+    /// ccusage [default: as found by PATH]
+    #[arg(long, global = true)]
+    ccusage: Option<PathBuf>,
     /// How many rounds are measured
     #[arg(long, global = true)]
     rounds: Option<usize>,
@@ -113,6 +117,8 @@ enum Command {
     Clients,
     /// The state by the server, with very many sessions on disk
     State,
+    /// Counting a gigabyte of transcripts, and a line that was appended
+    Usage,
     /// Runs them all and writes README.md and raw.json
     Report {
         /// These alone
@@ -183,6 +189,7 @@ fn measure(setting: &Setting, arguments: &Arguments) -> anyhow::Result<Outcome> 
         Command::Idle => serve::idle(setting, arguments.seconds.unwrap_or(300)),
         Command::Clients => serve::clients(setting, arguments.seconds.unwrap_or(60)),
         Command::State => serve::state(setting),
+        Command::Usage => usage::measure(setting),
         Command::Report { .. } | Command::Work { .. } => Ok(Outcome::default()),
     }
 }
@@ -201,7 +208,9 @@ fn setting_of(arguments: &Arguments) -> anyhow::Result<Setting> {
     let venv = home.map(|home| home.join(".cache/whosup/bench/venv/bin/python"));
     let python = arguments.python.clone().or(venv);
     let abtop = arguments.abtop.clone().or_else(|| in_path("abtop"));
+    let ccusage = arguments.ccusage.clone().or_else(|| in_path("ccusage"));
     Ok(Setting {
+        ccusage: ccusage.filter(|ccusage| is_there(ccusage, &["--version"])),
         whosup,
         python: python.filter(|python| is_there(python, &["-c", "import psutil"])),
         abtop: abtop.filter(|abtop| is_there(abtop, &["--json"])),
@@ -230,6 +239,7 @@ fn passed_on(arguments: &Arguments) -> Vec<String> {
     pass("whosup", Some(text(&arguments.whosup)));
     pass("python", arguments.python.as_deref().map(text));
     pass("abtop", arguments.abtop.as_deref().map(text));
+    pass("ccusage", arguments.ccusage.as_deref().map(text));
     pass("rounds", arguments.rounds.map(|rounds| rounds.to_string()));
     pass(
         "seconds",

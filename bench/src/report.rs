@@ -30,6 +30,7 @@ const BENCHMARKS: &[&[&str]] = &[
     &["idle"],
     &["clients"],
     &["state"],
+    &["usage"],
 ];
 
 /// Runs these benchmarks, or all, with these arguments and writes the report.

@@ -16,6 +16,8 @@ pub(crate) struct Setting {
     pub(crate) python: Option<PathBuf>,
     /// abtop; `None` if there is none.
     pub(crate) abtop: Option<PathBuf>,
+    /// ccusage; `None` if there is none.
+    pub(crate) ccusage: Option<PathBuf>,
     /// How many rounds are measured; each benchmark has its own default.
     pub(crate) rounds: Option<usize>,
     /// How much smaller than usual the worlds are.

@@ -8,6 +8,8 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::json;
+use whosup_core::sidecar::AgentId;
+use whosup_core::sources::agents;
 use whosup_core::sources::transcript::{TailBounds, TranscriptFile};
 use whosup_process::{Among, FileId, ProcessTable, system_backend};
 
@@ -22,6 +24,8 @@ pub(crate) enum Work {
     Holders { list: PathBuf },
     /// Prints the last record of a transcript, or reads it so many times
     LastRecord { path: PathBuf, times: Option<usize> },
+    /// Appends a line to a transcript and counts it, so many times
+    Appended { path: PathBuf, times: usize },
     /// Tells hooks of events, as the agent that is above them
     Hook(crate::hook::Below),
 }
@@ -80,6 +84,9 @@ pub(crate) fn run(work: &Work) -> anyhow::Result<()> {
             let samples = timed(*times, || last_record(path))?;
             writeln!(out, "{}", json!({ "samples": samples }))?;
         }
+        Work::Appended { path, times } => {
+            writeln!(out, "{}", json!({ "samples": appended(path, *times)? }))?;
+        }
         Work::Hook(below) => writeln!(out, "{}", crate::hook::below(below)?)?,
     }
     out.flush()?;
@@ -95,6 +102,28 @@ fn last_record(path: &std::path::Path) -> anyhow::Result<serde_json::Value> {
         }
     }
     bail!("it has no record")
+}
+
+/// Counts a transcript, and then each line that is appended to it. To append one is not
+/// timed.
+fn appended(path: &std::path::Path, times: usize) -> anyhow::Result<Vec<[f64; 2]>> {
+    let agent = AgentId::parse("claude-code")?;
+    let adapter = agents::adapter(&agent).context("no adapter")?;
+    let counting = adapter.counting().context("it counts nothing")?;
+    let last = last_record(path)?;
+    let mut file = std::fs::OpenOptions::new().append(true).open(path)?;
+    let mut counted = Some(counting.count(&TranscriptFile::open(path)?, None)?);
+    let mut samples = Vec::with_capacity(times);
+    for _ in 0..times {
+        writeln!(file, "{last}")?;
+        let before = counted.take();
+        let sample = timed(1, || {
+            counted = Some(counting.count(&TranscriptFile::open(path)?, before.clone())?);
+            Ok(())
+        })?;
+        samples.extend(sample);
+    }
+    Ok(samples)
 }
 
 /// Wall and CPU time of each, in milliseconds.

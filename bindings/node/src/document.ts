@@ -99,10 +99,10 @@ export interface OtherLive {
 
 /** The tokens that a session used in all, its sub-agents left out. */
 export interface Usage {
-  input_tokens: number;
-  cached_input_tokens: number;
-  cache_write_tokens: number;
-  output_tokens: number;
+  input_tokens: number | null;
+  cached_input_tokens: number | null;
+  cache_write_tokens: number | null;
+  output_tokens: number | null;
   reasoning_tokens: number | null;
   cost: { amount: number; currency: string; source: string } | null;
   tokens_without_price: number;

@@ -8,6 +8,7 @@ use whosup_core::sessions::resources::Resources;
 use whosup_core::sessions::session::{Session, Unattributed};
 use whosup_core::sidecar::SessionId;
 use whosup_core::sources::panes::Pane;
+use whosup_core::sources::usage::Sums;
 
 use crate::app::World;
 use crate::condition::{Condition, State, Wording};
@@ -353,7 +354,7 @@ impl Cells<'_> {
             Column::Context => or_nothing(session.description.context.map(context)),
             Column::Tokens => {
                 let usage = session.usage.as_ref();
-                or_nothing(usage.map(|usage| text::tokens(usage.sums.tokens())))
+                or_nothing(usage.and_then(|usage| text::known_tokens(&usage.sums, Sums::tokens)))
             }
             Column::Cost => or_nothing(session.usage.as_ref().and_then(text::cost)),
             Column::Cpu | Column::Memory | Column::Threads | Column::Io => {

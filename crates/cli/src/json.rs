@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use whosup_core::adapter::Message;
 use whosup_core::views::wire::{
-    WireHost, WireProblem, WireSession, WireSnapshot, WireUnattributed, WireUsage, timestamp,
+    WireHost, WireLimit, WireProblem, WireSession, WireSnapshot, WireUnattributed, WireUsage,
+    timestamp,
 };
 
 /// One line of `list --ndjson`.
@@ -67,6 +68,8 @@ pub(crate) struct UsageDocument {
     pub(crate) last_hour: WireUsage,
     /// The models that have no price.
     pub(crate) without_price: Vec<String>,
+    /// The limits of accounts that hold now, as agents recorded them.
+    pub(crate) limits: Vec<WireLimit>,
     /// The table of prices that is shipped.
     pub(crate) prices: PricesDocument,
     /// What could not be counted.
@@ -99,6 +102,13 @@ pub(crate) struct PricesDocument {
     pub(crate) source: String,
     /// When they were taken from it.
     pub(crate) date: String,
+}
+
+/// What `status` adds.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusMore {
+    /// The limits of accounts that hold now, as agents recorded them.
+    pub(crate) limits: Vec<WireLimit>,
 }
 
 /// What `show` adds.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde_json::Value;
 use whosup_core::adapter::Sketch;
 use whosup_core::machine::Machine;
 use whosup_core::machine::problem::Problem;
@@ -52,6 +53,8 @@ impl Ledger {
     ) -> Vec<Option<Tally>> {
         let mut jobs = Vec::new();
         let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+        // Of agents whose records are read as a whole, the places of the sessions.
+        let mut whole: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (at, sketch) in sketches.iter().enumerate() {
             let Some(adapter) = agents::adapter(&sketch.key.agent) else {
                 continue;
@@ -60,14 +63,27 @@ impl Ledger {
                 self.problems.push(problem);
                 continue;
             }
-            if let Some(found) = adapter.tally(sketch) {
-                let tally = found.take(&mut self.problems);
-                tallies.insert(at, tally);
-            } else if let Some(counting) = adapter.counting() {
+            let Some(counting) = adapter.counting() else {
+                continue;
+            };
+            // Nothing is asked of an agent that counts in transcripts.
+            if adapter.counted_records(&[], &mut |_, _| {}).is_some() {
+                let used_ms = sketch.last_record_at_ms.max(sketch.perhaps_until_ms);
+                if since_ms
+                    .zip(used_ms)
+                    .is_none_or(|(since, used)| used >= since.saturating_sub(QUARTER_MS))
+                {
+                    let of_agent = whole.entry(sketch.key.agent.as_str()).or_default();
+                    of_agent.push(at);
+                }
+            } else {
                 let files = adapter.counted_files(sketch).into_iter();
                 let files = files.filter(|path| since_ms.is_none_or(|since| is_newer(path, since)));
                 jobs.extend(files.map(|path| (at, CountJob { counting, path })));
             }
+        }
+        for places in whole.into_values() {
+            self.count_whole(sketches, &places, &mut tallies);
         }
         let (owners, jobs): (Vec<usize>, Vec<CountJob>) = jobs.into_iter().unzip();
         let all = jobs.len();
@@ -88,6 +104,33 @@ impl Ledger {
             }
         }
         (0..sketches.len()).map(|at| tallies.remove(&at)).collect()
+    }
+
+    /// Counts sessions of one agent, whose records are read as a whole.
+    fn count_whole(
+        &mut self,
+        sketches: &[&Sketch],
+        places: &[usize],
+        tallies: &mut BTreeMap<usize, Tally>,
+    ) {
+        let asked: Vec<&Sketch> = places
+            .iter()
+            .filter_map(|at| sketches.get(*at).copied())
+            .collect();
+        let agent = asked.first().map(|sketch| &sketch.key.agent);
+        let Some(adapter) = agent.and_then(agents::adapter) else {
+            return;
+        };
+        let mut each = |place: usize, records: &[Value]| {
+            if let Some((at, sketch)) = places.get(place).zip(asked.get(place))
+                && let Some(counting) = adapter.counting()
+            {
+                let tally = counting.count_records(records, sketch.born_at_ms);
+                tallies.entry(*at).or_default().join(&tally);
+            }
+        };
+        let problems = adapter.counted_records(&asked, &mut each);
+        self.problems.extend(problems.unwrap_or_default());
     }
 
     /// Counts what one session used.

@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
-use whosup_core::sources::usage::Usage;
+use whosup_core::sources::usage::{Sums, Usage};
 
 /// How much of a text one cell of a table may show, in characters. Titles are
 /// made by models and may be of any length.
@@ -173,6 +173,11 @@ pub(crate) fn cost(usage: &Usage) -> Option<String> {
 /// A number of bytes in decimal units, with three digits or so: `223M`.
 pub(crate) fn bytes(number: u64) -> String {
     tokens(number)
+}
+
+/// A number of tokens in a sum, where the agent counts them.
+pub(crate) fn known_tokens(sums: &Sums, number: impl Fn(&Sums) -> u64) -> Option<String> {
+    sums.are_tokens_known().then(|| tokens(number(sums)))
 }
 
 /// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.

@@ -101,10 +101,10 @@ fn the_schema_refuses_what_is_not_written() {
 #[test]
 fn what_is_null_for_now_has_the_shape_of_its_schema() {
     let usage = WireUsage {
-        input_tokens: 1,
-        cached_input_tokens: 0,
-        cache_write_tokens: 0,
-        output_tokens: 2,
+        input_tokens: Some(1),
+        cached_input_tokens: Some(0),
+        cache_write_tokens: Some(0),
+        output_tokens: Some(2),
         reasoning_tokens: None,
         cost: Some(WireCost {
             amount: 0.01,

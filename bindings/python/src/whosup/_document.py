@@ -59,10 +59,10 @@ class Cost(TypedDict):
 class Usage(TypedDict):
     """The tokens that a session used in all, its sub-agents left out."""
 
-    input_tokens: int
-    cached_input_tokens: int
-    cache_write_tokens: int
-    output_tokens: int
+    input_tokens: Optional[int]
+    cached_input_tokens: Optional[int]
+    cache_write_tokens: Optional[int]
+    output_tokens: Optional[int]
     reasoning_tokens: Optional[int]
     cost: Optional[Cost]
     tokens_without_price: int

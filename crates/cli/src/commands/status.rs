@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use whosup_core::adapter::AccountLimit;
 use whosup_core::adapter::phase::Phase;
 use whosup_core::machine::problem::Problem;
 use whosup_core::sessions::session::{Session, Snapshot};
+use whosup_core::views::limits::{Limits, account_limits};
+use whosup_core::views::wire;
 
 use super::sweep::{options, sweep_here};
 use crate::app::{App, say};
 use crate::condition::{Condition, Wording, is_stale, words_of};
 use crate::exit::ExitStatus;
-use crate::json::write_document;
+use crate::json::{Answer, StatusMore, write_document};
 use crate::short_id::ShortIds;
 use crate::text;
 use whosup_core::reader::Reach;
@@ -92,14 +95,23 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
     app.world.describe(&mut scanned, |_| true)?;
     let snapshot = scanned.snapshot;
     let now_ms = snapshot.taken_at_ms;
+    let machine = app.world.machine();
+    let used = snapshot.sessions.iter();
+    let used = used.map(|session| (&*session.sketch, session.last_activity_at_ms()));
+    let limits = account_limits(machine, used);
     let sessions = text::count(ended, "session", "sessions");
     let ended = (ended > 0).then(|| format!("ended {sessions} whose agent had exited"));
     if arguments.json {
         if let Some(ended) = ended {
             say(app.err, &ended);
         }
-        let wire = whosup_core::views::wire::snapshot(app.world.machine(), &snapshot);
-        write_document(app.out, &wire)?;
+        let document = Answer {
+            snapshot: &wire::snapshot(app.world.machine(), &snapshot),
+            more: StatusMore {
+                limits: wire::limits(&limits, now_ms),
+            },
+        };
+        write_document(app.out, &document)?;
     } else if let Some(form) = arguments.format {
         let counts = counts(&snapshot, now_ms);
         let width = arguments.width.map(usize::from).or_else(|| form.width());
@@ -117,8 +129,41 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<E
             "{}",
             if plain.is_empty() { nothing } else { &plain }
         )?;
+        for line in limit_lines(&limits, now_ms) {
+            writeln!(app.out, "{line}")?;
+        }
     }
     Ok(ExitStatus::Done)
+}
+
+/// A line for each limit of an account that holds now.
+pub(crate) fn limit_lines(limits: &[Limits], now_ms: i64) -> Vec<String> {
+    let line = |of: &Limits, limit: &AccountLimit| {
+        let agent = of.agent.as_str();
+        let name = of.record.name.as_deref().filter(|name| *name != agent);
+        let name = name.map(|name| format!(" ({})", text::one_line(name)));
+        let window = limit.window_minutes.map(|minutes| match minutes {
+            minutes if minutes % 1_440 == 0 => format!("{}d ", minutes / 1_440),
+            minutes if minutes % 60 == 0 => format!("{}h ", minutes / 60),
+            minutes => format!("{minutes}m "),
+        });
+        let resets = limit.resets_at_ms;
+        let resets = resets.map(|at| format!(", resets in {}", text::age(at, now_ms)));
+        let recorded = match text::age(now_ms, of.record.recorded_at_ms).as_str() {
+            "now" => "now".to_owned(),
+            age => format!("{age} ago"),
+        };
+        format!(
+            "{agent}{}: {:.0}% of the {}limit used{} (recorded {recorded})",
+            name.unwrap_or_default(),
+            limit.used_percent,
+            window.unwrap_or_default(),
+            resets.unwrap_or_default(),
+        )
+    };
+    let each = limits.iter();
+    each.flat_map(|of| of.record.current(now_ms).map(move |limit| line(of, limit)))
+        .collect()
 }
 
 /// Ends what has exited. A sweep that can't be made stops nobody from looking.

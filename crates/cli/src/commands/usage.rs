@@ -9,15 +9,18 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use jiff::Span;
 use jiff::tz::TimeZone;
 use whosup_core::adapter::claim::SessionKey;
 use whosup_core::adapter::{Depth, Sketch};
+use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::reader::Reach;
 use whosup_core::sessions::session::Session;
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::agents::AGENTS;
 use whosup_core::sources::usage::Tally;
+use whosup_core::views::limits::account_limits;
 use whosup_core::views::usage::{By, UsageQuery, UsageTable, Used};
 
 use self::output::Answer;
@@ -42,10 +45,10 @@ runs read only what was appended. A cost that an agent recorded counts; other co
 table of prices that is shipped, and from your own in `~/.config/whosup/prices.toml`. A model
 without a price has no cost, and is named.";
 
-/// Since when it is counted unless something else is asked for: seven days.
-const SINCE: Since = Since::Ago(7 * 86_400_000);
-/// The same on the command line.
+/// Since when it is counted unless something else is asked for.
 const SINCE_WORDS: &str = "7d";
+/// The same as a number of days.
+const SINCE_DAYS: i64 = 7;
 /// How often the progress is shown, and how long the work takes before it is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -94,7 +97,7 @@ impl UsageArgs {
         cwd: Option<PathBuf>,
     ) -> Self {
         Self {
-            since: since.unwrap_or(SINCE),
+            since: since.unwrap_or_else(|| Since::Ago(Span::new().days(SINCE_DAYS))),
             by: if by.is_empty() { vec![By::Day] } else { by },
             agent,
             cwd,
@@ -112,6 +115,8 @@ struct Counted {
     session: SessionKey,
     sketch: Box<Sketch>,
     last_at_ms: Option<i64>,
+    /// How long it was live, in milliseconds.
+    live_ms: Option<u64>,
 }
 
 /// Sums up what sessions used.
@@ -192,10 +197,15 @@ pub(crate) fn sum_up(
             last_at_ms: counted.last_at_ms,
             tally,
             cpu_ms: counted.sketch.cpu_at_least_ms,
+            live_ms: counted.live_ms,
         };
         table.add(&query, &used);
     }
+    let used = found
+        .iter()
+        .map(|counted| (&*counted.sketch, counted.last_at_ms));
     Ok(Answer {
+        limits: account_limits(machine, used),
         by: arguments.by.clone(),
         since_ms,
         now_ms,
@@ -217,13 +227,17 @@ fn find(world: &World, arguments: &UsageArgs) -> anyhow::Result<(Vec<Counted>, V
     let own = (!arguments.all_homes)
         .then(|| own_homes(world))
         .transpose()?;
+    let now_ms = world.machine().now_ms();
     let mut found = Vec::new();
     let mut take = |session: Session| {
         let is_own = own
             .as_ref()
             .is_none_or(|own| own.contains(&*session.key.home));
         if is_own && session.adapter.is_some() {
+            let is_live = session.liveness() == Liveness::Live;
+            let live = session.sketch.live;
             found.push(Counted {
+                live_ms: live.map(|live| live.until(now_ms, is_live)),
                 last_at_ms: session.last_activity_at_ms(),
                 session: session.key,
                 sketch: session.sketch,

@@ -80,6 +80,12 @@ pub(crate) fn start_agent_of(
 
 /// Writes what Claude Code would of session 1, once its process runs.
 pub(crate) fn write_session(world: &World, pid: u32) {
+    write_session_of(world, pid, &world.s1);
+    world.write_claude_transcript(".claude", &world.s1);
+}
+
+/// Writes the record that Claude Code keeps of a process, once that runs.
+pub(crate) fn write_session_of(world: &World, pid: u32, session: &str) {
     let start = wait_for("the agent to run", || {
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -87,8 +93,7 @@ pub(crate) fn write_session(world: &World, pid: u32) {
         let start = fields.split_whitespace().nth(19)?.to_owned();
         (comm.trim() == "claude").then_some(start)
     });
-    world.write_claude_record(pid, &start, &world.s1);
-    world.write_claude_transcript(".claude", &world.s1);
+    world.write_claude_record(pid, &start, session);
 }
 
 /// A line of shell that runs `whosup attach` in this world.

@@ -28,6 +28,7 @@ mod hooks_store;
 mod limits;
 mod list;
 mod man;
+mod many_panes;
 mod odd_files;
 mod processes;
 mod recovery;

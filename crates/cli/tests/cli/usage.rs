@@ -209,3 +209,60 @@ fn nothing_to_count_is_said_before_what_to_try() {
     let expected = "no tokens were counted since 2026-11-27 09:05\nhint: `--since 30d` counts";
     assert!(said.out.starts_with(expected), "{}", said.out);
 }
+
+#[test]
+fn limits_that_an_agent_recorded_are_shown_until_use_begins_anew() {
+    let world = World::new();
+    let now = jiff::Timestamp::now();
+    let window = |minutes: u64, used: f64, ends: i64| json!({ "used_percent": used, "window_minutes": minutes, "resets_at": now.as_second() + ends });
+    let limits = json!({ "limit_id": "codex", "primary": window(300, 34.4, 7_100),
+        "secondary": window(10_080, 7.0, -1) });
+    let tokens = json!({ "input_tokens": 10, "cached_input_tokens": 4, "output_tokens": 5,
+        "reasoning_output_tokens": 0, "total_tokens": 15 });
+    let id = "01a21ec8-c5bb-78f0-959a-e72776985ddc";
+    let meta = json!({ "timestamp": now.to_string(), "type": "session_meta",
+        "payload": { "id": id, "cwd": world.work_dir(), "cli_version": "0.171.0" } });
+    let count = json!({ "timestamp": now.to_string(), "type": "event_msg", "payload": {
+        "type": "token_count", "rate_limits": limits,
+        "info": { "total_token_usage": tokens, "last_token_usage": tokens } } });
+    let name = format!(".codex/sessions/2026/11/27/rollout-2026-11-27T20-53-24-{id}.jsonl");
+    world.write(&name, format!("{meta}\n{count}\n"));
+    let answer = usage(&world, &["--agent", "codex"]);
+    let [limit] = answer["limits"].as_array().unwrap().as_slice() else {
+        panic!("{answer:#}");
+    };
+    assert_eq!(
+        (&limit["window_minutes"], &limit["used_percent"]),
+        (&json!(300), &json!(34.4))
+    );
+    let shown = world.run(["usage", "--agent", "codex"]);
+    let line = "codex: 34% of the 5h limit used, resets in 1h (recorded ";
+    assert!(shown.err.contains(line), "{}", shown.err);
+}
+
+#[test]
+fn what_a_document_counts_is_on_the_last_day_of_its_session() {
+    let world = World::new();
+    let id = "0a022b20-e8f2-410e-9552-000000000001";
+    let usage_of_reply = json!({ "model": "nobody-knows", "prompt_tokens": 40, "completion_tokens": 5,
+        "prompt_tokens_details": { "cached_tokens": 30 } });
+    let document = json!({ "sessionId": id, "title": "x", "workspaceDirectory": world.work_dir(),
+        "history": [{ "message": { "role": "assistant", "content": "x", "usage": usage_of_reply } }],
+        "usage": { "promptTokens": 40, "completionTokens": 5 } });
+    world.write(
+        &format!(".continue/sessions/{id}.json"),
+        document.to_string(),
+    );
+    let answer = usage(&world, &["--agent", "continue"]);
+    let [row] = answer["rows"].as_array().unwrap().as_slice() else {
+        panic!("{answer:#}");
+    };
+    assert_eq!(
+        (counts(row), &row["day_assumed"]),
+        ([10, 30, 0, 5], &json!(true))
+    );
+    assert_eq!(
+        (&row["hours_live"], &row["cpu_seconds"]),
+        (&json!(null), &json!(null))
+    );
+}

@@ -65,10 +65,6 @@ impl Watching {
         watching
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Takes the next line, if one comes in time.
     pub(crate) fn take(&mut self, timeout: Duration) -> bool {
         match self.lines.recv_timeout(timeout) {

@@ -5,6 +5,7 @@
 //! S"), [clues](Clue) about pairs of both, and dated facts of its [phase]. What hooks
 //! report is a [hook event](hook_event).
 
+mod account_limit;
 mod agent_process;
 pub mod claim;
 mod clue;
@@ -12,6 +13,7 @@ mod command_line;
 mod description;
 pub mod hook_event;
 mod hooks;
+mod live_time;
 mod look;
 mod matcher;
 pub(crate) mod names;
@@ -23,9 +25,11 @@ mod watched;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use whosup_process::{Pid, StartStamp};
 use whosup_sidecar::{AgentId, SessionId};
 
+pub use self::account_limit::{AccountLimit, LimitRecord};
 pub use self::agent_process::{AgentProcess, LaunchedIn, Role};
 pub use self::clue::{Clue, ClueKind, Lost, Unclaimed, Visit};
 pub use self::command_line::CommandLine;
@@ -33,6 +37,7 @@ pub(crate) use self::command_line::{Form, Is, Named};
 pub use self::description::{Context, Description, Message, MessageRole, TurnTokens};
 pub use self::hooks::{HookCommand, HookTrust, Hooks, SettingsFile, SettingsForm, SettingsPlace};
 pub(crate) use self::hooks::{no_session_by_path, session_by_file_stem, started};
+pub use self::live_time::LiveTime;
 pub use self::look::{AgentScan, Depth, Home, Look};
 pub use self::matcher::{LoggedRun, Matcher, Opening, PlacedRuns, RunStart, Terminal};
 pub use self::program::Program;
@@ -41,9 +46,9 @@ pub(crate) use self::runtime::{NODE_MAIN_THREAD, Run, Runtime};
 pub use self::sketch::{KnownClient, Sketch};
 pub use self::watched::{WatchPath, Watched};
 use crate::adapter::phase::PhaseFact;
-use crate::machine::problem::Found;
+use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
-use crate::sources::usage::{Counting, Tally};
+use crate::sources::usage::Counting;
 
 /// Knows one agent: how its processes look, where its files are, what they claim.
 ///
@@ -149,8 +154,21 @@ pub trait Adapter: Send + Sync {
         sketch.transcript.iter().cloned().collect()
     }
 
-    /// What a session used, where a database or a single document has that.
-    fn tally(&self, sketch: &Sketch) -> Option<Found<Tally>> {
+    /// Reads the records that count what sessions used, where a database or a document that
+    /// is written anew at each step has them: `each` is called with the place of a session
+    /// in `sketches` and with all of its records, and not for one that has none. `None`
+    /// where transcripts have them ([`Self::counted_files`]).
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let _ = (sketches, each);
+        None
+    }
+
+    /// The limits of the account that a session recorded last; `None` if it records none.
+    fn account_limits(&self, sketch: &Sketch) -> Option<LimitRecord> {
         let _ = sketch;
         None
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use whosup_process::Process;
 use whosup_sidecar::SessionId;
 
-use super::{Description, Invocation};
+use super::{Description, Invocation, LiveTime};
 use crate::adapter::claim::{Evidence, SessionKey};
 use crate::adapter::phase::{Phase, PhaseFact};
 use crate::adapter::{Clue, Lost, Unclaimed, Visit};
@@ -97,6 +97,8 @@ pub struct Sketch {
     pub end_cause: Option<String>,
     /// The processor time that went into it at least, in milliseconds.
     pub cpu_at_least_ms: Option<u64>,
+    /// How long processes had it at least, as hooks reported.
+    pub live: Option<LiveTime>,
     /// What describing it would tell, where the scan came to know that on the
     /// way: one read of a database tells of every session in it.
     pub described: Option<Box<Description>>,
@@ -146,6 +148,7 @@ impl Sketch {
             phase_at_end: None,
             end_cause: None,
             cpu_at_least_ms: None,
+            live: None,
             described: None,
             resume: None,
         }

@@ -33,6 +33,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Params, Row};
+use serde_json::Value;
 use whosup_sidecar::file::{Links, OpenFile, ReadFileError, read_regular};
 
 use wal::Overlay;
@@ -196,6 +197,53 @@ impl Database {
         }
         Ok(answer)
     }
+}
+
+impl Database {
+    /// The rows of an answer as records: a column is a field by the name of that column, and
+    /// a text that is a JSON object is that object. Fields that are NULL are left out.
+    ///
+    /// # Errors
+    ///
+    /// [`SqliteError::Query`]; [`SqliteError::Broken`] if there are more than `rows_max`.
+    pub(crate) fn records(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        rows_max: usize,
+    ) -> Result<Vec<Value>, SqliteError> {
+        let records = self.rows(sql, parameters, rows_max.saturating_add(1), record)?;
+        if records.len() > rows_max {
+            return Err(SqliteError::Broken {
+                path: self.path.clone(),
+                reason: "a session has more rows than can be counted",
+            });
+        }
+        Ok(records)
+    }
+}
+
+fn record(row: &Row<'_>) -> Value {
+    let mut fields = serde_json::Map::new();
+    let names = row.as_ref().column_names().enumerate();
+    for (at, name) in names {
+        let value = match row.get_ref(at) {
+            Ok(ValueRef::Integer(number)) => Value::from(number),
+            Ok(ValueRef::Real(number)) => Value::from(number),
+            Ok(ValueRef::Text(bytes)) => object_or_text(bytes),
+            _ => continue,
+        };
+        fields.insert(name.to_owned(), value);
+    }
+    Value::Object(fields)
+}
+
+fn object_or_text(bytes: &[u8]) -> Value {
+    let object = bytes
+        .starts_with(b"{")
+        .then(|| serde_json::from_slice(bytes).ok());
+    let text = || Value::from(String::from_utf8_lossy(bytes));
+    object.flatten().unwrap_or_else(text)
 }
 
 /// How many columns of a table are told.

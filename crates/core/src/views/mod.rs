@@ -5,6 +5,8 @@
 
 pub mod explain;
 #[cfg(feature = "reader")]
+pub mod limits;
+#[cfg(feature = "reader")]
 pub mod reader;
 #[cfg(feature = "reader")]
 pub mod usage;

@@ -69,6 +69,8 @@ pub struct Used<'a> {
     pub tally: &'a Tally,
     /// The processor time that went into it at least, in milliseconds.
     pub cpu_ms: Option<u64>,
+    /// How long it was live, in milliseconds.
+    pub live_ms: Option<u64>,
 }
 
 /// What is asked for.
@@ -108,6 +110,8 @@ pub struct UsageRow {
     /// The processor time, in milliseconds; `None` if none of it is known, or if the row
     /// has parts of sessions.
     pub cpu_ms: Option<u64>,
+    /// How long its sessions were live, in milliseconds, under the same conditions.
+    pub live_ms: Option<u64>,
     /// Some of it has no date, and is counted on the last day of its session.
     pub is_day_assumed: bool,
     /// How many sessions.
@@ -122,6 +126,7 @@ impl UsageTable {
     /// Sums up what sessions used.
     pub fn add(&mut self, query: &UsageQuery<'_>, used: &Used<'_>) {
         let mut rows = BTreeSet::new();
+        let mut is_whole = true;
         for (slot, sums) in &used.tally.sums {
             let at_ms = slot.starts_at_ms().or(used.last_at_ms);
             // The quarter in which the time lies is counted whole.
@@ -130,6 +135,7 @@ impl UsageTable {
                 .since_ms
                 .is_some_and(|since| ends_ms.is_some_and(|end| end <= since))
             {
+                is_whole = false;
                 continue;
             }
             let directory = slot.directory.as_deref().map(Path::new).or(used.work_dir);
@@ -137,6 +143,7 @@ impl UsageTable {
                 .below
                 .is_some_and(|below| !directory.is_some_and(|dir| dir.starts_with(below)))
             {
+                is_whole = false;
                 continue;
             }
             let mut names = Vec::with_capacity(query.by.len());
@@ -162,17 +169,27 @@ impl UsageTable {
                     .add(slot, sums, query.prices, &mut self.without_price);
             }
         }
-        // Processor time has no date and no model.
-        let is_whole = query.since_ms.is_none() && query.below.is_none();
-        if let Some(cpu_ms) = used.cpu_ms.filter(|_| is_whole && !rows.is_empty()) {
-            let total = &mut self.total.cpu_ms;
-            *total = Some(total.unwrap_or(0).saturating_add(cpu_ms));
+        // Processor time and the hours live have no date and no model.
+        if is_whole && !rows.is_empty() {
+            self.total.add_times(used);
             if rows.len() == 1
                 && let Some(row) = rows.first().and_then(|names| self.rows.get_mut(names))
             {
-                row.cpu_ms = Some(row.cpu_ms.unwrap_or(0).saturating_add(cpu_ms));
+                row.add_times(used);
             }
         }
+    }
+}
+
+impl UsageRow {
+    fn add_times(&mut self, used: &Used<'_>) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut self.cpu_ms, used.cpu_ms);
+        add(&mut self.live_ms, used.live_ms);
     }
 }
 
@@ -206,5 +223,62 @@ fn name(
         By::Model => Some(slot.model.clone().unwrap_or_else(|| NO_MODEL.to_owned())),
         By::Day => at_ms.map(query.day),
         By::Branch => slot.branch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whosup_sidecar::{AgentId, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn times_are_in_a_row_that_has_the_whole_session() {
+        let session = SessionKey {
+            agent: AgentId::from_static("codex"),
+            session: SessionId::parse("s").unwrap(),
+            home: Path::new("/h").into(),
+        };
+        let mut tally = Tally::default();
+        for quarter in [1, 2] {
+            let slot = Slot {
+                quarter: Some(quarter),
+                ..Slot::default()
+            };
+            let sums = Sums {
+                output: 1,
+                requests: 1,
+                ..Sums::default()
+            };
+            tally.sums.insert(slot, sums);
+        }
+        let used = Used {
+            session: &session,
+            work_dir: None,
+            last_at_ms: None,
+            tally: &tally,
+            cpu_ms: Some(7),
+            live_ms: Some(9),
+        };
+        let times = |by: By, since_ms: i64| {
+            let mut table = UsageTable::default();
+            let query = UsageQuery {
+                by: &[by],
+                since_ms: Some(since_ms),
+                below: None,
+                prices: &Prices::shipped(),
+                day: &|at_ms| at_ms.to_string(),
+                now_ms: 0,
+            };
+            table.add(&query, &used);
+            let rows = table.rows.values().chain([&table.total]);
+            rows.map(|row| row.cpu_ms.zip(row.live_ms))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(times(By::Agent, 0), [Some((7, 9)); 2]);
+        // Each day has a part of it.
+        assert_eq!(times(By::Day, 0), [None, None, Some((7, 9))]);
+        // What came before is left out.
+        assert_eq!(times(By::Agent, 2 * QUARTER_MS), [None, None]);
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 #[cfg(feature = "reader")]
-pub use convert::usage;
+pub use convert::{limits, usage};
 pub use convert::{problem, resources, session, snapshot, timestamp};
 
 /// What the texts of a session are in its wire form: `String`, or `Cow<str>`, which is
@@ -225,20 +225,40 @@ pub struct WireTurn {
 /// The tokens that a session used in all, its sub-agents left out.
 #[derive(Debug, Clone, Serialize)]
 pub struct WireUsage {
-    /// Tokens sent that were neither read from a cache nor written to one.
-    pub input_tokens: u64,
+    /// Tokens sent that were neither read from a cache nor written to one. Null, as the next
+    /// three, where the agent records a cost alone.
+    pub input_tokens: Option<u64>,
     /// Tokens read from a cache.
-    pub cached_input_tokens: u64,
+    pub cached_input_tokens: Option<u64>,
     /// Tokens written to a cache.
-    pub cache_write_tokens: u64,
+    pub cache_write_tokens: Option<u64>,
     /// Tokens received, those of reasoning among them.
-    pub output_tokens: u64,
+    pub output_tokens: Option<u64>,
     /// Tokens of reasoning, where the agent counts them.
     pub reasoning_tokens: Option<u64>,
     /// What they cost, where the model has a price.
     pub cost: Option<WireCost>,
     /// Tokens whose model has no price: `cost` is without them.
     pub tokens_without_price: u64,
+}
+
+/// A limit of an account.
+#[derive(Debug, Clone, Serialize)]
+pub struct WireLimit {
+    /// The agent that recorded it.
+    pub agent: String,
+    /// The home in which it did.
+    pub home: String,
+    /// What is limited, in the agent's word.
+    pub name: Option<String>,
+    /// Over how many minutes use counts.
+    pub window_minutes: Option<u64>,
+    /// How much of it was used, in percent.
+    pub used_percent: f64,
+    /// When use begins anew.
+    pub resets_at: Option<String>,
+    /// When this was recorded.
+    pub recorded_at: Option<String>,
 }
 
 /// A sum of money.

@@ -179,6 +179,10 @@ fn context(context: Context) -> String {
 /// `1.29k (234 input, 1k cached, 56 output), $0.02`
 fn tokens(usage: &Usage) -> String {
     let sums = &usage.sums;
+    if !sums.are_tokens_known() {
+        let cost = text::cost(usage).unwrap_or_default();
+        return format!("{cost}; the agent sums up no tokens");
+    }
     let kinds = [
         (sums.input, "input"),
         (sums.cached_input, "cached"),

@@ -6,12 +6,14 @@ use std::io;
 
 use jiff::tz::TimeZone;
 use whosup_core::machine::problem::Problem;
-use whosup_core::sources::usage::Prices;
+use whosup_core::sources::usage::{Prices, Sums};
+use whosup_core::views::limits::Limits;
 use whosup_core::views::usage::{By, UsageRow, UsageTable};
 use whosup_core::views::wire::{self, timestamp};
 use whosup_track::TrackError;
 
 use crate::app::{App, say};
+use crate::commands::status::limit_lines;
 use crate::json::{PricesDocument, UsageDocument, UsageRowDocument};
 use crate::table::{Cell, Header, Shape, Side, write_table};
 use crate::text;
@@ -30,6 +32,7 @@ pub(crate) struct Answer {
     pub(super) table: UsageTable,
     pub(super) prices: Prices,
     pub(super) problems: Vec<Problem>,
+    pub(super) limits: Vec<Limits>,
     /// Why what was counted is not kept. The counts are right nevertheless.
     pub(super) unsaved: Option<TrackError>,
 }
@@ -66,6 +69,7 @@ impl Answer {
             total: row_document(BTreeMap::new(), &self.table.total),
             last_hour: wire::usage(&self.table.last_hour),
             without_price: self.table.without_price.iter().cloned().collect(),
+            limits: wire::limits(&self.limits, self.now_ms),
             prices: PricesDocument {
                 source: self.prices.source.clone(),
                 date: self.prices.date.clone(),
@@ -95,14 +99,19 @@ impl Answer {
             let (sums, cost) = (&row.usage.sums, &row.usage.cost);
             let reasoning = sums.reasoning.map(|tokens| tokens.to_string());
             let dollars = cost.dollars().map(|dollars| format!("{dollars:.6}"));
-            writeln!(
-                app.out,
-                "{},{},{},{},{},{},{},{}",
-                names.join(","),
+            let known = |tokens: u64| sums.are_tokens_known().then(|| tokens.to_string());
+            let counts = [
                 sums.input,
                 sums.cached_input,
                 sums.cache_writes,
                 sums.output,
+            ];
+            let counts = counts.map(|tokens| known(tokens).unwrap_or_default());
+            writeln!(
+                app.out,
+                "{},{},{},{},{}",
+                names.join(","),
+                counts.join(","),
                 reasoning.unwrap_or_default(),
                 dollars.unwrap_or_default(),
                 cost.tokens_without_price,
@@ -188,15 +197,18 @@ impl Answer {
 
     fn cells(&self, names: Vec<String>, row: &UsageRow, bar: &str) -> Vec<Cell> {
         let sums = &row.usage.sums;
-        let numbers = [
-            sums.tokens(),
-            sums.input,
-            sums.cached_input,
-            sums.cache_writes,
-            sums.output,
+        let numbers: [fn(&Sums) -> u64; 5] = [
+            Sums::tokens,
+            |sums| sums.input,
+            |sums| sums.cached_input,
+            |sums| sums.cache_writes,
+            |sums| sums.output,
         ];
         let names = names.into_iter().map(Cell::plain);
-        let numbers = numbers.map(|tokens| Cell::plain(text::tokens(tokens)));
+        let numbers = numbers.map(|number| {
+            let known = text::known_tokens(sums, number);
+            Cell::plain(known.unwrap_or_else(|| "-".to_owned()))
+        });
         let cost = text::cost(&row.usage).unwrap_or_else(|| "-".to_owned());
         let bar = Cell::plain(bar);
         names
@@ -206,6 +218,9 @@ impl Answer {
     }
 
     fn say_more(&self, app: &mut App<'_>) {
+        for line in limit_lines(&self.limits, self.now_ms) {
+            say(app.err, &line);
+        }
         let hour = &self.table.last_hour;
         if hour.sums.tokens() > 0 {
             let cost = text::cost(hour).map(|cost| format!(", {cost}"));
@@ -248,7 +263,9 @@ fn row_document(by: BTreeMap<&'static str, Option<String>>, row: &UsageRow) -> U
         usage: wire::usage(&row.usage),
         sessions: row.sessions.len(),
         cpu_seconds: cpu_ms.map(|cpu| cpu.as_secs_f64()),
-        hours_live: None,
+        hours_live: row
+            .live_ms
+            .map(|ms| std::time::Duration::from_millis(ms).as_secs_f64() / 3600.0),
         day_assumed: row.is_day_assumed,
     }
 }

@@ -136,6 +136,7 @@ impl Draft {
         mine.phase_at_end = mine.phase_at_end.or(other.phase_at_end);
         mine.end_cause = mine.end_cause.take().or(other.end_cause);
         mine.cpu_at_least_ms = mine.cpu_at_least_ms.max(other.cpu_at_least_ms);
+        mine.live = mine.live.or(other.live);
         mine.described = mine.described.take().or(other.described);
         mine.resume = mine.resume.take().or(other.resume);
         if mine.unclaimed == Unclaimed::Nobody {

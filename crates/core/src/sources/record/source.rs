@@ -15,7 +15,7 @@ use crate::adapter::claim::{
     TakenUp, Trust,
 };
 use crate::adapter::phase::{BACKGROUND, FactSource, Phase, PhaseFact};
-use crate::adapter::{AgentScan, Depth, Home, Sketch};
+use crate::adapter::{AgentScan, Depth, Home, LiveTime, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sessions::session::ORPHAN_SHOWN_MS;
@@ -489,12 +489,26 @@ fn add(
     let cause = record.heard.end_cause;
     sketch.end_cause = cause.map(|cause| cause.name().into_owned());
     sketch.cpu_at_least_ms = record.heard.cpu.at_least_ms;
+    sketch.live = live_time(record);
     sketch.is_orphan_when_stale = true;
     sketch.has_died = cause.is_some_and(EndCause::is_death);
     sketch.phase_at_end = record.heard.phase_at_end;
     sketch.heard_at_ms = Some(record.last_event_at_ms);
     sketch.facts.extend(fact_of(record));
     found.sketch(sketch);
+}
+
+/// How long processes had the session, as far as hooks reported.
+fn live_time(record: &SessionRecord) -> Option<LiveTime> {
+    let known = record.owners.iter();
+    let known = known.filter(|owner| owner.identity.is_some() && owner.is_settled());
+    let spans = known.map(|owner| {
+        let until_ms = owner.let_go_at_ms.unwrap_or(owner.last_event_at_ms);
+        (owner.first_event_at_ms, until_ms)
+    });
+    let open = record.owners.open().map(|owner| owner.last_event_at_ms);
+    let heard_at_ms = open.max().filter(|_| record.ended_at_ms.is_none());
+    LiveTime::of(spans.collect(), heard_at_ms)
 }
 
 /// What hooks reported of the phase; `None` where none of them spoke of it, as of a

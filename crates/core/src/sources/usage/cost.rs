@@ -80,7 +80,7 @@ impl Usage {
 pub const NO_MODEL: &str = "unknown";
 
 impl Cost {
-    /// In dollars; `None` if it is known of no token.
+    /// In dollars; `None` if it is not known.
     #[must_use]
     pub fn dollars(&self) -> Option<f64> {
         #[expect(
@@ -88,12 +88,16 @@ impl Cost {
             reason = "a sum of money is no exact number"
         )]
         let dollars = self.nano as f64 / 1e9;
-        (self.tokens > 0).then_some(dollars)
+        self.is_known().then_some(dollars)
+    }
+
+    const fn is_known(&self) -> bool {
+        self.tokens > 0 || self.nano > 0
     }
 
     /// The agent said all of it.
     #[must_use]
     pub const fn is_by_agent(&self) -> bool {
-        self.tokens > 0 && self.tokens_by_agent == self.tokens
+        self.is_known() && self.tokens_by_agent == self.tokens
     }
 }

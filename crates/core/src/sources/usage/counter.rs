@@ -86,10 +86,13 @@ impl Counting {
         }
     }
 
-    /// Counts records that were read as a whole.
+    /// Counts records that were read as a whole, of a session that was born then.
     #[must_use]
-    pub fn count_records(&self, records: &[Value]) -> Tally {
-        let mut tally = Tally::default();
+    pub fn count_records(&self, records: &[Value], born_at_ms: Option<i64>) -> Tally {
+        let mut tally = Tally {
+            born_at_ms,
+            ..Tally::default()
+        };
         for record in records {
             self.add_record(record, &mut tally);
         }

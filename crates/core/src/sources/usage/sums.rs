@@ -80,6 +80,12 @@ impl Sums {
         self.tokens() == 0 && self.cost_nano == 0
     }
 
+    /// It is known how many tokens there were. A cost may be all that the agent records.
+    #[must_use]
+    pub const fn are_tokens_known(&self) -> bool {
+        self.requests > 0 || self.cost_nano == 0
+    }
+
     /// Adds others. What is more than can be counted stays at the most that can.
     pub fn add(&mut self, more: &Self) {
         self.change(more, u64::saturating_add);
@@ -143,9 +149,13 @@ impl Sums {
     }
 }
 
-/// The sums of one request; `None` if it has no counts.
+/// The sums of one request; `None` if it has no counts. A cost without counts is of no
+/// request: it is not known how many tokens it is for.
 pub(super) fn of_request(counted: &TokenCount) -> Option<Sums> {
-    counted.output.or(counted.input)?;
+    let has_counts = counted.output.or(counted.input).is_some();
+    if !has_counts && counted.cost_nano.is_none() {
+        return None;
+    }
     let cache_writes = counted.cache_writes.unwrap_or(0);
     Some(Sums {
         input: counted.input.unwrap_or(0),
@@ -155,7 +165,7 @@ pub(super) fn of_request(counted: &TokenCount) -> Option<Sums> {
         output: counted.output.unwrap_or(0),
         reasoning: counted.reasoning,
         cost_nano: counted.cost_nano.unwrap_or(0),
-        requests: 1,
+        requests: u64::from(has_counts),
     })
 }
 

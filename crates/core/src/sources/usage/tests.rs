@@ -198,9 +198,13 @@ fn other_agents_count_each_request_once() {
     let message = json!({"id": "m", "type": "gemini", "content": "x", "tokens": tokens});
     let gemini = [message.clone(), json!({"$set": {"messages": [message]}})];
     assert_eq!(numbers(&count("gemini", &gemini)), [234, 1000, 0, 56, 1]);
-    let usage = json!({"type": "session.usage_record", "data": {"usageId": "u", "usage": {
-        "model": "gpt-5", "inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000}}});
-    let tally = count("copilot", &[usage.clone(), usage]);
+    let usage = json!({"type": "session.usage_record", "data": {"usage": {
+        "model": "gpt-5", "inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000,
+        "accounting": {"sourceSessionId": "s", "sequence": 1, "usageId": "u"}}}});
+    let total = json!({"inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000});
+    let shutdown = json!({"type": "session.shutdown", "data": {"modelMetrics": {
+        "gpt-5": {"requests": {"count": 1}, "usage": total}}}});
+    let tally = count("copilot", &[usage.clone(), usage, shutdown]);
     assert_eq!(numbers(&tally), [234, 1000, 0, 56, 1]);
     let step = json!({"type": "context.append_loop_event", "time": 1, "event": {"type": "step.end",
         "usage": {"inputOther": 234, "inputCacheRead": 1000, "inputCacheCreation": 0, "output": 56}}});
@@ -211,6 +215,66 @@ fn other_agents_count_each_request_once() {
         numbers(&count("kimi-cli", &[status])),
         [234, 1000, 0, 56, 1]
     );
+}
+
+fn count_whole(agent: &str, records: &[Value], born_at_ms: i64) -> Tally {
+    counting(agent).count_records(records, Some(born_at_ms))
+}
+
+#[test]
+fn records_that_are_read_as_a_whole_count_each_request_once() {
+    let reply = |at: i64, output: u64| {
+        json!({"message": {"role": "assistant", "modelID": "m", "cost": 0.25,
+            "time": {"created": at}, "path": {"cwd": "/w"},
+            "tokens": {"total": 0, "input": 234, "output": output, "reasoning": 8,
+                "cache": {"read": 1000, "write": 7}}}})
+    };
+    let asked =
+        json!({"message": {"role": "user", "time": {"created": 8}}, "typed": {"text": "x"}});
+    // The first one was copied; another one has just begun.
+    let mut begun = reply(12, 0);
+    begun["message"]["tokens"] = json!({"input": 0, "output": 0, "reasoning": 0,
+        "cache": {"read": 0, "write": 0}});
+    begun["message"]["cost"] = json!(0);
+    let records = [reply(9, 48), asked, reply(11, 48), begun];
+    for agent in ["opencode", "kilo"] {
+        let tally = count_whole(agent, &records, 10);
+        assert_eq!(numbers(&tally), [234, 1000, 7, 56, 1], "{agent}");
+        assert_eq!(tally.total().cost_nano, 250_000_000);
+        assert_eq!(tally.total().reasoning, Some(8));
+    }
+    let metrics = json!({"inputTokens": 1234, "outputTokens": 56, "cacheReadTokens": 1000,
+        "cacheWriteTokens": 0, "cost": 0.5});
+    let replied = json!({"id": "a", "role": "assistant", "ts": 11, "metrics": metrics});
+    let summary = json!({"id": "b", "role": "user", "ts": 12,
+        "metadata": {"kind": "compaction", "usageBefore": metrics}});
+    let tally = count_whole("cline", &[replied.clone(), replied, summary], 10);
+    assert_eq!(numbers(&tally), [2 * 234, 2000, 0, 112, 2]);
+    let state = json!({"total": {"inputTokens": 1234, "cachedInputTokens": 1000,
+        "outputTokens": 56, "totalTokens": 1290}, "last": {}, "model": "m"});
+    let tally = count_whole("vibe", &[state], 10);
+    assert_eq!(numbers(&tally), [234, 1000, 0, 56, 1]);
+    assert_eq!(tally.sums.keys().next().unwrap().quarter, None);
+}
+
+#[test]
+fn of_an_agent_that_records_a_cost_alone_the_tokens_are_not_known() {
+    let row = |cost: f64| json!({"prompt_tokens": 500, "completion_tokens": 20, "cost": cost});
+    let sums = count_whole("crush", &[row(0.5)], 10).total();
+    assert_eq!(
+        (sums.cost_nano, sums.are_tokens_known()),
+        (500_000_000, false)
+    );
+    // A flat price, and one that is less than its sub-agents' so far.
+    for nothing in [0.0, -0.5] {
+        let tally = count_whole("crush", &[row(nothing)], 10);
+        assert!(tally.sums.is_empty());
+    }
+    let mut without_price = std::collections::BTreeSet::new();
+    let tally = count_whole("crush", &[row(0.5)], 10);
+    let usage = Usage::of(&tally, &Prices::shipped(), &mut without_price);
+    assert_eq!(usage.cost.dollars(), Some(0.5));
+    assert!(usage.cost.is_by_agent() && without_price.is_empty());
 }
 
 #[test]
@@ -235,7 +299,7 @@ fn entries_that_are_older_than_a_session_of_pi_were_copied_and_its_own_cost_is_k
 fn a_long_line_counts_and_a_torn_one_only_when_it_has_an_end() {
     let made = Made::new("claude-code");
     let mut long = reply("a", 56);
-    long["message"]["content"] = json!([{"type": "text", "text": "x".repeat(3 << 20)}]);
+    long["message"]["content"] = json!([{"type": "text", "text": "x".repeat(64 << 20)}]);
     made.append(format!("{long}\n").as_bytes());
     let torn = reply("b", 7).to_string();
     let (first, second) = torn.split_at(torn.len() / 2);

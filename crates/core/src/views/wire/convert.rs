@@ -13,6 +13,8 @@ use super::{
     WireResume, WireSession, WireSnapshot, WireText, WireTreeResources, WireTurn, WireUnattributed,
     WireUsage,
 };
+#[cfg(feature = "reader")]
+use crate::adapter::AccountLimit;
 use crate::adapter::claim::EvidenceKind;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::adapter::{Context, Invocation, TurnTokens};
@@ -24,6 +26,8 @@ use crate::sessions::session::{JudgedEvidence, OtherLive, Session, Snapshot, Una
 use crate::sources::panes::Pane;
 #[cfg(feature = "reader")]
 use crate::sources::usage::Usage;
+#[cfg(feature = "reader")]
+use crate::views::limits::Limits;
 
 /// The wire form of a whole snapshot.
 #[must_use]
@@ -170,11 +174,12 @@ const fn wire_usage(_: &Session) -> Option<WireUsage> {
 #[must_use]
 pub fn usage(usage: &Usage) -> WireUsage {
     let (sums, cost) = (&usage.sums, &usage.cost);
+    let known = |tokens: u64| sums.are_tokens_known().then_some(tokens);
     WireUsage {
-        input_tokens: sums.input,
-        cached_input_tokens: sums.cached_input,
-        cache_write_tokens: sums.cache_writes,
-        output_tokens: sums.output,
+        input_tokens: known(sums.input),
+        cached_input_tokens: known(sums.cached_input),
+        cache_write_tokens: known(sums.cache_writes),
+        output_tokens: known(sums.output),
         reasoning_tokens: sums.reasoning,
         cost: cost.dollars().map(|amount| super::WireCost {
             amount,
@@ -187,6 +192,24 @@ pub fn usage(usage: &Usage) -> WireUsage {
         }),
         tokens_without_price: cost.tokens_without_price,
     }
+}
+
+/// The wire form of the limits that hold at an instant.
+#[cfg(feature = "reader")]
+#[must_use]
+pub fn limits(limits: &[Limits], now_ms: i64) -> Vec<super::WireLimit> {
+    let one = |of: &Limits, limit: &AccountLimit| super::WireLimit {
+        agent: of.agent.to_string(),
+        home: of.home.to_string_lossy().into_owned(),
+        name: of.record.name.clone(),
+        window_minutes: limit.window_minutes,
+        used_percent: limit.used_percent,
+        resets_at: limit.resets_at_ms.and_then(timestamp),
+        recorded_at: timestamp(of.record.recorded_at_ms),
+    };
+    let each = limits.iter();
+    each.flat_map(|of| of.record.current(now_ms).map(move |limit| one(of, limit)))
+        .collect()
 }
 
 fn context(context: Context) -> WireContext {

@@ -1,4 +1,10 @@
 //! `sessions/ID/ID.messages.json`: the conversation, one JSON document.
+//!
+//! | What counts in it: seen in Cline CLI 3.0.65, 2026-11 | |
+//! |---|---|
+//! | `metrics` of a reply | one request: `inputTokens` with what a cache gave and took, `outputTokens`, `cost` where the provider has a price |
+//! | `metadata.usageBefore` of a message with `kind: "compaction"` | the sums of the messages that it took the place of (read in the executable) |
+//! | a sub-agent | is a session of its own |
 
 use std::path::Path;
 
@@ -6,10 +12,71 @@ use serde_json::Value;
 
 use super::row::plain_prompt;
 use crate::adapter::{Message, MessageRole};
+use crate::sources::agents::kit::dialect::{
+    Dialect, Record, TokenCount, count_at, nano_at, text_at, texts_in,
+};
 use crate::sources::agents::kit::document::read_document;
+use crate::sources::usage::Counting;
 
 /// How long the document may be: it can only be read as a whole.
-const MESSAGES_BYTES_MAX: u64 = 16 << 20;
+pub(super) const MESSAGES_BYTES_MAX: u64 = 16 << 20;
+
+/// What a message counts. The rest of it is read by [`parts`].
+pub(super) const DIALECT: Dialect = Dialect {
+    has_turns: false,
+    ..Dialect::of(record_of)
+};
+
+pub(super) static COUNTING: Counting = Counting::of(&DIALECT, &[]);
+
+fn record_of(message: &Value) -> Record<'_> {
+    let is_summary = text_at(message, "/metadata/kind") == Some("compaction");
+    let counts = if is_summary {
+        message.pointer("/metadata/usageBefore")
+    } else {
+        message.get("metrics")
+    };
+    let is_prompt = text_at(message, "/role") == Some("user") && !is_summary;
+    let typed = message.get("content").filter(|_| is_prompt);
+    let model = text_at(message, "/modelInfo/id");
+    Record {
+        at_ms: message.get("ts").and_then(Value::as_i64),
+        typed: typed
+            .into_iter()
+            .flat_map(|content| texts_in(Some(content)))
+            .collect(),
+        request: text_at(message, "/id"),
+        model,
+        counted_model: model,
+        tokens: counts.map(|counts| tokens_of(counts, is_summary)),
+        is_compaction: is_summary,
+        ..Record::default()
+    }
+}
+
+fn tokens_of(counts: &Value, is_summary: bool) -> TokenCount {
+    let count = |name: &str| count_at(counts, name);
+    let all = count("/inputTokens");
+    let (cached_input, cache_writes) = (count("/cacheReadTokens"), count("/cacheWriteTokens"));
+    let cached = cached_input
+        .unwrap_or(0)
+        .saturating_add(cache_writes.unwrap_or(0));
+    TokenCount {
+        context: all.filter(|all| *all > 0 && !is_summary),
+        input: all.map(|all| all.saturating_sub(cached)),
+        cached_input,
+        cache_writes,
+        output: count("/outputTokens"),
+        cost_nano: nano_at(counts, "/cost"),
+        ..TokenCount::default()
+    }
+}
+
+/// The messages of a document, oldest first.
+pub(super) fn messages_in(document: &Value) -> &[Value] {
+    let messages = document.get("messages").and_then(Value::as_array);
+    messages.map_or(&[], Vec::as_slice)
+}
 
 /// Reads the last messages, oldest first. A file that is not there has none.
 ///
@@ -20,10 +87,8 @@ pub(super) fn read(path: &Path, messages_max: usize) -> Result<Vec<Message>, Str
     let Some(document) = read_document(path, MESSAGES_BYTES_MAX)? else {
         return Ok(Vec::new());
     };
-    let told = document.get("messages").and_then(Value::as_array);
-    let mut newest_first: Vec<Message> = told
-        .into_iter()
-        .flatten()
+    let mut newest_first: Vec<Message> = messages_in(&document)
+        .iter()
         .rev()
         .flat_map(|message| parts(message).into_iter().rev())
         .take(messages_max)

@@ -41,6 +41,7 @@ mod scan;
 
 use std::path::PathBuf;
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
@@ -49,6 +50,8 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
+use crate::sources::agents::kit::document::{count_documents, from_document};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("cline");
@@ -104,7 +107,37 @@ impl Adapter for Cline {
     }
 
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
-        Found::clean(sketch.described.as_deref().cloned().unwrap_or_default())
+        let described = sketch.described.as_deref().cloned().unwrap_or_default();
+        let path = sketch.transcript.as_deref();
+        let last = from_document(&AGENT, path, message::MESSAGES_BYTES_MAX, |document| {
+            message::DIALECT.tail_of(message::messages_in(document))
+        });
+        Found {
+            found: Description {
+                context: last.found.context,
+                turn: last.found.turn,
+                ..described
+            },
+            problems: last.problems,
+        }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&message::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let problems = count_documents(
+            &AGENT,
+            sketches,
+            message::MESSAGES_BYTES_MAX,
+            |at, document| each(at, message::messages_in(document)),
+        );
+        Some(problems)
     }
 
     fn messages(

@@ -32,6 +32,7 @@ mod describe;
 mod header;
 mod hints;
 mod hooks;
+mod limits;
 mod locks;
 #[cfg_attr(not(feature = "sqlite"), path = "log_db_without.rs")]
 mod log_db;
@@ -53,11 +54,13 @@ use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::PhaseFact;
 use crate::adapter::{
-    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, Look, Message, Profile,
-    Sketch, Watched,
+    Adapter, AgentScan, CommandLine, Description, Home, Hooks, Invocation, LimitRecord, Look,
+    Message, Profile, Sketch, Watched,
 };
 use crate::machine::Machine;
 use crate::machine::problem::Found;
+use crate::sources::agents::kit::dialect::{LAST_BOUNDS, find_last};
+use crate::sources::transcript::TranscriptFile;
 use crate::sources::usage::Counting;
 
 const ID: &str = "codex";
@@ -118,6 +121,11 @@ impl Adapter for Codex {
 
     fn counting(&self) -> Option<&'static Counting> {
         Some(&record::COUNTING)
+    }
+
+    fn account_limits(&self, sketch: &Sketch) -> Option<LimitRecord> {
+        let file = TranscriptFile::open(sketch.transcript.as_deref()?).ok()?;
+        find_last(&file, LAST_BOUNDS, limits::of_record).ok()?
     }
 
     fn messages(

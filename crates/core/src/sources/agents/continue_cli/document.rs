@@ -1,7 +1,14 @@
 //! `sessions/UUID.json`: the conversation, one JSON document that is written anew at each
 //! step.
+//!
+//! | What counts in it: seen in Continue CLI 1.5.47, 2026-11 | |
+//! |---|---|
+//! | `usage` of a reply | one request: `prompt_tokens` with what a cache gave; no date |
+//! | `usage` of the document | the sums of the requests that this session made, those for titles included. A fork begins at nothing, though it has a copy of the history with all counts |
+//! | `cachedTokens` in it | 0 also where the replies have them: it reads another field |
+//! | `totalCost`, `cost_cents` | by a guess where the price of the model is not known: not used |
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::adapter::Description;
 use crate::adapter::phase::{Phase, WaitingFor};
@@ -9,6 +16,7 @@ use crate::sources::agents::kit::dialect::{
     Dialect, Record, Step, TokenCount, count_at, joined, text_at, texts_in,
 };
 use crate::sources::agents::kit::title::one_line;
+use crate::sources::usage::Counting;
 
 /// How long a document may be.
 pub(super) const BYTES_MAX: u64 = 32 << 20;
@@ -20,6 +28,8 @@ const REFUSED: &str = "Permission denied by user";
 
 /// How an item of a history reads. Nothing in it has a date.
 pub(super) const DIALECT: Dialect = Dialect::of(record_of);
+
+pub(super) static COUNTING: Counting = Counting::of(&DIALECT, &[]);
 
 /// Escape in a turn leaves the prompt as the last item, and the answers of tools as well:
 /// these show no phase.
@@ -65,10 +75,40 @@ fn step_of(calls: &[Value]) -> Step<'static> {
     }
 }
 
+/// The items that count: those at the end of the history that add up to what the session
+/// used, and an item for what none of them counts. Before these are copies.
+pub(super) fn counted(document: &Value) -> Vec<Value> {
+    let Some(usage) = document.get("usage") else {
+        return history(document).to_vec();
+    };
+    let of = |value: &Value, names: [&str; 2]| names.map(|name| count_at(value, name).unwrap_or(0));
+    let mut left = of(usage, ["/promptTokens", "/completionTokens"]);
+    let mut counted = Vec::new();
+    for item in history(document).iter().rev() {
+        let Some(usage) = item.pointer("/message/usage") else {
+            continue;
+        };
+        let [prompt, reply] = of(usage, ["/prompt_tokens", "/completion_tokens"]);
+        let (Some(prompt), Some(reply)) = (left[0].checked_sub(prompt), left[1].checked_sub(reply))
+        else {
+            break;
+        };
+        left = [prompt, reply];
+        counted.push(item.clone());
+    }
+    counted.reverse();
+    if left != [0, 0] {
+        let usage = json!({ "prompt_tokens": left[0], "completion_tokens": left[1] });
+        counted.push(json!({ "message": { "role": "assistant", "usage": usage } }));
+    }
+    counted
+}
+
 fn tokens_of(usage: &Value) -> TokenCount {
     let cached = count_at(usage, "/prompt_tokens_details/cached_tokens");
     let prompt = count_at(usage, "/prompt_tokens");
     TokenCount {
+        context: prompt.filter(|prompt| *prompt > 0),
         input: prompt.map(|prompt| prompt.saturating_sub(cached.unwrap_or(0))),
         cached_input: cached,
         output: count_at(usage, "/completion_tokens"),
@@ -103,8 +143,6 @@ pub(super) fn describe(document: &Value) -> Description {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn document(title: &str, status: Option<&str>) -> Value {
@@ -158,11 +196,32 @@ mod tests {
         let texts: Vec<&str> = messages.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(texts, ["fix\nit", "I look.", "Bash"]);
         let right = TokenCount {
+            context: Some(40),
             input: Some(10),
             cached_input: Some(30),
             output: Some(5),
             ..TokenCount::default()
         };
         assert_eq!(record_of(&history(&document)[1]).tokens, Some(right));
+    }
+
+    #[test]
+    fn a_fork_counts_what_it_used_and_not_what_it_copied() {
+        let reply = |prompt: u64| {
+            let usage = json!({ "prompt_tokens": prompt, "completion_tokens": 5,
+                "prompt_tokens_details": { "cached_tokens": 30 } });
+            json!({ "message": { "role": "assistant", "content": "x", "usage": usage } })
+        };
+        let counts = |prompt: u64, completion: u64| {
+            let document = json!({ "history": [reply(40), reply(60)],
+                "usage": { "promptTokens": prompt, "completionTokens": completion } });
+            let total = COUNTING.count_records(&counted(&document), None).total();
+            [total.input, total.cached_input, total.output]
+        };
+        assert_eq!(counts(100, 10), [40, 60, 10]);
+        assert_eq!(counts(60, 5), [30, 30, 5]);
+        assert_eq!(counts(0, 0), [0; 3]);
+        // What was asked for beside the conversation, or was summarized since.
+        assert_eq!(counts(160, 17), [100, 60, 17]);
     }
 }

@@ -29,6 +29,7 @@ mod document;
 mod process;
 mod scan;
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use self::document::{BYTES_MAX, DIALECT};
@@ -37,8 +38,9 @@ use crate::adapter::{
     Watched,
 };
 use crate::machine::Machine;
-use crate::machine::problem::Found;
-use crate::sources::agents::kit::document::from_document;
+use crate::machine::problem::{Found, Problem};
+use crate::sources::agents::kit::document::{count_documents, from_document};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("continue");
@@ -81,6 +83,21 @@ impl Adapter for Continue {
             transcript: sketch.transcript.clone(),
             ..document::describe(document)
         })
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&document::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let problems = count_documents(&AGENT, sketches, BYTES_MAX, |at, document| {
+            each(at, &document::counted(document));
+        });
+        Some(problems)
     }
 
     fn messages(

@@ -3,7 +3,10 @@
 //! `{"type":"assistant.turn_end","data":{…},"id":"…","timestamp":"…","parentId":"…"}`;
 //! those of a sub-agent have an `agentId` as well. The file comes with the
 //! first prompt and is not held open. Seen in Copilot CLI 1.0.102, 2026-11.
-
+//!
+//! Each request counts by a `session.usage_record`, whose `usage.accounting` has its
+//! `usageId`. The totals of `session.shutdown` are the sums of these over all runs of the
+//! session so far: they add nothing.
 //!
 //! Each call of the model is a turn of its own, from `assistant.turn_start` to
 //! `assistant.turn_end`; the one that asks for no tool is the last. While a
@@ -61,7 +64,7 @@ fn record_of(event: &Value) -> Record<'_> {
     let kind = text("/type").unwrap_or_default();
     if kind == "session.usage_record" {
         found.tokens = event.pointer("/data/usage").map(tokens_in);
-        found.request = text("/data/usageId");
+        found.request = text("/data/usage/accounting/usageId").or(text("/data/usageId"));
         found.counted_model = text("/data/usage/model");
     }
     let is_of_sub_agent = event.get("agentId").is_some_and(|id| !id.is_null());

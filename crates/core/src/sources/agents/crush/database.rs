@@ -8,11 +8,13 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use whosup_sidecar::file::ReadFileError;
 
 use crate::sources::sqlite::{Database, SqliteError, integer, text};
 
 use super::record::{MessageRow, SessionRow};
+use super::tokens::ROW;
 
 /// How many sessions of a project are read.
 const SESSIONS_MAX: usize = 100_000;
@@ -69,6 +71,16 @@ impl ProjectDb {
         });
         let rows = rows.map_err(|error| error.reason())?;
         Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The row of a session that counts.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be read.
+    pub(super) fn counted(&self, session: &str) -> Result<Vec<Value>, String> {
+        let records = self.0.records(ROW, [session], 1);
+        records.map_err(|error| error.reason())
     }
 
     /// The last messages of a session, the newest first.

@@ -23,18 +23,22 @@ mod project;
 mod record;
 mod scan;
 mod short_id;
+mod tokens;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use self::database::ProjectDb;
 use crate::adapter::{
     Adapter, AgentScan, CommandLine, Description, Home, Invocation, Look, Message, Profile,
-    Program, Sketch, WatchPath,
+    Program, Sketch, TurnTokens, WatchPath,
 };
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("crush");
@@ -102,12 +106,25 @@ impl Adapter for Crush {
         let Some(path) = &sketch.transcript else {
             return Found::clean(found);
         };
-        let newest = ProjectDb::read(path).and_then(|database| match database {
-            Some(database) => database.newest_messages(sketch.key.session.as_str(), REPLIES_MAX),
-            None => Ok(Vec::new()),
+        let session = sketch.key.session.as_str();
+        let read = ProjectDb::read(path).and_then(|database| match database {
+            // Without its counts there is still the rest of it.
+            Some(database) => Ok((
+                database.newest_messages(session, REPLIES_MAX)?,
+                database.counted(session).unwrap_or_default(),
+            )),
+            None => Ok(Default::default()),
         });
-        match newest {
-            Ok(newest) => {
+        match read {
+            Ok((newest, counted)) => {
+                found.context = tokens::DIALECT.tail_of(&counted).context;
+                let prompt = newest.iter().find(|row| row.role == "user");
+                found.turn = prompt.and_then(|prompt| {
+                    Some(TurnTokens {
+                        started_at_ms: Some(prompt.created_at_ms?),
+                        output_tokens: None,
+                    })
+                });
                 found.model = newest
                     .iter()
                     .filter(|row| row.role == "assistant")
@@ -123,6 +140,38 @@ impl Adapter for Crush {
                 found,
             },
         }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&tokens::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut of_projects: BTreeMap<&Path, Vec<(usize, &str)>> = BTreeMap::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            if let Some(path) = &sketch.transcript {
+                let of_project = of_projects.entry(path).or_default();
+                of_project.push((at, sketch.key.session.as_str()));
+            }
+        }
+        for (path, sessions) in of_projects {
+            let read = ProjectDb::read(path).and_then(|database| {
+                for (at, session) in sessions {
+                    if let Some(database) = &database {
+                        each(at, &database.counted(session)?);
+                    }
+                }
+                Ok(())
+            });
+            let problem = read.err();
+            problems.extend(problem.map(|why| Problem::at(&AGENT, path, why)));
+        }
+        Some(problems)
     }
 
     fn messages(

@@ -15,10 +15,12 @@
 mod hooks;
 mod process;
 mod scan;
+mod tokens;
 mod transcript;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::ReadFileError;
 
@@ -31,6 +33,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("droid");
@@ -109,10 +112,37 @@ impl Adapter for Droid {
             Ok(settings) => {
                 found.model = settings.model;
                 found.git_branch = settings.git_branch;
+                found.context = settings.context;
             }
             Err(message) => problems.push(Problem::at(&AGENT, &beside, message)),
         }
         Found { found, problems }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&tokens::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            let Some(path) = &sketch.transcript else {
+                continue;
+            };
+            match tokens::counted(path) {
+                Ok(records) if records.is_empty() => {}
+                Ok(records) => each(at, &records),
+                Err(why) => {
+                    let path = transcript::settings_path(path);
+                    problems.push(Problem::at(&AGENT, &path, why));
+                }
+            }
+        }
+        Some(problems)
     }
 
     fn messages(

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
-use crate::adapter::Description;
+use super::tokens;
 use crate::adapter::phase::Phase;
+use crate::adapter::{Context, Description};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::dialect::{
     Dialect, HEAD_BOUNDS, Record, Step, date_at, find_first, text_at, texts_in,
@@ -21,7 +22,7 @@ use crate::sources::agents::kit::title::{is_cut_from, one_line};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
 
 /// How long the settings may be, in bytes.
-const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+pub(super) const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 /// The title of a session that has none yet.
 const NO_TITLE: &str = "New Session";
 
@@ -161,6 +162,8 @@ pub(super) struct Settings {
     pub(super) model: Option<String>,
     /// The branch of the work tree that Droid made for it.
     pub(super) git_branch: Option<String>,
+    /// How full the context is.
+    pub(super) context: Option<Context>,
 }
 
 /// The settings beside a transcript.
@@ -183,6 +186,7 @@ pub(super) fn read_settings(path: &Path) -> Result<Settings, String> {
     Ok(Settings {
         model: text("/model"),
         git_branch: text("/worktree/branch"),
+        context: tokens::context(&settings),
     })
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use whosup_sidecar::AgentId;
 use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
+use crate::adapter::Sketch;
 use crate::machine::problem::{Found, Problem};
 
 /// How often a document is read that the agent may just be writing anew.
@@ -30,6 +31,28 @@ pub(crate) fn read_document(path: &Path, bytes_max: u64) -> Result<Option<Value>
         }
     }
     Err(reason)
+}
+
+/// Reads what counts in the documents of sessions, one for each; those that are not there
+/// count nothing.
+pub(crate) fn count_documents(
+    agent: &AgentId,
+    sketches: &[&Sketch],
+    bytes_max: u64,
+    mut count: impl FnMut(usize, &Value),
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, sketch) in sketches.iter().enumerate() {
+        let Some(path) = sketch.transcript.as_deref() else {
+            continue;
+        };
+        match read_document(path, bytes_max) {
+            Ok(Some(document)) => count(at, &document),
+            Ok(None) => {}
+            Err(why) => problems.push(Problem::at(agent, path, why)),
+        }
+    }
+    problems
 }
 
 /// Takes something from the document at `path`, and reports one that can't be read. A

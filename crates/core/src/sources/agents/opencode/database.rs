@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use whosup_sidecar::SessionId;
 
 use super::message::{Head, Part};
@@ -24,6 +25,8 @@ const PARTS_MAX: usize = 1_000;
 /// How many messages are gone through for those that say something.
 const MESSAGES_MAX: usize = 10_000;
 
+/// How many messages of one session are counted.
+const COUNTED_MAX: usize = 1_000_000;
 /// How many parts are gone through for the first prompt.
 const FIRST_PARTS_MAX: usize = 32;
 
@@ -144,6 +147,31 @@ impl SessionDb {
         let parts = self.0.rows(sql, [&message], PARTS_MAX, read)?;
         let parts: Vec<_> = parts.into_iter().flatten().collect();
         Ok(Some(head.turn(begun_at_ms, &parts)))
+    }
+
+    /// All messages of a session that is counted, oldest first, or the last `last` of them:
+    /// each with what a person typed, if that is a text.
+    pub(super) fn records(&self, id: &str, last: Option<usize>) -> Result<Vec<Value>, String> {
+        let (rows_max, limit) = match last {
+            Some(last) => (last, format!("LIMIT {last}")),
+            None => (COUNTED_MAX, String::new()),
+        };
+        let sql = format!(
+            "SELECT data AS message, CASE WHEN data LIKE '%\"user\"%' THEN
+                 (SELECT part.data FROM part WHERE part.message_id = message.id
+                  AND CASE WHEN json_valid(part.data) THEN
+                      json_extract(part.data, '$.type') = 'text'
+                      AND json_extract(part.data, '$.synthetic') IS NOT 1 END
+                  ORDER BY part.id LIMIT 1)
+             END AS typed FROM message
+             WHERE session_id = ?1 ORDER BY time_created DESC, id DESC {limit}"
+        );
+        let mut records = self
+            .0
+            .records(&sql, [id], rows_max)
+            .map_err(|error| error.reason())?;
+        records.reverse();
+        Ok(records)
     }
 
     /// The first thing that a person said, as a title.

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::session::{Row, Turn};
 use crate::adapter::Message;
 
@@ -32,6 +34,10 @@ impl SessionDb {
     }
 
     pub(super) fn turn(&self, _id: &str) -> Result<Option<Turn>, String> {
+        match *self {}
+    }
+
+    pub(super) fn records(&self, _id: &str, _last: Option<usize>) -> Result<Vec<Value>, String> {
         match *self {}
     }
 

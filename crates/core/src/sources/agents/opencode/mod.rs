@@ -52,9 +52,12 @@ mod scan;
 )]
 mod session;
 mod sketches;
+mod tokens;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::{
@@ -64,6 +67,7 @@ use crate::adapter::{
 use crate::machine::problem::{Found, Problem};
 use crate::machine::{Environment, Machine};
 use crate::sources::agents::kit::folder::{metadata, names_in};
+use crate::sources::usage::Counting;
 
 /// The variable that moves the data of all programs.
 const DATA_VARIABLE: &str = "XDG_DATA_HOME";
@@ -182,6 +186,39 @@ impl Adapter for OpenCode {
             found: Vec::new(),
             problems,
         }
+    }
+
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&tokens::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut of_homes: BTreeMap<&Path, Vec<(usize, &str)>> = BTreeMap::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            let of_home = of_homes.entry(&sketch.key.home).or_default();
+            of_home.push((at, sketch.key.session.as_str()));
+        }
+        for (home, sessions) in of_homes {
+            for path in self.0.databases_of(home, &mut problems) {
+                let read = database::SessionDb::read(&path).and_then(|database| {
+                    for (at, id) in &sessions {
+                        let records = database.records(id, None)?;
+                        if !records.is_empty() {
+                            each(*at, &records);
+                        }
+                    }
+                    Ok(())
+                });
+                let problem = read.err();
+                problems.extend(problem.map(|why| Problem::at(&self.0.id(), &path, why)));
+            }
+        }
+        Some(problems)
     }
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {

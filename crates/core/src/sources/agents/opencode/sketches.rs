@@ -9,11 +9,16 @@ use super::fit::{is_named, is_since};
 use super::process;
 use super::scan::Scanning;
 use super::session::{Row, Turn};
+use super::tokens;
 use crate::adapter::phase::Phase;
 use crate::adapter::{AgentProcess, Clue, ClueKind, Role, Sketch, Unclaimed};
 
 /// How many sessions without a title get their first prompt for one.
 const PROMPTS_MAX: usize = 10_000;
+/// Of how many sessions without a process the last counts are read.
+const COUNTED_MAX: usize = 1_000;
+/// How many of the last messages are read for the context and the turn.
+const LAST_MESSAGES: usize = 200;
 /// How many generations of sub-agents are followed.
 const GENERATIONS_MAX: usize = 16;
 
@@ -97,6 +102,7 @@ impl<'a> Scanning<'a> {
         // Sessions that a process may be serving, and their sub-agents.
         let mut open = BTreeSet::new();
         let mut prompts_left = PROMPTS_MAX;
+        let mut counted_left = COUNTED_MAX;
         for row in rows.iter().filter(|row| row.parent.is_none()) {
             let claimants = self.claimants(&row.id);
             let owners = self.owners(row);
@@ -117,6 +123,10 @@ impl<'a> Scanning<'a> {
                     .extend(strayed.iter().map(|pid| Clue::gap(*pid, says)));
                 self.put_clients(&mut sketch, row, &claimants);
                 self.put_phase(&mut sketch, row, &claimants, &possible);
+                if is_open || counted_left > 0 {
+                    counted_left = counted_left.saturating_sub(1);
+                    self.put_tokens(&mut sketch, row);
+                }
                 sketches.insert(row.id.clone(), sketch);
             }
         }
@@ -134,7 +144,11 @@ impl<'a> Scanning<'a> {
                 break;
             }
             for row in next {
-                let sketch = self.sketch(row, &mut prompts_left);
+                let mut sketch = self.sketch(row, &mut prompts_left);
+                if counted_left > 0 {
+                    counted_left -= 1;
+                    self.put_tokens(&mut sketch, row);
+                }
                 sketches.insert(row.id.clone(), sketch);
                 if row.parent.as_ref().is_some_and(|its| open.contains(its)) {
                     open.insert(&row.id);
@@ -259,6 +273,20 @@ impl<'a> Scanning<'a> {
             says: "it is connected to the server".to_owned(),
         }));
         sketch.unclaimed = Unclaimed::Client;
+    }
+
+    /// Adds the context and the turn, by the last messages.
+    fn put_tokens(&self, sketch: &mut Sketch, row: &Row) {
+        let Some((_, database)) = self.databases.get(row.database) else {
+            return;
+        };
+        // That the messages can't be read, the scan has told.
+        let records = database.records(row.id.as_str(), Some(LAST_MESSAGES));
+        let last = tokens::DIALECT.tail_of(&records.unwrap_or_default());
+        if let Some(described) = &mut sketch.described {
+            described.context = last.context;
+            described.turn = last.turn;
+        }
     }
 
     fn put_phase(

@@ -22,9 +22,11 @@ mod scan;
 mod state;
 mod storage;
 mod store;
+mod tokens;
 
 use std::path::PathBuf;
 
+use serde_json::Value;
 use whosup_sidecar::AgentId;
 
 use crate::adapter::phase::Phase;
@@ -34,6 +36,7 @@ use crate::adapter::{
 };
 use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
+use crate::sources::usage::Counting;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("vibe");
@@ -121,6 +124,30 @@ impl Adapter for Vibe {
         Found { found, problems }
     }
 
+    fn counting(&self) -> Option<&'static Counting> {
+        Some(&tokens::COUNTING)
+    }
+
+    fn counted_records(
+        &self,
+        sketches: &[&Sketch],
+        each: &mut dyn FnMut(usize, &[Value]),
+    ) -> Option<Vec<Problem>> {
+        let mut problems = Vec::new();
+        for (at, sketch) in sketches.iter().enumerate() {
+            let directory = sketch.transcript.as_deref();
+            let Some(directory) = directory.filter(|directory| !early::is_early(directory)) else {
+                continue;
+            };
+            match state::counted(directory, sketch.key.session.as_str()) {
+                Ok(Some(record)) => each(at, &[record]),
+                Ok(None) => {}
+                Err((path, why)) => problems.push(Problem::at(&AGENT, &path, why)),
+            }
+        }
+        Some(problems)
+    }
+
     fn messages(
         &self,
         _machine: &Machine,
@@ -169,6 +196,8 @@ fn add_state(found: &mut Description, state: state::State) {
         found.is_title_a_prompt = state.preview.is_some();
         found.title = state.preview;
     }
+    found.context = state.counts.context(found.model.as_deref());
+    found.turn = state.counts.turn();
     found.phase = state.phase;
     found.waiting_for = state.waiting_for;
     found.phase_at_ms = state.phase_at_ms;

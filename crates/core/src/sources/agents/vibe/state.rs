@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::store::{Failure, Generation, of_newest, read_meta};
+use super::tokens::Counts;
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::adapter::{Message, MessageRole};
 use crate::sources::agents::kit::bad_lines::BadLines;
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub(super) phase_at_ms: Option<i64>,
     pub(super) created_at_ms: Option<i64>,
     pub(super) updated_at_ms: Option<i64>,
+    /// What it counts.
+    pub(super) counts: Counts,
     /// Why some lines of the journal told nothing.
     pub(super) problem: Option<(PathBuf, String)>,
 }
@@ -173,9 +176,24 @@ impl Fold {
             phase_at_ms: date("updatedAt").max(self.last_at_ms),
             created_at_ms: date("createdAt"),
             updated_at_ms: date("updatedAt").max(self.last_at_ms),
+            counts: Counts::of(envelope),
             problem: None,
         }
     }
+}
+
+/// Reads what a session counts; `Ok(None)` if it counts nothing, or if it is a fork.
+///
+/// # Errors
+///
+/// The file, and why it can't be read.
+pub(super) fn counted(session: &Path, id: &str) -> Result<Option<Value>, (PathBuf, String)> {
+    let kind = of_newest(session, Generation::kind)?.flatten();
+    if kind.as_deref() == Some("fork") {
+        return Ok(None);
+    }
+    let model = read_meta(session, id)?.and_then(|meta| meta.model);
+    Ok(read(session)?.and_then(|state| state.counts.record(model)))
 }
 
 /// Only these two are put to a person; hooks and tools have callbacks as well.
