@@ -161,6 +161,11 @@ pub(crate) fn cost(usage: &Usage) -> Option<String> {
     Some(format!("{at_least}${dollars:.digits$}"))
 }
 
+/// A number of bytes in decimal units, with three digits or so: `223M`.
+pub(crate) fn bytes(number: u64) -> String {
+    tokens(number)
+}
+
 /// A number of tokens, with three digits or so: `999`, `51.2k`, `1.05M`.
 pub(crate) fn tokens(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
