@@ -40,6 +40,7 @@ mod status;
 mod stop;
 mod sweep;
 mod terminal;
+mod top;
 mod usage;
 mod wait;
 mod watch;
