@@ -8,7 +8,9 @@ mod keys;
 mod model;
 mod screen;
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -89,6 +91,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &TopArgs) -> anyhow::Result<Exit
         answers,
         wakes,
         input: Input::default(),
+        // Without a buffer: what is read is waited for elsewhere.
+        stdin: File::from(io::stdin().as_fd().try_clone_to_owned()?),
         screen: Screen::enter()?,
     };
     let ended = top.until_ended();
@@ -110,6 +114,7 @@ struct Top {
     answers: Receiver<(u64, Vec<String>)>,
     wakes: Wakes,
     input: Input,
+    stdin: File,
     screen: Screen,
 }
 
@@ -175,7 +180,7 @@ impl Top {
     /// Does what was typed; whether that is all.
     fn take_input(&mut self) -> anyhow::Result<bool> {
         // A terminal that has gone has nobody before it.
-        let Some(events) = self.input.read()? else {
+        let Some(events) = self.input.read(&mut self.stdin)? else {
             return Ok(true);
         };
         for event in events {

@@ -124,6 +124,10 @@ fn top_shows_real_processes_as_they_change_and_leaves_the_terminal_as_it_was() {
     top.until("the messages", |screen| screen.contains("user"));
     top.keys(&["Escape"]);
     top.until("the rows", |screen| screen.lines().any(is_row));
+    top.keys(&["g"]);
+    top.until("what kept it from going", |screen| {
+        screen.contains("error: cannot show") && screen.lines().any(is_row)
+    });
     posing.kill();
     top.until("the death", |screen| {
         screen

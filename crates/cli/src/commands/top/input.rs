@@ -3,7 +3,7 @@
 //! crossterm's own reader loses a key that comes together with a new size of the screen: it
 //! waits for edges, and leaves its loop at the first of several files that are ready.
 
-use std::io;
+use std::io::{self, Read};
 
 use ratatui_crossterm::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
@@ -29,9 +29,14 @@ pub(super) struct Input {
 
 impl Input {
     /// Reads what has come; `None` if the terminal has gone.
-    pub(super) fn read(&mut self) -> io::Result<Option<Vec<Event>>> {
+    pub(super) fn read(&mut self, terminal: &mut impl Read) -> io::Result<Option<Vec<Event>>> {
         let mut bytes = [0; READ_BYTES];
-        let length = rustix::io::read(io::stdin(), &mut bytes)?;
+        let length = match terminal.read(&mut bytes) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                return Ok(Some(Vec::new()));
+            }
+            length => length?,
+        };
         let read = bytes.get(..length).unwrap_or_default();
         Ok((length > 0).then(|| self.take(read)))
     }

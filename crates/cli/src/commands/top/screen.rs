@@ -7,6 +7,7 @@ use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
+use ratatui_core::layout::{Position, Rect};
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use ratatui_crossterm::crossterm::cursor::Show;
@@ -51,7 +52,10 @@ impl Screen {
         disable_raw_mode()?;
         enable_raw_mode()?;
         execute!(self.direct, EnterAlternateScreen, Print(MOUSE_ON))?;
-        self.terminal.clear()
+        // Everything is drawn anew. `Terminal::clear` would ask the terminal where the
+        // cursor is, and fail when the answer is late.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// Gives the terminal back.
