@@ -25,6 +25,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod sweep;
+pub(crate) mod top;
 pub(crate) mod usage;
 pub(crate) mod wait;
 pub(crate) mod watch;
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Pid(pid::PidArgs),
     /// Show sessions live, or print each change as it happens
     Watch(watch::WatchArgs),
+    /// Show sessions on the whole screen, with CPU and memory
+    Top(top::TopArgs),
     /// Wait until a session waits, is idle, or has exited
     Wait(wait::WaitArgs),
     /// Sweep, then summarize activity per directory
@@ -123,6 +126,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Check(arguments) => check::run(app, &arguments),
         Command::Pid(arguments) => pid::run(app, &arguments),
         Command::Watch(arguments) => watch::run(app, &arguments),
+        Command::Top(arguments) => top::run(app, &arguments),
         Command::Wait(arguments) => wait::run(app, &arguments),
         Command::Status(arguments) => status::run(app, &arguments),
         Command::Doctor(arguments) => doctor::run(app, &arguments),

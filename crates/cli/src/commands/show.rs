@@ -41,6 +41,34 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
+impl ShowArgs {
+    /// Everything but messages, for people.
+    pub(super) fn of(id: IdArgs) -> Self {
+        Self {
+            id,
+            tail: None,
+            json: false,
+        }
+    }
+}
+
+/// Writes the last messages of a session, and nothing else.
+///
+/// # Errors
+///
+/// Whatever kept it from answering.
+pub(super) fn run_messages(
+    app: &mut App<'_>,
+    id: &IdArgs,
+    messages_max: usize,
+) -> anyhow::Result<ExitStatus> {
+    let session = look(&app.world, id)?.session;
+    let found = app.world.reader()?.messages(&session, messages_max);
+    view::write_messages(app, &session, Some(&found.found))?;
+    say_problems(app.err, &found.problems);
+    Ok(ExitStatus::Done)
+}
+
 /// Shows one session.
 ///
 /// # Errors
@@ -48,6 +76,7 @@ pub(crate) struct ShowArgs {
 /// Whatever kept it from answering.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ShowArgs) -> anyhow::Result<ExitStatus> {
     let mut shown = look(&app.world, &arguments.id)?;
+    shown.measure(app.world.machine());
     let mut ledger = Ledger::of(app.world.machine())?;
     count(&app.world, &mut ledger, &mut shown);
     if let Err(error) = ledger.save() {

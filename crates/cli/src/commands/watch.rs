@@ -2,7 +2,7 @@
 
 mod past;
 mod screen;
-mod wakes;
+pub(super) mod wakes;
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &WatchArgs) -> anyhow::Result<Ex
         );
     }
     let filter = arguments.watched.filter()?;
-    let wakes = Wakes::begin()?;
+    let wakes = Wakes::begin(&[])?;
     let is_table = app.face.width.is_some() && !arguments.ndjson;
     if let Some(since) = arguments.since {
         let since_ms = since.at_ms(app.world.machine().now_ms(), app.world.zone());
@@ -95,14 +95,19 @@ fn watch_lines(
         }
         app.out.flush()?;
         match wakes.next(None) {
-            Wake::Change | Wake::Resized | Wake::TimedOut => {}
+            Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
             Wake::NobodyReads => return Ok(ExitStatus::Done),
             Wake::Signal(signal) => return end_by(signal),
         }
     }
 }
 
-fn next(changes: &mut Subscription) -> anyhow::Result<Option<Message>> {
+/// The next message, if one has come.
+///
+/// # Errors
+///
+/// If no more can come.
+pub(super) fn next(changes: &mut Subscription) -> anyhow::Result<Option<Message>> {
     match changes.next(Duration::ZERO) {
         Received::Message(message) => Ok(Some(message)),
         Received::Nothing => Ok(None),
@@ -131,7 +136,7 @@ fn watch_table(
         // What comes in a burst is one table.
         std::thread::sleep(TABLES_APART);
         match wakes.next(Some(AGES_EVERY)) {
-            Wake::Change | Wake::Resized | Wake::TimedOut => {}
+            Wake::Change | Wake::Resized | Wake::Continued | Wake::Input | Wake::TimedOut => {}
             Wake::NobodyReads => break None,
             Wake::Signal(signal) => break Some(signal),
         }
@@ -156,7 +161,7 @@ fn table(app: &App<'_>, face: Face, list: &ListArgs) -> anyhow::Result<String> {
 }
 
 /// Ends as the signal ends a program.
-fn end_by(signal: i32) -> anyhow::Result<ExitStatus> {
+pub(super) fn end_by(signal: i32) -> anyhow::Result<ExitStatus> {
     signal_hook::low_level::emulate_default_handler(signal)?;
     Ok(ExitStatus::Done)
 }

@@ -46,6 +46,28 @@ pub(crate) struct WhyArgs {
     json: bool,
 }
 
+impl WhyArgs {
+    /// About a session.
+    pub(super) fn of_session(id: &IdArgs) -> Self {
+        Self {
+            id: Some(id.id.clone()),
+            home: id.home.clone(),
+            pid: None,
+            json: false,
+        }
+    }
+
+    /// About a process.
+    pub(super) const fn of_process(pid: Pid) -> Self {
+        Self {
+            id: None,
+            home: None,
+            pid: Some(pid),
+            json: false,
+        }
+    }
+}
+
 fn parse_pid(text: &str) -> Result<Pid, String> {
     let number: i64 = text.parse().map_err(|_| "expected a number".to_owned())?;
     Pid::new(number).map_err(|error| error.to_string())

@@ -13,6 +13,7 @@ fn every_command_explains_itself_with_examples() {
         "check",
         "pid",
         "watch",
+        "top",
         "wait",
         "status",
         "doctor",

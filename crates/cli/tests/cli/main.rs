@@ -43,6 +43,7 @@ mod status;
 mod stop;
 mod sweep;
 mod terminal;
+mod top;
 mod usage;
 mod verbose;
 mod wait;

@@ -15,7 +15,7 @@ const LINE_TIME_MAX: Duration = Duration::from_secs(45);
 
 /// `whosup watch --ndjson`, and what its lines come to.
 pub(crate) struct Watching {
-    child: Child,
+    pub(crate) child: Child,
     lines: Receiver<(Instant, Value)>,
     /// The first line with all changes so far.
     pub(crate) state: Value,

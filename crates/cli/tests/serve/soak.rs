@@ -151,7 +151,7 @@ fn what_watch_and_the_server_have_sent_is_what_list_says_after_every_step() {
     let end = Instant::now() + Duration::from_secs(seconds);
     let (mut steps, mut slowest) = (0_u32, Duration::ZERO);
     let mut at_first = None;
-    let pids = [watchers.watching.pid(), watchers.server.pid()];
+    let pids = [watchers.watching.child.id(), watchers.server.pid()];
     while Instant::now() < end {
         for _ in 0..chance.below(4) {
             act(&world, &mut chance, &mut parts, &mut agent, steps);

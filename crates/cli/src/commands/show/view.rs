@@ -9,6 +9,7 @@ use whosup_core::adapter::{Context, Message, TurnTokens};
 use whosup_core::judging::verdict::Liveness;
 use whosup_core::machine::problem::Problem;
 use whosup_core::process::{Process, Tty};
+use whosup_core::sessions::resources::{ProcessUse, Resources};
 use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::sources::usage::Usage;
 use whosup_core::views::explain::sentence;
@@ -107,6 +108,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     facts.add("turn", told.turn.map(|turn| self::turn(now_ms, turn)));
     facts.add("tokens", session.usage.as_ref().map(tokens));
     facts.add("process", process(world, session.owner.as_deref()));
+    facts.add("uses", session.resources.as_ref().map(uses));
     facts.add("client", process(world, session.client.as_deref()));
     facts.add("also claimed", other_pids(session));
     facts.add("terminal", tty_of(session).and_then(Tty::name));
@@ -250,6 +252,46 @@ fn process(world: &World, process: Option<&Process>) -> Option<String> {
         Some(exe) => format!("{}  {exe}", process.pid),
         None => process.pid.to_string(),
     })
+}
+
+/// What the owner uses, and all processes below it.
+fn uses(resources: &Resources) -> String {
+    let ProcessUse {
+        cpu,
+        rss_bytes,
+        pss_bytes,
+        storage,
+        threads,
+        ..
+    } = resources.owner;
+    let parts = [
+        cpu.map(|cpu| format!("{:.1} s of cpu", cpu.as_secs_f64())),
+        rss_bytes.map(|bytes| format!("{} of memory", text::bytes(bytes))),
+        pss_bytes.map(|bytes| format!("{} without shared parts", text::bytes(bytes))),
+        Some(text::count(threads as usize, "thread", "threads")),
+        storage.map(|storage| {
+            let (read, written) = (text::bytes(storage.read), text::bytes(storage.written));
+            format!("{read} read, {written} written")
+        }),
+        resources
+            .is_shared
+            .then(|| "shared by several sessions".to_owned()),
+    ];
+    let own: Vec<String> = parts.into_iter().flatten().collect();
+    let tree = resources
+        .tree
+        .filter(|tree| tree.processes > 1)
+        .map(|tree| {
+            let memory = tree
+                .rss_bytes
+                .map(|bytes| format!(", {}", text::bytes(bytes)));
+            format!(
+                "; with {} processes{}",
+                tree.processes,
+                memory.unwrap_or_default()
+            )
+        });
+    format!("{}{}", own.join(", "), tree.unwrap_or_default())
 }
 
 fn other_pids(session: &Session) -> Option<String> {

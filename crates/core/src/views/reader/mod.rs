@@ -41,6 +41,7 @@ use crate::adapter::{Depth, Message};
 use crate::judging::verdict::Liveness;
 use crate::machine::Machine;
 use crate::machine::problem::Found;
+use crate::sessions::resources::{Detail, Metered, Sample, used};
 use crate::sessions::scan::{Describer, Scanned, Scope, scan, scan_each, untouched_transcript};
 use crate::sessions::session::{Session, Snapshot};
 use crate::sources::agents;
@@ -104,6 +105,22 @@ pub struct Single {
     pub session: Session,
     /// How many sub-agents it has.
     pub sub_agents: usize,
+    /// The live sessions of the same look.
+    metered: Vec<Metered>,
+}
+
+impl Single {
+    /// Measures what the session's processes use, in one look: without percentages.
+    pub fn measure(&mut self, machine: &Machine) {
+        let key = &self.session.key;
+        let own: Vec<Metered> = Metered::of(&self.session).into_iter().collect();
+        let sample = Sample::take(machine, &own, Detail::Owners);
+        let used = sample.map(|sample| used(None, &sample, &self.metered));
+        self.session.resources = used.and_then(|mut used| used.remove(key));
+        for session in &mut self.snapshot.sessions {
+            session.resources.clone_from(&self.session.resources);
+        }
+    }
 }
 
 /// Lists sessions, as `whosup list --json`.
@@ -243,6 +260,7 @@ impl<'a> Reader<'a> {
         let links = links.map(|session| (&session.key, parent_key(session)));
         let sub_agents = sub_agents_of(links, &[key.clone()].into());
         let mut snapshot = scanned.snapshot;
+        let metered = snapshot.sessions.iter().filter_map(Metered::of).collect();
         snapshot.sessions.retain(|session| session.key == key);
         snapshot.problems.retain(|problem| {
             problem
@@ -257,6 +275,7 @@ impl<'a> Reader<'a> {
                 text: query.id.clone(),
             })?,
             sub_agents: sub_agents.len(),
+            metered,
             snapshot,
         })
     }
@@ -315,7 +334,8 @@ impl<'a> Reader<'a> {
     ///
     /// [`IdError`] if none or several are meant, or the id can't be one.
     pub fn session(self, query: &IdQuery) -> Result<WireSnapshot, IdError> {
-        let single = self.single(query)?;
+        let mut single = self.single(query)?;
+        single.measure(self.machine);
         Ok(wire::snapshot(self.machine, &single.snapshot))
     }
 
