@@ -154,7 +154,7 @@ fn write_pi_session(world: &World, directory: &Path, session: &str) {
 }
 
 #[test]
-fn a_session_stays_with_its_process_when_their_directory_is_renamed() {
+fn of_a_renamed_directory_the_process_may_be_in_the_sessions_of_either_name() {
     let world = World::new();
     let (old, new) = (world.home().join("old"), world.home().join("new"));
     let script = world.root().join("bin/pi");
@@ -186,14 +186,18 @@ fn a_session_stays_with_its_process_when_their_directory_is_renamed() {
     second.kill();
     second.reap();
 
-    for listing in [&["list", "--json"][..], &["list", "--json", "--all"]] {
+    let answers = [&["list", "--json"][..], &["list", "--json", "--all"]].map(|listing| {
         let rows = world.run(listing).sessions();
-        let of = |session: &str| rows.iter().find(|row| row["session_id"] == session);
-        let own = of(&world.s1).unwrap_or_else(|| panic!("{rows:?}"));
-        assert_eq!(own["liveness"], "live", "{own}");
-        assert_eq!(own["owner"]["pid"], first.pid());
-        if let Some(others) = of(&world.s2) {
-            assert_ne!(others["liveness"], "live", "{others}");
-        }
-    }
+        [&world.s1, &world.s2].map(|session| {
+            let row = rows.iter().find(|row| row["session_id"] == **session);
+            row.map_or(json!("exited"), |row| row["liveness"].clone())
+        })
+    });
+    // The first process may have gone on to the second session, and serves one of them.
+    assert_eq!(
+        answers,
+        [["unknown", "unknown"]; 2].map(|of| of.map(|of| json!(of)))
+    );
+    let candidates = world.run(["why", &world.s1]).out;
+    assert!(candidates.contains(&format!("process {} may serve it", first.pid())));
 }

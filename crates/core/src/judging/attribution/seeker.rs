@@ -12,7 +12,7 @@ use super::solve::ProcessFacts;
 use super::terminal;
 use super::{Drafts, Places, ProcessKey, process_key};
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
-use crate::adapter::{AgentProcess, ClueKind, Profile, Unclaimed};
+use crate::adapter::{AgentProcess, ClueKind, LaunchedIn, Profile, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
 
 /// How much older than its process may look what the process did, in milliseconds: the
@@ -93,6 +93,19 @@ impl<'a> Seeker<'a> {
     /// The directory of a session may have been that of the process, and renamed since.
     pub(super) fn may_be_renamed(&self, work_dir: Option<&Path>) -> bool {
         self.places.may_be_renamed(self.process, work_dir)
+    }
+
+    /// A process that was started in a directory which has another name now was launched with
+    /// a session of the former name, unless its arguments name a directory.
+    pub(super) fn may_be_launched_in(&self, work_dir: Option<&Path>) -> bool {
+        let LaunchedIn::Gone(gone) = &self.process.launched_in else {
+            return true;
+        };
+        let names_another = || {
+            let adapter = self.process.adapter;
+            adapter.work_dir_named_by(&self.process.program()).is_some()
+        };
+        work_dir.is_none_or(|work_dir| work_dir == gone) || names_another()
     }
 
     pub(super) fn began_before(&self, at_ms: Option<i64>) -> bool {

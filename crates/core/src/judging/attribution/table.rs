@@ -106,6 +106,7 @@ impl Table {
                         && !is_for_another
                         && seeker.is_some_and(|seeker| {
                             seeker.may_be_launched_within(&time_ms)
+                                && seeker.may_be_launched_in(draft.sketch.work_dir.as_deref())
                                 && (part == Unclaimed::Client
                                     || seeker.makes_session_unprompted()
                                     || !seeker.is_silent_since(*time_ms.start()))

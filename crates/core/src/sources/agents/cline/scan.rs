@@ -165,7 +165,8 @@ impl<'a> Scanning<'a> {
                 claim.subject = Subject::Unreadable;
                 claim.evidence.says += ", and the log lacks a part after that";
             } else if may_be_left {
-                claim.subject = Subject::Unreadable;
+                claim.subject = Subject::Released;
+                claim.dated_at_ms = row.and_then(|row| row.ended_at_ms);
                 claim.evidence.says += ", and it was ended since, there or elsewhere";
             }
             claims.push(claim);
