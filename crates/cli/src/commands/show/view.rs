@@ -80,7 +80,6 @@ fn facts(world: &World, shown: &Single) -> Facts {
         let at_ms = at_ms?;
         Some(format!("{} ({})", timestamp(at_ms)?, ago(now_ms, at_ms)))
     };
-    let version = session.agent_version();
     let transcript = told.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
     let wire = wire::snapshot(world.machine(), &shown.snapshot);
@@ -101,7 +100,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     );
     facts.add("branch", foreign(told.git_branch.as_deref()));
     facts.add("model", foreign(told.model.as_deref()));
-    facts.add("version", foreign(version));
+    facts.add("version", foreign(session.agent_version()));
     facts.add("started", date(session.started_at_ms()));
     facts.add("last active", date(session.last_activity_at_ms()));
     facts.add("ended", date(ended(session)));
