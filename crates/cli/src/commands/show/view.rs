@@ -77,7 +77,6 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let foreign = |text: Option<&str>| text.map(text::one_line);
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
     let date = |at_ms: Option<i64>| date(world, now_ms, at_ms?);
-    let version = session.agent_version();
     let transcript = told.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
     let wire = wire::snapshot(world.machine(), &shown.snapshot);
@@ -98,7 +97,7 @@ fn facts(world: &World, shown: &Single) -> Facts {
     );
     facts.add("branch", foreign(told.git_branch.as_deref()));
     facts.add("model", foreign(told.model.as_deref()));
-    facts.add("version", foreign(version));
+    facts.add("version", foreign(session.agent_version()));
     facts.add("started", date(session.started_at_ms()));
     facts.add("last active", date(session.last_activity_at_ms()));
     facts.add("ended", date(ended(session)));
