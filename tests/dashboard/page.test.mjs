@@ -195,7 +195,7 @@ describe("the dashboard", () => {
 
     await page.getByText("Usage today").click();
     await page.locator("#sums :is(table, .none)").first().waitFor({ timeout: SOON });
-    await page.getByLabel("by", { exact: true }).selectOption("model");
+    await page.locator("#usage-by").selectOption("model");
     await page.locator("#sums tbody th", { hasText: "claude-sonnet-4-5" }).waitFor({ timeout: SOON });
     await checkAccessible(page, "usage");
     await picture(page, "usage-wide-light");
