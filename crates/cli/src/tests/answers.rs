@@ -50,12 +50,12 @@ fn every_shell_gets_a_script_that_asks_for_completions() {
 fn man_prints_a_page_or_writes_all_of_them() {
     let world = World::new();
     let said = world.run("man");
-    assert!(said.out.contains(".TH whosup 1"), "{}", said.out);
+    assert!(said.out.contains(".TH \"whosup\" 1"), "{}", said.out);
     let said = world.run("man @HOME@/man/man1");
     assert_eq!(said.status, 0, "{}", said.text());
     for page in ["whosup", "whosup-list", "whosup-check", "whosup-why"] {
         let text = std::fs::read_to_string(world.path(&format!("man/man1/{page}.1"))).unwrap();
-        assert!(text.contains(&format!(".TH {page} 1")), "{text}");
+        assert!(text.contains(&format!(".TH \"{page}\" 1")), "{text}");
         assert!(text.contains("\\-\\-color"), "{page}: {text}");
     }
 }
