@@ -120,8 +120,8 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     found
 }
 
-/// A tool call without an answer is one that runs, or one that a person is
-/// asked about: only where nobody is there to be asked it is the former.
+/// A tool call without a result is running, or waits for a person's permission. It is
+/// certainly running only if no person can be asked.
 fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
     let is_headless = reply.is_headless == Some(true);
     let mut calls = reply.calls.iter();
@@ -140,7 +140,7 @@ fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
 }
 
 /// A fork copies lines of another session, and gives them its own `sessionId`. In 2.1.332
-/// their `session_id` names the other one still.
+/// their `session_id` still names the other session.
 fn is_copied(record: &Value) -> bool {
     let first = record.get("session_id").and_then(Value::as_str);
     let here = record.get("sessionId").and_then(Value::as_str);
@@ -172,7 +172,7 @@ fn parts(record: &Value) -> impl Iterator<Item = (&str, &Value)> {
     parts.into_iter().flatten().filter_map(typed)
 }
 
-/// The record belongs to a sub-agent's conversation; `None` if it does not say.
+/// The record belongs to a sub-agent's conversation; `None` if it does not show it.
 pub(super) fn is_sidechain(record: &Value) -> Option<bool> {
     record.get("isSidechain")?.as_bool()
 }

@@ -150,8 +150,8 @@ fn is_another(program: &Program<'_>) -> bool {
         })
 }
 
-/// It continues a session and does not say which: until it has found or been
-/// told that, the id in its record is a throw-away one.
+/// The process continues a session that the arguments do not name. Until it has found or
+/// been given that session, the id in its record is a throw-away id.
 pub(super) fn continues_unnamed(program: &Program<'_>) -> bool {
     PROGRAMS.continues(program)
         && PROGRAMS.session(program).is_none()

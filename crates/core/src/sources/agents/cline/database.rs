@@ -38,7 +38,7 @@ const COLUMNS: &[&str] = &[
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
     pub(super) wrong: Vec<String>,
-    /// What the file system tells of the database.
+    /// Size, dates and owner of the database file.
     pub(super) facts: FileFacts,
 }
 
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_read_from_the_wal_and_odd_ones_are_told() {
+    fn rows_are_read_from_the_wal_and_malformed_rows_are_reported() {
         let (_directory, _open, found) = read_of(
             "CREATE TABLE sessions(session_id TEXT, pid INTEGER, status TEXT, started_at TEXT,
                 interactive INTEGER, cwd TEXT, metadata_json TEXT, parent_session_id TEXT);

@@ -1,4 +1,4 @@
-//! What the last records of a rollout say that the thread was doing.
+//! What a thread was doing, by the last records of its rollout.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
 use crate::sources::agents::kit::dialect::date_at;
 use crate::sources::transcript::{Line, TranscriptError, TranscriptFile};
 
-/// What the last records of a rollout say.
+/// Facts in the last records of a rollout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tail {
     /// What they show of the session.
@@ -57,7 +57,7 @@ impl LineReader for Reader<'_> {
             return Vec::new();
         }
         let records = self.bad_lines.values(line);
-        // Of several values on a line the last was written last.
+        // If a line has several values, the last was written last.
         for record in records.iter().rev() {
             self.has_records |= !(DIALECT.record)(record).is_aside;
             if let Some(event) = turn_event(record) {

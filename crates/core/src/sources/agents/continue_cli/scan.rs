@@ -15,7 +15,7 @@ use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Un
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::document::read_document;
-use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::folder::list_or_report;
 
 /// How many sessions are looked at.
 const SESSIONS_MAX: usize = 100_000;
@@ -68,7 +68,7 @@ impl Scanning<'_> {
             Ok(_) => self.problem(&index, "it is no JSON array"),
             Err(reason) => self.problem(&index, reason),
         }
-        let names = list_or_tell(directory, SESSIONS_MAX, |why| self.problem(directory, why));
+        let names = list_or_report(directory, SESSIONS_MAX, |why| self.problem(directory, why));
         for name in names.texts().filter(|name| *name != INDEX) {
             let id = name.strip_suffix(".json").map(SessionId::parse);
             if let Some(Ok(id)) = id {
@@ -173,7 +173,7 @@ fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) ->
     (is_used && is_older).then(untouched).into_iter().collect()
 }
 
-/// Whether a date may lie behind the start of a process. One that is missing may.
+/// Whether a date may lie behind the start of a process. A missing date may.
 fn is_after(process: &AgentProcess, at_ms: Option<i64>) -> bool {
     let began = process.process.began_at_ms.as_ref().ok();
     let dates = began.zip(at_ms.as_ref());

@@ -1,8 +1,8 @@
 //! The short form of a session's id, which Crush prints and takes:
 //! the beginning of the XXH3 hash of the id, in hexadecimal digits.
 //!
-//! Read in the sources of Crush, 2026-08: `crush -s` takes a whole id, or the
-//! beginning of such a hash, never that of an id.
+//! Read in the sources of Crush, 2026-08: `crush -s` takes a whole id, or a prefix of such a
+//! hash, never a prefix of an id.
 
 /// How long a UUID is in its usual form, in bytes.
 const UUID_BYTES: usize = 36;
@@ -22,8 +22,7 @@ const SECRET: [u64; 8] = [
     0x4c26_3a81_e690_35e0,
 ];
 
-/// Tells whether `named`, as it stands in a process's arguments, means the
-/// session `id`.
+/// Returns whether `named`, an argument of a process, stands for the session `id`.
 pub(super) fn is_meant(named: &str, id: &str) -> bool {
     let is_short = !named.is_empty() && named.bytes().all(|byte| byte.is_ascii_hexdigit());
     named == id || (is_short && hash(id).is_some_and(|hash| hash.starts_with(named)))

@@ -110,8 +110,7 @@ impl Scanning<'_> {
     }
 }
 
-/// Adds the sessions in which somebody has typed since then, and whose files
-/// another start has removed.
+/// Adds the sessions with prompts since then whose files another start has removed.
 fn add_removed(
     by_id: &mut BTreeMap<SessionId, Chat>,
     names: &[ChatName],
@@ -136,7 +135,7 @@ fn begins_with(id: &str, name: &ChatName) -> bool {
 }
 
 fn is_modified_since(path: &Path, since_ms: i64) -> bool {
-    // What can't be told may be.
+    // An unreadable file may have been written since.
     facts(path, Links::Follow).map_or(true, |facts| {
         facts
             .modified_ms
@@ -144,8 +143,8 @@ fn is_modified_since(path: &Path, since_ms: i64) -> bool {
     })
 }
 
-/// Adds a file to its session. The first one by name has the messages; another
-/// one is the mark of its having been taken up.
+/// Adds a file to its session. The first file by name has the messages; a later file shows
+/// that the session was resumed.
 fn add_file(
     by_id: &mut BTreeMap<SessionId, Chat>,
     header: &chat::Header,

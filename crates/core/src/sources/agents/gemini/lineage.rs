@@ -1,8 +1,8 @@
-//! Where the process went that was launched with a session. Pure.
+//! The sessions that a process went through. Pure.
 //!
-//! Whatever is typed in a terminal is logged under the session that its process was
-//! launched with, for as long as it runs. So the log connects the sessions that one
-//! process went through; the launch connects the first of them with the process.
+//! Everything that is typed in a terminal is logged under the session that its process was
+//! launched with, for as long as the process runs. So the log connects the sessions that one
+//! process went through, and the launch connects the first of them with the process.
 
 use std::ops::RangeInclusive;
 
@@ -28,7 +28,7 @@ pub(super) struct Path {
     pub(super) launched_at_ms: i64,
     /// The sessions that it went to, and when, oldest first.
     pub(super) visits: Vec<(SessionId, i64)>,
-    /// When it went on to a session that is not known.
+    /// When it moved to an unknown session.
     pub(super) lost_at_ms: Option<i64>,
     /// When it quit.
     pub(super) quit_at_ms: Option<i64>,
@@ -49,11 +49,12 @@ impl Lineage<'_> {
             .collect()
     }
 
-    /// Where the process went that was launched with `first` then.
+    /// The path of the process that was launched with `first` then.
     ///
-    /// What was typed while another process that was launched with `first` may have been
-    /// there is of either of them. Then a prompt shows that this one is still where it
-    /// was, and a prompt elsewhere is the other's; where a command led is not known.
+    /// While another process that was launched with `first` may have been running, an entry
+    /// may belong to either. Then a prompt in the session of this process shows that the
+    /// process is still there, and a prompt elsewhere belongs to the other process. The
+    /// effect of a command is unknown.
     fn path_of(&self, first: &Chat, launched_at_ms: i64) -> Path {
         let mut path = Path {
             launched_at_ms,
@@ -102,8 +103,8 @@ impl Lineage<'_> {
         typed.filter(move |typed| typed.first_session == id)
     }
 
-    /// When processes may have been launched with the session: at its starts, but for the
-    /// first one if `/clear` may have made the session.
+    /// When processes may have been launched with the session: at each start of its files,
+    /// except for the first start if `/clear` may have made the session.
     pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
         match chat.starts_ms.as_slice() {
             // The process that something was typed in under this session was launched so.
@@ -152,8 +153,8 @@ impl Lineage<'_> {
         self.chats.iter().find(has_it)
     }
 
-    /// The session that `/clear` made, if only one can have been made by it, and that one
-    /// by no other `/clear`.
+    /// The session that `/clear` made, if only one session matches, and no other `/clear`
+    /// matches that session.
     fn cleared_to(&self, typed: &Typed) -> Option<&Chat> {
         let is_of_it = |chat: &&Chat| {
             let mut clears = self.clears_before(chat);

@@ -1,10 +1,10 @@
 //! `logs.json`: what people typed in the terminals of one project.
 //!
 //! One array for all processes, each entry `{sessionId, messageId, type,
-//! message, timestamp}`. The id is that of the session that the typing process
-//! *began* with, and stays the same when the process goes on to another one: so
-//! it tells which sessions one process went through. Commands like `/clear` are
-//! in it as well. `gemini -p` writes nothing here.
+//! message, timestamp}`. The id is that of the session that the typing process *began* with,
+//! and stays the same when the process moves to another session: so it shows which sessions
+//! one process went through. Commands like `/clear` are recorded too. `gemini -p` writes
+//! nothing here.
 //! Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 /// How much of the end is read: thousands of prompts.
 const BYTES_MAX: u64 = 2 << 20;
 
-/// One thing that somebody typed.
+/// A prompt or command that a person typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
     /// The session that the process began with.
@@ -38,7 +38,7 @@ pub(super) struct Prompts {
 pub(super) enum Command {
     /// It begins a new one.
     Clear,
-    /// It may go over to any other one.
+    /// The process may move to any other session.
     Browse,
     /// It ends.
     Quit,
@@ -111,7 +111,7 @@ impl Prompts {
         Ok(Self { typed, is_cut })
     }
 
-    /// Tells whether all is known that was typed since then.
+    /// Returns whether the file records everything that was typed since then.
     pub(super) fn reaches_back_to(&self, at_ms: i64) -> bool {
         !self.is_cut || self.typed.first().is_some_and(|first| first.at_ms < at_ms)
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_from_prompts() {
+    fn commands_are_no_prompts() {
         let command = |text: &str| {
             let typed = Typed {
                 first_session: String::new(),

@@ -37,8 +37,8 @@ use crate::sources::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
-/// How much of the beginning is read for the birth of a session and its first prompt.
-/// One of these lines may have the system prompt.
+/// How much of the start is read for the birth of a session and its first prompt. The system
+/// prompt may be in one of these lines.
 pub(crate) const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 64,
@@ -69,14 +69,14 @@ pub(crate) struct Dialect {
     pub(crate) head_bounds: HeadBounds,
     /// Replies name their model.
     pub(crate) has_models: bool,
-    /// Its steps show the turns. Otherwise whoever reads the lines finds the phase.
+    /// The steps show the turns. Otherwise the reader of the lines derives the phase.
     pub(crate) has_turns: bool,
     /// How far back from the end a title or a directory is looked for, in bytes, once
     /// the rest is known: there may be none.
     pub(crate) rare_bytes: u64,
     /// Its records count tokens.
     pub(crate) has_tokens: bool,
-    /// What a session does whose transcript shows no turn.
+    /// The phase of a session whose transcript shows no turn.
     pub(crate) phase_without_turn: Option<Phase>,
 }
 
@@ -95,7 +95,7 @@ impl Dialect {
         }
     }
 
-    /// Reads both ends of the transcript at `path`; `None` if there is no such file.
+    /// Reads both ends of the transcript at `path`; `None` if the file does not exist.
     pub(crate) fn describe(&self, agent: &AgentId, path: &Path) -> Option<Found<Description>> {
         let mut bad_lines = BadLines::default();
         let read = TranscriptFile::open(path).and_then(|file| self.read(&file, &mut bad_lines));
@@ -281,7 +281,8 @@ impl Dialect {
             .collect()
     }
 
-    /// Reads whether anything was said in the transcript at `path`, and when last.
+    /// Returns whether the transcript at `path` has messages, and the date of the last
+    /// message.
     pub(crate) fn said(&self, path: &Path) -> Said {
         let last = |record: &Value| {
             let record = (self.record)(record);

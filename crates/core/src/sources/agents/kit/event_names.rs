@@ -18,7 +18,7 @@ pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<Eve
         "Elicitation" => EventKind::InputRequested(WaitingFor::Question),
         "Notification" => match payload.text("notification_type")? {
             Some("permission_prompt") => EventKind::InputRequested(WaitingFor::Permission),
-            // `idle_prompt`, `auth_success` and whatever else: nobody is asked.
+            // `idle_prompt`, `auth_success` and all others: no question to a person.
             _ => EventKind::Heartbeat,
         },
         "Stop" | "StopFailure" => EventKind::TurnEnded,

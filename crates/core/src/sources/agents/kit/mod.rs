@@ -12,5 +12,5 @@ pub(crate) mod one_per_session;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub(crate) mod prompt;
+pub(crate) mod sidecar_facts;
 pub(crate) mod title;
-pub(crate) mod told_by_sidecar;

@@ -1,4 +1,4 @@
-//! Programs that tests run under an agent's name, and recorded ones.
+//! Programs that tests run under an agent's name, and recorded processes.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Finds what a person typed among what agents, editors and hooks send to a
 //! model in the person's name.
 //!
-//! What is the same whoever writes it is listed here; what only one agent
-//! writes, its adapter declares as [`Wrapping`].
+//! Markers that several agents share are listed here. An adapter declares the markers of its
+//! agent as [`Wrapping`].
 
 use crate::sources::agents::kit::title::one_line;
 
@@ -94,8 +94,8 @@ impl Wrapping {
         })
     }
 
-    /// The text behind the element that it begins with. One that has no end is
-    /// cut off, and nothing is behind it.
+    /// The text behind the element at its start. An element without an end is cut off, and
+    /// nothing is behind it.
     fn behind_element<'t>(&self, text: &'t str) -> Option<&'t str> {
         let name = element_name(text.strip_prefix('<')?);
         if !self.is_element(name) {
@@ -142,8 +142,8 @@ fn behind_heading(text: &str) -> Option<&str> {
     }
 }
 
-/// The command that a person typed with arguments: `/review the parser`. One
-/// without arguments says nothing about the session.
+/// The command that a person typed with arguments: `/review the parser`. A command without
+/// arguments is no useful title.
 pub(crate) fn command_in(text: &str) -> Option<String> {
     let text = text.trim();
     let (name, arguments) = match text.starts_with("<command-") {
@@ -173,7 +173,7 @@ pub(crate) struct FirstWords {
 }
 
 impl FirstWords {
-    /// Adds a message of the person; earlier ones have been added before.
+    /// Adds a message of the person; earlier messages have been added before.
     pub(crate) fn add<'t>(
         &mut self,
         parts: impl IntoIterator<Item = &'t str>,

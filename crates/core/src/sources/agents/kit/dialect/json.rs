@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The text at a place in a record; an empty one is none.
+/// The text at a place in a record; `None` also for an empty text.
 pub(crate) fn text_at<'a>(record: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = record.pointer(pointer)?.as_str()?;
     (!text.is_empty()).then_some(text)
@@ -24,7 +24,7 @@ pub(crate) fn count_at(record: &Value, pointer: &str) -> Option<u64> {
 pub(crate) fn nano_at(record: &Value, pointer: &str) -> Option<u64> {
     let amount = record.pointer(pointer)?.as_f64()?;
     let nano = (amount * 1e9).round();
-    // A float that is too large becomes the largest number, and one that is none 0.
+    // A float that is too large becomes the largest number, and NaN becomes 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

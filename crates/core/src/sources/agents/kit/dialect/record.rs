@@ -12,7 +12,7 @@ pub(crate) struct Record<'a> {
     pub(crate) is_aside: bool,
     /// When the session was born.
     pub(crate) born_at_ms: Option<i64>,
-    /// The message's id, where one that is written again has more in it.
+    /// The message's id, if the agent writes a message again with more in it.
     pub(crate) id: Option<&'a str>,
     /// The texts that stand where a person's prompt does.
     pub(crate) typed: Vec<&'a str>,
@@ -49,7 +49,7 @@ pub(crate) struct Record<'a> {
     pub(crate) is_copied: bool,
     /// A copy of another session follows at once.
     pub(crate) begins_copy: bool,
-    /// The context became another one here, mostly a summary of what came before.
+    /// The context was replaced here, mostly by a summary of the earlier context.
     pub(crate) is_compaction: bool,
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Step<'a> {
     },
     /// The session ended.
     SessionEnded,
-    /// The turn goes on.
+    /// The turn continues.
     Within,
 }
 
