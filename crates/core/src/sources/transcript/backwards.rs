@@ -27,7 +27,7 @@ pub struct Backwards<'a> {
     buffer_bytes_peak: usize,
 }
 
-/// The later part of a line whose beginning has not been read yet.
+/// The end of a line whose start has not been read yet.
 #[derive(Debug, Default)]
 struct LineRest {
     /// What is held of it, the last piece first.

@@ -23,7 +23,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on within a line that is too long, `len` bytes after its beginning.
+    /// Continues within a line that is too long, `len` bytes after the line's start.
     pub(super) const fn within(offset: u64, len: u64, head: Vec<u8>) -> Self {
         Self {
             offset,
@@ -37,7 +37,7 @@ impl Splitter {
         self.offset
     }
 
-    /// Tells whether the line that is collected is too long to be held.
+    /// Returns whether the line that is collected is too long to be held.
     pub(super) const fn is_too_long(&self) -> bool {
         self.len > LINE_BYTES_MAX as u64
     }

@@ -31,7 +31,7 @@ fn a_torn_record_may_be_as_late_as_the_file_was_modified() {
     assert_eq!(missing(torn, 60_000, Some(0)), Some((60_000, true)));
     assert_eq!(missing(torn, 60_000, None), Some((60_000, true)));
     assert_eq!(missing(torn, 1_500, Some(0)), None);
-    // Of nothing nobody knows more.
+    // An empty file gives no date.
     assert_eq!(missing("", 60_000, None), Some((60_000, true)));
     assert_eq!(missing("{\"a", 60_000, None), Some((60_000, true)));
 }
