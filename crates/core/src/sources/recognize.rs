@@ -36,7 +36,7 @@ pub enum Users {
     All,
 }
 
-/// What was found in the process table.
+/// The processes found in the process table.
 #[derive(Debug, Clone, Default)]
 pub struct AgentProcesses {
     /// Processes that an adapter recognizes.
@@ -239,8 +239,8 @@ fn is_name_of_candidate(name: &str) -> bool {
         || look_through::unwrapped_name(name).is_some_and(is_of_agent)
 }
 
-/// It was there when the processes were listed, and has exited before its homes could be
-/// read: so nothing is known of them, and it serves nothing.
+/// Returns whether a process that was listed has exited before its homes could be read: then
+/// its homes are unknown, and it serves nothing.
 fn has_gone_since(machine: &Machine, process: &Process) -> bool {
     let environment = machine.table().environment(process, &["HOME"]);
     matches!(environment, Err(Absent::Exited | Absent::Vanished))
@@ -482,8 +482,8 @@ fn real_name(machine: &Machine, root: &Path) -> Option<PathBuf> {
     is_there.then(|| mounts.real_path(root))
 }
 
-/// The name without links of a directory that is not there: an agent makes its home when
-/// it writes something.
+/// The name without links of a missing directory: an agent makes its home at its first
+/// write.
 fn name_of_missing(machine: &Machine, root: &Path) -> PathBuf {
     let real_above = root.ancestors().skip(1).find_map(|above| {
         let rest = root.strip_prefix(above).ok()?;

@@ -193,8 +193,8 @@ impl TranscriptFile {
 }
 
 impl Cursor {
-    /// Returns whether no reading can have made this value, which may have been
-    /// kept somewhere: a line that is too long begins far before the offset.
+    /// Returns whether no reading can have made this value, which may come from a file: a
+    /// line that is too long begins far before the offset.
     fn is_malformed(&self) -> bool {
         self.long_line_start.is_some_and(|start| {
             let within = self.offset.checked_sub(start);

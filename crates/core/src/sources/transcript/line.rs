@@ -37,7 +37,7 @@ pub enum LineContent {
     },
 }
 
-/// The JSON on one line: every sound value on it, and what else there was.
+/// The JSON on one line: every valid value on it, and the reasons for the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LineJson {
     /// The values: one on a sound line, none on an empty one.

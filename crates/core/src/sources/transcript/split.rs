@@ -9,7 +9,7 @@ pub(super) struct Splitter {
     offset: u64,
     /// How much of it has come.
     len: u64,
-    /// That much of it, or its head once it is too long.
+    /// The bytes read so far, or only the head once the line is too long.
     held: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Splitter {
         line
     }
 
-    /// What has come of a line that has no end.
+    /// The bytes read so far of a line without a newline.
     pub(super) fn into_torn_line(self) -> Option<Line> {
         (self.len > 0).then(|| self.line(true))
     }

@@ -12,11 +12,11 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, STEP_BYTES};
 use crate::sources::usage::Counting;
 
-/// How many lines are read to see what a transcript is. A fork begins with one
-/// line for each of its parent's snapshots.
+/// How many lines are read to classify a transcript. A fork begins with one line for each of
+/// its parent's snapshots.
 pub(super) const OPENING_LINES_MAX: usize = 256;
 
-/// What only Claude Code puts where a prompt stands.
+/// Texts that only Claude Code puts in place of a prompt.
 pub(super) const WRAPPING: Wrapping = Wrapping {
     elements: &[
         "agent-message",
@@ -27,10 +27,10 @@ pub(super) const WRAPPING: Wrapping = Wrapping {
     notices: &["Stop hook feedback:"],
 };
 
-/// What stands where a prompt does once a person has interrupted a turn.
+/// The text in place of a prompt after a person has interrupted a turn.
 const INTERRUPTED: &str = "[Request interrupted";
 
-/// The model's name on what Claude Code itself wrote in its place.
+/// The model's name in records that Claude Code itself wrote.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// How the records read, by what each of them reports of a person at a terminal.
@@ -45,7 +45,7 @@ pub(super) const fn dialect_of(is_headless: Option<bool>) -> Dialect {
     }
 }
 
-/// Titles are written again at the end now and then, so one step shows them.
+/// The title is repeated at the end now and then, so that one step contains it.
 const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
     Dialect {
         wrapping: WRAPPING,
@@ -92,7 +92,7 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
             found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
             found.step = step_of_reply(record, &found);
             let usage = record.pointer("/message/usage");
-            // What Claude Code wrote in the model's place counts zeros.
+            // Records that Claude Code itself wrote count zero tokens.
             found.tokens = usage.filter(|_| found.model.is_some()).map(tokens_in);
             found.request = text("/message/id");
             if let Some(tokens) = &mut found.tokens {

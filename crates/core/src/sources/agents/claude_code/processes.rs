@@ -40,8 +40,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             Is::ByArguments,
             &[
                 Form::Executable("claude"),
-                // The native installer keeps each version under its number. So does what
-                // serves sessions for other machines.
+                // The native installer keeps each version under its number, and so does the
+                // program that serves sessions for other machines.
                 Form::Executable("claude/versions/#"),
                 Form::Executable("remote/ccd-cli/#"),
                 Form::Executable("@anthropic-ai/claude-code*/**"),

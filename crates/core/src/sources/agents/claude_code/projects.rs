@@ -30,7 +30,7 @@ const OPENINGS_MAX: usize = 8;
 /// How `/.claude/worktrees/` shows in the name of a project folder.
 const WORKTREES: &str = "--claude-worktrees-";
 
-/// What a transcript's name ends with.
+/// The suffix of a transcript's name.
 pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 
 /// The folder of all project folders.
@@ -45,7 +45,7 @@ pub(super) struct Projects {
     names: OnceCell<Result<Vec<String>, String>>,
 }
 
-/// What lies in one project folder.
+/// The files of one project folder.
 #[derive(Debug, Default)]
 pub(super) struct ProjectFolder {
     /// The folder.

@@ -38,7 +38,7 @@ pub(super) struct Record {
     pub(super) odd_fields: Vec<FieldError>,
 }
 
-/// What the process is to the agent itself.
+/// The kind of a process, by its own record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `interactive`; also of `-p`.
@@ -57,7 +57,7 @@ pub(super) enum RecordError {
     /// It is no JSON object: cut off, perhaps, while it is written.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// What makes it a claim is missing or wrong.
+    /// A field that the claim needs is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The session's id can't be one.

@@ -90,8 +90,8 @@ fn process_in(name: &str) -> Option<Pid> {
     Pid::new(digits.parse().ok().filter(|_| is_number)?).ok()
 }
 
-/// Reads one record, again while it seems to be cut off. `Ok(None)`: it went
-/// away, as it does when its process ends.
+/// Reads one record, again while it seems to be cut off. `Ok(None)`: it was removed, as when
+/// the process exits.
 fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Option<Entry>, String> {
     let mut reads_max = 1;
     let mut reads = 0;

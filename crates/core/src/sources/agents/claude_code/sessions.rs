@@ -68,7 +68,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Hands out what was found.
+    /// Returns everything found.
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let unread = self.with_unread_records();
         for sketch in self.sketches.values_mut() {
@@ -91,7 +91,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Adds what the registry claims.
+    /// Adds the claims of the registry.
     pub(super) fn add_registered(&mut self) {
         let mut entries = registry::read(self.home).take(&mut self.problems);
         // Of two records of one session, the record of a running process has the published
@@ -126,7 +126,7 @@ impl<'a> Sessions<'a> {
         let is_unsettled = record.is_silent_terminal() && transcript.is_none() && is_looked_for;
         let process = self.process_of(record.pid);
         if is_unsettled && process.is_some_and(|process| continues_unnamed(&process.program())) {
-            // It has not found yet what it continues: it serves nothing.
+            // The process has not found the session to continue yet: it serves nothing.
             return;
         }
         self.registered.push(Registered {
@@ -238,7 +238,8 @@ impl<'a> Sessions<'a> {
             .collect()
     }
 
-    /// A record is about this process: it has its PID and its start, or was written since.
+    /// A record belongs to this process: it has the same PID and start, or was written
+    /// since.
     fn is_registered(&self, process: &AgentProcess) -> bool {
         let pids = [own_pid(process), process.process.pid];
         let began_at_ms = process.process.began_at_ms.as_ref().ok();

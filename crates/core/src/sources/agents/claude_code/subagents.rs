@@ -12,7 +12,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::names_in;
 use crate::sources::agents::kit::title::one_line;
 
-/// What the names of their files begin with.
+/// The prefix of their file names.
 pub(super) const PREFIX: &str = "agent-";
 /// How many sub-agents of one session are listed.
 const SUB_AGENTS_MAX: usize = 1_000;
@@ -99,7 +99,7 @@ pub(super) fn beside_sessions(transcripts: &[PathBuf]) -> Vec<(SessionId, SubAge
     .collect()
 }
 
-/// What a sub-agent was started for: `agent-ID.meta.json`.
+/// The task of a sub-agent: `agent-ID.meta.json`.
 pub(super) fn title(transcript: &Path) -> Option<String> {
     let meta = transcript.with_extension("meta.json");
     let file = read_regular(&meta, META_BYTES_MAX, Links::Refuse).ok()?;

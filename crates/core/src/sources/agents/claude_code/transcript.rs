@@ -20,8 +20,8 @@ use crate::sources::transcript::{
     HeadBounds, Line, LineProblem, Lines, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
-/// How much of a transcript is read first to see what it is, in bytes: enough
-/// for a usual first prompt.
+/// How much of a transcript is read first to classify it, in bytes: enough for a usual first
+/// prompt.
 const OPENING_BYTES: u64 = 8 * 1024;
 /// How much is read when that was not enough.
 const OPENING_BYTES_MAX: u64 = 256 * 1024;
@@ -128,7 +128,7 @@ fn choose_directory(chosen: &mut Option<PathBuf>, recorded: &Path, folder: &Path
     }
 }
 
-/// When a session was last, by its transcript.
+/// The last date of a session, by its transcript.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Last {
     /// The date inside its last record.
@@ -216,7 +216,7 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
         found.work_dir = sketch.work_dir.clone().or(found.work_dir);
     }
     if sketch.parent.is_some() {
-        // Its one turn is its whole task.
+        // Its only turn is its whole task.
         found.phase = found.phase.map(|phase| match phase {
             Phase::Idle => Phase::Ended,
             other => other,

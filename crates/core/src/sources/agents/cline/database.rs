@@ -33,7 +33,7 @@ const COLUMNS: &[&str] = &[
     "updated_at",
 ];
 
-/// The sessions of a database, and what was wrong with some.
+/// The sessions of a database, and the errors of some rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
@@ -87,7 +87,7 @@ fn query(path: &Path) -> Result<(Vec<Row>, Vec<String>), SqliteError> {
     Ok((rows, wrong))
 }
 
-/// The row, and what is wrong with its PID.
+/// The row, and the error in its PID.
 fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let filled = |at| text(row, at).filter(|text| !text.is_empty());
     let date = |at| filled(at).as_deref().and_then(time_ms);

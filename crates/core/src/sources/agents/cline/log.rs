@@ -19,13 +19,13 @@ use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
 const LOG_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
-/// What is on every line that matters here.
+/// The text in every line that is needed.
 const MARK: &str = "\"event\":\"session.";
 
 /// How every line begins.
 const LINE_BEGIN: &str = "{\"level\":";
 
-/// What a process does with a session.
+/// The events by which a process opens and closes a session.
 const OPENING: &[&str] = &["session.input_sent", "session.started"];
 const CLOSING: &[&str] = &["session.ended", "session.stopped"];
 

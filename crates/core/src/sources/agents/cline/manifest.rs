@@ -1,5 +1,5 @@
-//! `sessions/ID/ID.json`: what the session's row has, in a file of its own. Read
-//! where the database can't be.
+//! `sessions/ID/ID.json`: the session's row in a file of its own. Read if the database
+//! cannot be read.
 
 use std::borrow::Cow;
 use std::path::Path;

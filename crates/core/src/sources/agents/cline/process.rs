@@ -11,7 +11,7 @@ use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 use crate::machine::Environment;
 use crate::sources::agents::kit::sidecar_facts;
 
-/// What makes the executable a hub.
+/// The argument that makes the executable a hub.
 const HUB_FLAG: &str = "--cline-hub-daemon";
 
 /// Cline's programs.
@@ -88,8 +88,8 @@ pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
     )))
 }
 
-/// The data directory that the arguments name: it then sets what its children
-/// see, but not the environment that it was started with.
+/// The data directory in the arguments: Cline then sets the variable for its children, but
+/// its own start environment lacks it.
 pub(super) fn home(program: &Program<'_>, environment: &Environment) -> Option<PathBuf> {
     let filled = |name| program.option(name).filter(|value| !value.is_empty());
     if let Some(data) = filled("--data-dir") {

@@ -12,7 +12,7 @@ use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::title::one_line;
 
-/// What is known of one session.
+/// The facts about one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) id: SessionId,

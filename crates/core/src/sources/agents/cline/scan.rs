@@ -199,7 +199,7 @@ impl<'a> Scanning<'a> {
         self.claims.extend(claims);
     }
 
-    /// That its PID runs it, unless that is the hub's.
+    /// Claims that the PID in the row runs the session, unless that is the hub's PID.
     fn claim_of_row(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
         let pid = row.pid?;
         let process = self.process(pid);
@@ -326,8 +326,8 @@ impl<'a> Scanning<'a> {
                 .any(|process| self.fits(process, row))
     }
 
-    /// A terminal that the log does not know may have it open: its arguments
-    /// name it, or it was used in its directory since it began.
+    /// A terminal that the log does not name may have the session open: the arguments name
+    /// it, or it was used in the terminal's directory since the terminal began.
     fn fits(&self, terminal: &AgentProcess, row: &Row) -> bool {
         let pid = terminal.process.pid;
         let is_known = self.claims.iter().any(|claim| {

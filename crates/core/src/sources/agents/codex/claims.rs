@@ -363,7 +363,7 @@ impl Scanning<'_> {
     }
 }
 
-/// The directory that a process works in that runs its own thread.
+/// The directory of a process that runs its own thread.
 fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
     if process.role != Role::Session {
         return None;

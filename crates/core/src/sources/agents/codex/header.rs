@@ -84,7 +84,7 @@ pub(super) enum Origin {
 /// How much of a header the caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What comes before the instructions.
+    /// The part before the instructions.
     Beginning,
     /// All of it; the branch comes last.
     Whole,

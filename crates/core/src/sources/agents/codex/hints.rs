@@ -17,7 +17,7 @@ pub(super) struct Hint {
     pub(super) rollout: Option<PathBuf>,
     /// The directory that it works in.
     pub(super) work_dir: Option<PathBuf>,
-    /// Its name or title; none where that is just its first prompt.
+    /// The name or title; `None` if that is just the first prompt.
     pub(super) title: Option<String>,
     /// Who started it.
     pub(super) origin: Option<Origin>,
@@ -48,7 +48,7 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// What is known of a thread by now.
+    /// The facts known about a thread so far.
     pub(super) fn of(&self, thread: &str) -> Option<&Hint> {
         self.of_thread.get(thread)
     }

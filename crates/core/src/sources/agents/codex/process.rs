@@ -142,7 +142,7 @@ pub(super) fn endpoint(program: &Program<'_>, home: &Path) -> Option<String> {
     match listen.strip_prefix("unix://") {
         Some("") => Some(home.join(CONTROL_SOCKET).to_str()?.to_owned()),
         Some(path) => Some(path.to_owned()),
-        // Its own input and output lead nowhere for others.
+        // The server's own standard input and output are no address for others.
         None => listen
             .starts_with("ws://")
             .then(|| sidecar_facts::without_secrets(listen)),

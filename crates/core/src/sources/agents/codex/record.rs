@@ -23,8 +23,7 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::HeadBounds;
 use crate::sources::usage::Counting;
 
-/// What Codex itself writes in the person's name, in releases that do not mark
-/// such messages.
+/// Texts that Codex adds in the person's name, in releases that do not mark such messages.
 pub(super) const WRAPPING: Wrapping = Wrapping {
     elements: &[
         "apps_instructions",
@@ -92,8 +91,8 @@ fn opened(record: &Value) -> Option<(&str, &Value)> {
     })
 }
 
-/// Reads a record. What is no record is an aside, as is what is written when a thread
-/// is opened or closed, also long after its last turn.
+/// Reads a record. A value that is no record is an aside, as are records that are written
+/// when a thread is opened or closed, even long after its last turn.
 fn record_of(record: &Value) -> Record<'_> {
     let Some((kind, payload)) = opened(record) else {
         return aside();

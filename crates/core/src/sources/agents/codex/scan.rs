@@ -57,7 +57,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
     scanning.finish()
 }
 
-/// What was found of one home so far.
+/// Everything found in one home so far.
 pub(super) struct Scanning<'a> {
     pub(super) look: &'a Look<'a>,
     pub(super) home: &'a Home,
@@ -131,9 +131,8 @@ impl Scanning<'_> {
         facts(path, Links::Follow).ok().map(|_| rollout)
     }
 
-    /// Finds the rollouts that processes of Codex have open for writing: of
-    /// the threads known so far, and of processes that hold no lock, as
-    /// releases without locks do.
+    /// Finds the rollouts that Codex processes have open for writing: of the threads known
+    /// so far, and of processes that hold no lock, as in releases without locks.
     fn find_open_rollouts(&mut self, tree: &mut Tree<'_>) {
         let serving: Vec<&AgentProcess> = self
             .look

@@ -11,13 +11,13 @@ use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 /// The steps of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// What blinks before the words, by its two states.
+/// The blinking mark before the words, in its two states.
 const MARKS_OF_WAITING: [&str; 2] = ["[ ! ] ", "[ . ] "];
 
 /// The words for that a person is asked.
 const WAITING: &str = "Action Required";
 
-/// What stands between the parts of a title.
+/// The separator of the parts of a title.
 const SEPARATOR: &str = " | ";
 
 /// Splits a title into the phase and the rest: the name of the thread and the directory.

@@ -1,4 +1,4 @@
-//! Finds rollouts: one thread's near the day of its birth, or everybody's.
+//! Finds rollouts: of one thread near the day of its birth, or of all threads.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -117,8 +117,8 @@ impl Scanning<'_> {
             work_dir: work_dir.map(Path::to_owned),
             born_at_ms,
             started_at_ms: born_at_ms,
-            // Nothing in the document has a date. Where the index does not show either when
-            // the session began, the date of the file shows only what may have been.
+            // Nothing in the document has a date. If the index does not show when the
+            // session began either, the date of the file shows only a possible use.
             last_record_at_ms: modified_at_ms.filter(|_| born_at_ms.is_some()),
             perhaps_until_ms: modified_at_ms.filter(|_| born_at_ms.is_none()),
             title: title_in(&entry),
@@ -135,7 +135,7 @@ impl Scanning<'_> {
         self.found.found.sketch(sketch);
     }
 
-    /// The document itself, which has what the index has, but for the date.
+    /// The document itself, which has the facts of the index, except for the date.
     fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
@@ -156,8 +156,8 @@ fn born_at_ms(entry: &Value) -> Option<i64> {
     (date > 0).then_some(date)
 }
 
-/// What the arguments and the dates show about one process and one session. What a process
-/// resumes is older than the process, and may be of any directory.
+/// The clues in arguments and dates about one process and one session. A session that a
+/// process resumes is older than the process, and may belong to any directory.
 fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) -> Vec<Clue> {
     let pid = process.process.pid;
     let is_used = is_after(process, modified);

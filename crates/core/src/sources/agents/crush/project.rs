@@ -32,11 +32,11 @@ const ANCESTORS_MAX: usize = 64;
 /// The usual name of a directory for data.
 const DATA_DIR: &str = ".crush";
 
-/// A project: a directory for data, and what is known of it.
+/// A project: a data directory, and the facts about it.
 #[derive(Debug)]
 pub(super) struct Project {
     pub(super) data_dir: PathBuf,
-    /// The directory that its sessions work in, where that is one only.
+    /// The directory that its sessions work in, if there is only one.
     pub(super) work_dir: Option<PathBuf>,
     /// Crush processes that work in the project, by arguments and directories.
     pub(super) processes: Vec<Pid>,
@@ -50,7 +50,7 @@ pub(super) struct Project {
 pub(super) enum Lock {
     /// There is no lock: it is of an early release, or such locks are turned off.
     Missing,
-    /// It can't be looked at, or its holders can't be asked for.
+    /// The lock or its holders cannot be examined.
     Unreadable,
     /// This process of Crush's holds it.
     Held(Pid, FileFacts),

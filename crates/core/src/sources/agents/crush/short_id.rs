@@ -6,8 +6,8 @@
 
 /// How long a UUID is in its usual form, in bytes.
 const UUID_BYTES: usize = 36;
-/// What the hash multiplies with (`XXH_PRIME64_1` and the last step of XXH3;
-/// xxHash specification, version 0.2.0).
+/// The factors of the hash (`XXH_PRIME64_1` and the last step of XXH3; xxHash specification,
+/// version 0.2.0).
 const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
 const AVALANCHE: u64 = 0x1656_6791_9e37_79f9;
 /// The first 64 bytes of the default secret of XXH3, as eight numbers.

@@ -81,7 +81,7 @@ struct Scanning<'a> {
     placement: crate::adapter::claim::Placement,
     /// The folders of the directories that its processes work in.
     folders: BTreeSet<String>,
-    /// What the arguments of its processes name.
+    /// The sessions in the arguments of its processes.
     named: BTreeSet<&'a str>,
     /// When the first of its processes began; `None` if there is none.
     since_ms: Option<i64>,
@@ -209,8 +209,8 @@ impl Scanning<'_> {
         }
     }
 
-    /// A process names it, or works in its directory and may have written to
-    /// it. (A file that was changed before can't have records since.)
+    /// A process names the session, or works in its directory and may have written to the
+    /// file. (A file that was changed earlier has no later records.)
     fn may_be_open(&self, folder: &str, id: &str, facts: &FileFacts) -> bool {
         let is_since = || {
             let since = self.since_ms.zip(facts.modified_ms);
@@ -220,7 +220,7 @@ impl Scanning<'_> {
     }
 
     fn add(&mut self, id: &str, path: &Path, may_be_open: bool) {
-        // What is called otherwise is no session.
+        // A file with another name is no session.
         let Ok(id) = SessionId::parse(id) else {
             return;
         };
@@ -300,7 +300,7 @@ impl Scanning<'_> {
         let has_ended = outline.found.last_activity_at_ms.is_some()
             && outline.found.phase == Some(Phase::Idle)
             && outline.missing_end.is_none();
-        // Without any process it ends as its parent does, which may be hidden.
+        // Without any process it ends together with its parent, whose process may be hidden.
         let says = if !may_be_open && self.since_ms.is_some() {
             "nothing was written to it since a process of this agent began"
         } else if has_ended {

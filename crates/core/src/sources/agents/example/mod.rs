@@ -42,8 +42,7 @@ const REGISTRY_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Example;
 
-/// What is fixed. What an agent does not record stays at its default in
-/// [`Profile::USUAL`]: the answers are then *unknown* more often, and never wrong.
+/// The constant facts. Facts that an agent does not record keep the default in
 static PROFILE: Profile = Profile {
     id: "example",
     name: "Example",

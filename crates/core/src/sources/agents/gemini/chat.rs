@@ -226,12 +226,12 @@ pub(super) struct Chat {
     /// The file that has the messages; `None` if another start has removed it and no prompt
     /// came since.
     pub(super) path: Option<PathBuf>,
-    /// When processes began it or took it up, by the headers of its files.
+    /// When processes began or resumed it, by the headers of its files.
     pub(super) starts_ms: Vec<i64>,
     /// The minute in which a process began it, where its file has lost the header.
     pub(super) minute_ms: Option<i64>,
     pub(super) last_at_ms: Option<i64>,
-    /// Until when something may have been recorded that is missing at its end.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
     /// The same if a torn record shows it. (A later start adds a summary, without a date, to
     /// intact files.)

@@ -13,8 +13,8 @@ use super::scan::Scanning;
 
 /// How many chats of one project are looked at.
 const CHATS_MAX: usize = 200_000;
-/// How much older than a process a file may look that it has written, in
-/// milliseconds: clocks are set. What is older was not, and need not be read.
+/// How much older than a process a file may look that the process has written, in
+/// milliseconds: clocks are set. Older files need not be read.
 pub(super) const MODIFIED_SLACK_MS: i64 = 3_600_000;
 
 impl Scanning<'_> {
@@ -76,7 +76,7 @@ impl Scanning<'_> {
         by_id.into_values().collect()
     }
 
-    /// A file that has lost its header: the whole id stands in what was typed.
+    /// Adds a file that has lost its header: the typed texts have the whole id.
     fn add_without_header(
         &mut self,
         by_id: &mut BTreeMap<SessionId, Chat>,

@@ -15,7 +15,7 @@ use crate::adapter::{
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
     keys: PayloadKeys::SNAKE_CASE,
-    // Its transcripts have the beginning of the id in their names only.
+    // The names of its transcripts have only a prefix of the id.
     session_of_transcript: no_session_by_path,
     settings: &[SettingsFile {
         place: SettingsPlace::Home("settings.json"),

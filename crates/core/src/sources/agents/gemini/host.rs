@@ -69,7 +69,7 @@ impl Scanning<'_> {
             return;
         };
         for host in &hosts {
-            // The launcher has the same arguments as what it has started.
+            // The launcher has the same arguments as the process that it started.
             let pid = host.process.pid;
             if hosts.iter().any(|other| other.process.ppid == Some(pid)) {
                 continue;

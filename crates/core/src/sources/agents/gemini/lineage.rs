@@ -21,7 +21,7 @@ const PROMPT_MS_MAX: i64 = 60_000;
 /// How much before that it may look, in milliseconds.
 const PROMPT_SLACK_MS: i64 = 1_000;
 
-/// What the log shows about a process that was launched with a session.
+/// The log's facts about a process that was launched with a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path {
     /// When it was launched with it.
@@ -34,7 +34,7 @@ pub(super) struct Path {
     pub(super) quit_at_ms: Option<i64>,
 }
 
-/// The sessions of one project, and what was typed there.
+/// The sessions of one project, and the text that was typed there.
 pub(super) struct Lineage<'a> {
     pub(super) chats: &'a [Chat],
     pub(super) prompts: &'a Prompts,
@@ -107,15 +107,16 @@ impl Lineage<'_> {
     /// except for the first start if `/clear` may have made the session.
     pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
         match chat.starts_ms.as_slice() {
-            // The process that something was typed in under this session was launched so.
+            // Text was typed under this session, so its process was launched with this
+            // session.
             [only] if self.typed_under(chat).next().is_some() => std::slice::from_ref(only),
             [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
             all => all,
         }
     }
 
-    /// Within which time a process was launched with the session, where its file has lost
-    /// the date: in the minute of its name, and before anything was typed there.
+    /// The period in which a process was launched with the session, if its file has lost the
+    /// date: in the minute of its name, and before the first typed text.
     pub(super) fn launched_within(&self, chat: &Chat) -> Option<RangeInclusive<i64>> {
         let first = self.typed_under(chat).map(|typed| typed.at_ms).min()?;
         let minute_ms = chat.minute_ms;
@@ -133,7 +134,7 @@ impl Lineage<'_> {
         })
     }
 
-    /// What was typed that became the prompt `text`, sent at `at_ms`.
+    /// The typed text that became the prompt `text`, sent at `at_ms`.
     fn typed(&self, text: &str, at_ms: i64) -> Option<&Typed> {
         let text = text.trim();
         let fitting = self.prompts.typed.iter().filter(|typed| {
@@ -143,7 +144,7 @@ impl Lineage<'_> {
         fitting.min_by_key(|typed| (at_ms - typed.at_ms).abs())
     }
 
-    /// The session in which what was typed became a prompt.
+    /// The session in which the typed text became a prompt.
     fn session_with(&self, typed: &Typed) -> Option<&Chat> {
         let has_it = |chat: &&Chat| {
             chat.prompts.iter().any(|(text, at_ms)| {

@@ -16,7 +16,7 @@ const WRAPPING: Wrapping = Wrapping {
     notices: &["This is the Gemini CLI. We are setting up the context"],
 };
 
-/// What is noted when a person interrupts a turn.
+/// The text that Gemini CLI records when a person interrupts a turn.
 const CANCELLED: &str = "Request cancelled";
 
 /// The dialect of Gemini CLI's records. A summary may stand anywhere. A session without a

@@ -51,9 +51,9 @@ use crate::sources::usage::Counting;
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");
 
-/// The variable that names what stands for the user's home.
+/// The variable that replaces the user's home.
 const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
-/// Where its things are below that.
+/// The folder of Gemini CLI below that home.
 const DEFAULT_HOME: &str = ".gemini";
 
 /// The adapter for Gemini CLI.

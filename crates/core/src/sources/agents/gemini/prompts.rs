@@ -25,15 +25,15 @@ pub(super) struct Typed {
     pub(super) at_ms: i64,
 }
 
-/// What was typed, oldest first.
+/// The typed texts, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Prompts {
     pub(super) typed: Vec<Typed>,
-    /// What was typed earlier was not read.
+    /// Earlier texts were not read.
     pub(super) is_cut: bool,
 }
 
-/// What a typed command does to the session of its terminal.
+/// The effect of a typed command on the session of its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     /// It begins a new one.
@@ -89,15 +89,15 @@ impl Prompts {
     fn parse(text: &str, is_cut: bool) -> Result<Self, String> {
         let whole;
         let text = if is_cut {
-            // The first entry that begins in what was read.
+            // The first entry that begins in the bytes that were read.
             let (_, rest) = text.split_once("\n  {").unwrap_or_default();
             whole = format!("[{{{rest}");
             &whole
         } else {
             text
         };
-        // It is made empty and written anew: a reader may come in between, and
-        // knows nothing then of what was typed.
+        // Gemini CLI empties the file and writes it anew: a reader in between knows nothing
+        // of the typed texts.
         if text.trim().is_empty() {
             return Ok(Self {
                 typed: Vec::new(),

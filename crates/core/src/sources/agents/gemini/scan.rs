@@ -275,7 +275,7 @@ fn forget_torn_marks<'a>(
     }
 }
 
-/// What the log shows about a process that was launched with a session.
+/// Adds the log's facts about a process that was launched with a session.
 fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
     sketch.lost.extend(path.lost_at_ms.map(|at_ms| Lost {
         launched_at_ms: path.launched_at_ms,

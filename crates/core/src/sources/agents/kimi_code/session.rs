@@ -31,9 +31,9 @@ pub(super) const WIRE: &str = "agents/main/wire.jsonl";
 
 /// How a folder of sessions is called.
 const FOLDER_PREFIX: &str = "wd_";
-/// How much of a directory's own name is in its folder's.
+/// How much of a directory's own name is in the folder name.
 const SLUG_CHARACTERS_MAX: usize = 40;
-/// How much of the hash of its path.
+/// How many bytes of the path's hash are in the folder name.
 const HASH_BYTES: usize = 6;
 /// How much of a session's title a terminal shows, in UTF-16 units.
 const TERMINAL_TITLE_UNITS_MAX: usize = 32;
@@ -121,7 +121,7 @@ impl StoredSession {
         self.dates.prompted_at_ms.is_some() && self.state.as_ref().is_some_and(has_no_title)
     }
 
-    /// What a terminal shows that is in it.
+    /// The terminal title of this session.
     fn terminal_title(&self) -> Option<String> {
         let title = self.state.as_ref()?.title.as_deref()?.trim();
         let units: Vec<u16> = title
@@ -151,7 +151,7 @@ impl<'a> Reading<'a> {
         let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
         if is_all {
             let names = self.names(&self.sessions(), FOLDERS_MAX);
-            // The names with a dot are caches of its own.
+            // Names with a dot are caches.
             let visible = names.texts().filter(|name| !name.starts_with('.'));
             folders.extend(visible.map(str::to_owned));
         }
@@ -327,7 +327,7 @@ fn fits(seeker: &AgentProcess, session: &StoredSession) -> bool {
     is_named || is_of_its_time
 }
 
-/// Adds what shows that a run with `--prompt` made it, as soon as that had started.
+/// Adds the clues of a run with `--prompt`, if one made the session.
 fn add_run(sketch: &mut Sketch, session: &StoredSession, seekers: &[&AgentProcess], now_ms: i64) {
     if !session.is_of_a_run() {
         return;

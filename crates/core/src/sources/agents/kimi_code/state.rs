@@ -13,7 +13,7 @@ const STATE_BYTES_MAX: u64 = 16 << 20;
 /// The value for a title that is the first prompt, until a better title is found.
 const TITLE_IS_A_PROMPT: &str = "replaceable";
 
-/// What releases before 0.33 call a session that has no title yet.
+/// The title of a session without a title, in releases before 0.33.
 const UNTITLED: &str = "New Session";
 
 /// Facts in the state file.
@@ -21,7 +21,7 @@ const UNTITLED: &str = "New Session";
 pub(super) struct State {
     pub(super) work_dir: Option<PathBuf>,
     pub(super) created_at_ms: Option<i64>,
-    /// Its title, as it is.
+    /// The unchanged title.
     pub(super) title: Option<String>,
     /// The title is the first prompt: no person set it.
     pub(super) is_title_a_prompt: bool,

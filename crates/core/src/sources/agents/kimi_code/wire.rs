@@ -21,7 +21,7 @@ const CONVERSATION: &[&str] = &[
     "prompt.",
     "turn.",
 ];
-/// What happens within a turn, by `event`.
+/// The `event` of records within a turn.
 const LOOP: &str = "context.append_loop_event";
 
 /// When things happened in a session.
@@ -95,7 +95,7 @@ fn record_of(record: &Value) -> Record<'_> {
     found
 }
 
-/// Reads when it began, was prompted first, and had its last record.
+/// Reads the dates of the start, the first prompt and the last record.
 pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError> {
     let created_at_ms = find_first(file, HEAD_BOUNDS, created_at_ms)?;
     let prompted = find_first(file, HEAD_BOUNDS, |record| {
@@ -129,7 +129,7 @@ fn step_of(record: &Value) -> Step<'_> {
         }
         LOOP | "llm.request" | "agent.turn.started" => Step::Within,
         kind if kind.starts_with("turn.") => Step::Within,
-        // Also what is put into the context between two turns.
+        // Also records that are added to the context between two turns.
         _ => Step::Aside,
     }
 }

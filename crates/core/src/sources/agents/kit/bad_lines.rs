@@ -21,7 +21,7 @@ impl LineReader for BadLines {
     }
 }
 
-/// Lines that are no records: how many, and what was wrong with the first.
+/// Lines that are no records: their count, and the error of the first.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {
     count: usize,

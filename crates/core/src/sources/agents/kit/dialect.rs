@@ -43,7 +43,7 @@ pub(crate) const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 64,
 };
-/// How far back from the end is read for what was last.
+/// How far back from the end is read for the last records.
 pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
@@ -53,8 +53,8 @@ const MESSAGES_BOUNDS: TailBounds = TailBounds {
 };
 /// How far back the context's size is looked for, in bytes.
 const CONTEXT_BYTES: u64 = LAST_BOUNDS.bytes_max;
-/// How far back the beginning of the last turn is looked for, in bytes. What a longer
-/// turn has produced is not known by the end of the transcript alone.
+/// How far back the beginning of the last turn is looked for, in bytes. The facts of a
+/// longer turn are not known from the end of the transcript alone.
 const TURN_BYTES: u64 = 256 * 1024;
 /// How long the text of a message is at most, in characters.
 const TEXT_CHARS_MAX: usize = 20_000;
@@ -63,7 +63,7 @@ const TEXT_CHARS_MAX: usize = 20_000;
 pub(crate) struct Dialect {
     /// Reads one record.
     pub(crate) record: fn(&Value) -> Record<'_>,
-    /// What the agent puts where prompts stand.
+    /// Texts that the agent puts in place of prompts.
     pub(crate) wrapping: Wrapping,
     /// How much of the beginning is read.
     pub(crate) head_bounds: HeadBounds,
@@ -180,7 +180,7 @@ impl Dialect {
         Ok(fold.finish())
     }
 
-    /// What the end of records shows that were read as a whole.
+    /// The facts at the end of records that were read as a whole.
     pub(crate) fn tail_of(&self, records: &[Value]) -> Description {
         let mut fold = Tail::default();
         for record in records.iter().rev() {
@@ -189,7 +189,7 @@ impl Dialect {
         fold.finish(self)
     }
 
-    /// What the beginning of records shows that were read as a whole.
+    /// The facts at the start of records that were read as a whole.
     pub(crate) fn head_of(&self, records: &[Value]) -> Description {
         let mut fold = Head::default();
         for record in records {
@@ -256,13 +256,13 @@ impl Dialect {
         last.finish(messages_max)
     }
 
-    /// What a person typed in one record.
+    /// The prompt in one record.
     pub(crate) fn prompt_of(&self, record: &Value) -> Option<String> {
         self.wrapping.typed_in((self.record)(record).typed)
     }
 
-    /// The messages of one record: what a person typed, what the model replied, and the
-    /// names of the tools that it called.
+    /// The messages of one record: the prompt, the reply, and the names of the tools that
+    /// the model called.
     fn messages_of(&self, record: &Record<'_>) -> Vec<Message> {
         let typed = self.wrapping.typed_in(record.typed.iter().copied());
         let reply = (!record.reply.is_empty()).then(|| record.reply.join("\n"));
@@ -373,7 +373,7 @@ fn is_missing(error: &TranscriptError) -> bool {
     matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }))
 }
 
-/// What both ends of one transcript show, where the end counts first.
+/// Joins the facts at both ends of one transcript. The end wins.
 pub(crate) fn joined(tail: Description, head: Description) -> Description {
     Description {
         is_title_a_prompt: tail.title.is_none() && head.is_title_a_prompt,

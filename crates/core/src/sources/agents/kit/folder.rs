@@ -21,7 +21,7 @@ impl Names {
     }
 }
 
-/// A name in a directory, and what it is the name of.
+/// A name in a directory, and the type of the entry.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,

@@ -17,7 +17,7 @@ pub(crate) struct Held {
     pub(crate) is_everyone_asked: bool,
 }
 
-/// What counts as holding a file.
+/// Which kind of open file counts as held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Having a lock on it.

@@ -1,5 +1,4 @@
-//! What adapters share, so that an agent's own folder states only what is particular
-//! to it.
+//! Code that adapters share, so that an agent's folder contains only what differs.
 
 pub(crate) mod bad_lines;
 pub(crate) mod dialect;

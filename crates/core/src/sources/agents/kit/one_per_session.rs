@@ -44,7 +44,7 @@ struct File {
     sketch: Box<Sketch>,
     /// The processes that may be working on it.
     open_to: Vec<Pid>,
-    /// What its records show about the end of a sub-agent.
+    /// The claim that a sub-agent has ended, from its records.
     ended: Option<Box<Claim>>,
 }
 
@@ -60,8 +60,8 @@ impl OnePerSession {
         self.files.contains_key(session)
     }
 
-    /// Adds what a file shows about its session, and the processes that may be working
-    /// on that file.
+    /// Adds the facts in a file about its session, and the processes that may be working on
+    /// that file.
     pub(crate) fn add(
         &mut self,
         sketch: impl Into<Box<Sketch>>,
@@ -111,8 +111,8 @@ impl File {
         (!self.open_to.is_empty(), said.unwrap_or_default())
     }
 
-    /// Keeps what `other`, a file of less worth, shows about processes: a process that
-    /// works beside that file may serve the session all the same.
+    /// Keeps the processes of `other`, a file of lower rank: a process that works beside
+    /// that file may still serve the session.
     fn beside(mut self, other: Self) -> Self {
         let mine = &mut self.sketch;
         mine.is_orphan_when_stale |= other.sketch.is_orphan_when_stale;

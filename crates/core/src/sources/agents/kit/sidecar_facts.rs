@@ -56,7 +56,7 @@ pub(crate) fn endpoint(sidecar: &Sidecar) -> Option<String> {
     sidecar.endpoint.as_deref().map(without_secrets)
 }
 
-/// A URL without what may be a secret in it: a user, a query, a fragment.
+/// A URL without parts that may be secret: a user, a query, a fragment.
 pub(crate) fn without_secrets(endpoint: &str) -> String {
     let Some((scheme, rest)) = endpoint.split_once("://") else {
         return endpoint.to_owned();

@@ -150,8 +150,8 @@ impl<'a> Reading<'a> {
         let session = match self.read_session_file(path) {
             Ok(Some(session)) => session,
             Ok(None) => {
-                // What is called otherwise is no session of its own.
-                if transcript::is_named_like_one(path) {
+                // A file with another name is no session.
+                if transcript::has_session_name(path) {
                     self.problem(path, "its first line is not that of a session");
                 }
                 return;
@@ -242,13 +242,13 @@ impl<'a> Reading<'a> {
         sketch.last_record_at_ms = session.outline.last_at_ms;
         sketch.perhaps_until_ms = session.perhaps_until_ms();
         sketch.transcript = Some(session.path.clone());
-        // Its header has the time of the launch, or of `/new`.
+        // The header has the date of the launch, or of `/new`.
         sketch.launched_at_ms.extend(session.born_at_ms());
         sketch
     }
 }
 
-/// Adds what its prompts show.
+/// Adds the facts from the prompts.
 fn add_prompts(
     sketch: &mut Sketch,
     session: &SessionFile,
@@ -263,7 +263,7 @@ fn add_prompts(
     sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, session));
 }
 
-/// What a terminal shows that is in a session with a name.
+/// The terminal title of a session with a name.
 fn terminal_title(name: &str, session: &SessionFile) -> Option<String> {
     let directory = session.work_dir.as_deref()?.file_name()?.to_str()?;
     Some(format!("π - {name} - {directory}"))

@@ -25,8 +25,8 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
     Some(format!("--{}--", path.replace(['/', '\\', ':'], "-")))
 }
 
-/// The directories that have sessions of `home` besides its own folders, as far as they
-/// can be touched.
+/// The directories that have sessions of `home` besides its own folders, if they can be
+/// touched.
 pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let own = look.machine.environment();
     let mut directories = BTreeSet::new();

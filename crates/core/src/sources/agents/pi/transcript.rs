@@ -161,7 +161,7 @@ pub(super) struct Prompts {
     pub(super) last_typed_at_ms: Option<i64>,
     /// There was exactly one, for all that was read.
     pub(super) may_be_one: bool,
-    /// The beginning was reached, so that there is no other.
+    /// The start of the file was reached: there are no other prompts.
     pub(super) are_all: bool,
 }
 
@@ -195,7 +195,7 @@ pub(super) fn header_by_name(
 }
 
 /// Returns whether a file name has the form of session files.
-pub(super) fn is_named_like_one(path: &Path) -> bool {
+pub(super) fn has_session_name(path: &Path) -> bool {
     let stem = path.file_stem().and_then(OsStr::to_str);
     let parts = stem.and_then(|stem| stem.split_once('_'));
     parts.is_some_and(|(date, _)| date_in_name(date).is_some())
@@ -231,7 +231,7 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
     })
 }
 
-/// Reads its name and its prompts, as far back as is read.
+/// Reads the session's name and the prompts, as far back as the bounds allow.
 pub(super) fn prompts(file: &TranscriptFile) -> Result<Prompts, TranscriptError> {
     let near = prompts_within(file, LAST_BOUNDS)?;
     if near.are_all || !near.may_be_one || near.last_typed_at_ms.is_some() {

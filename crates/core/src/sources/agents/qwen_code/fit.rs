@@ -7,7 +7,7 @@ use super::{process, transcript};
 use crate::adapter::claim::CLOCK_SLACK_MS;
 use crate::adapter::{AgentProcess, Clue};
 
-/// When a session was, by its records.
+/// The birth and last use of a session, by its records.
 pub(super) struct Dates {
     pub(super) birth: transcript::Birth,
     pub(super) last_record_at_ms: Option<i64>,
@@ -76,7 +76,7 @@ impl Fit {
         };
         let is_missing = asked.is_some_and(|asked| !was_asked(asked));
         let is_other = is_missing && !dates.prompts.is_empty();
-        // What it was asked later than at first may be missing with the end.
+        // Later prompts of the process may be missing with the end.
         let may_lack_it = dates.perhaps_until_ms.is_some() && (may_have_taken_up || !is_other);
         let is_asked_other = is_other && !may_lack_it;
         (is_named || (is_of_its_time && !is_asked_other)).then(|| Self {

@@ -40,8 +40,8 @@ pub(super) fn homes(environment: &Environment) -> Vec<PathBuf> {
     homes
 }
 
-/// The directories that the sessions of a home may lie in: its own, and where
-/// variables and settings move them, as far as those can be touched.
+/// The directories that the sessions of a home may lie in: its own, and the directories in
+/// variables and settings, if they can be touched.
 pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> {
     let known = Known::of(look);
     let mut directories = BTreeSet::from([home.root.to_path_buf()]);
@@ -108,7 +108,7 @@ struct Known {
 
 struct User {
     homes: Vec<PathBuf>,
-    /// Where its variables move the sessions.
+    /// The session directory in its variables.
     runtime: Option<PathBuf>,
 }
 
@@ -195,8 +195,8 @@ fn unquoted(value: &str) -> &str {
     value.split('#').next().unwrap_or_default().trim_end()
 }
 
-/// Where the settings of a home, or of the projects that its processes work
-/// in, move the sessions. A relative directory hangs from each of these.
+/// The session directories in the settings of a home, or of the projects in which its
+/// processes work. A relative directory is relative to each of these.
 fn from_settings(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let work_dirs: BTreeSet<&Path> = look
         .processes_of(home)

@@ -53,14 +53,15 @@ const AGENT: AgentId = AgentId::from_static("qwen-code");
 #[derive(Debug, Clone, Copy)]
 pub struct QwenCode;
 
-/// How the title of its terminal begins in a turn, and while a person is asked:
-/// a sign, and a mark that it is no picture. (Claude Code has it without that.)
+/// The first characters of the terminal title in a turn, and while a person is asked: a
+/// sign, and a variation selector for text. (Claude Code uses the sign without the
+/// selector.)
 const SIGNS: [(&str, &str, Phase); 2] = [
     ("◐", "\u{FE0E} ", Phase::Working),
     ("✳", "\u{FE0E} ", Phase::Waiting),
 ];
 
-/// How the title of its terminal begins without a sign: `Qwen - DIRECTORY`.
+/// The prefix of the terminal title without a sign: `Qwen - DIRECTORY`.
 const OWN_TITLE: &str = "Qwen - ";
 
 static PROFILE: Profile = Profile {

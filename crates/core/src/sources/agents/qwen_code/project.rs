@@ -40,7 +40,7 @@ pub(super) struct Projects<'a, 'r> {
     folders: BTreeMap<PathBuf, Folder>,
 }
 
-/// What was done in one `chats` folder.
+/// The files that were read in one `chats` folder.
 #[derive(Default)]
 struct Folder {
     /// It was listed.
@@ -242,8 +242,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// What no process is named for belongs to one of the homes that share a
-    /// runtime directory, so that it is found once.
+    /// A session without a process belongs to one of the homes that share a runtime
+    /// directory, so that it is found once.
     fn is_ours(&self, runtime: &Runtime, session: &SessionId) -> bool {
         let is_unclaimed_ours = runtime.is_for(self.reading.home(), None, self.reading.look());
         self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
@@ -323,8 +323,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         chats
     }
 
-    /// Reads what was passed over in a folder after all: it may rule out that a
-    /// process serves a session.
+    /// Reads the skipped files in a folder after all: they may rule out that a process
+    /// serves a session.
     fn read_passed_over(&mut self, runtime: &Runtime, chats: &Path) {
         let folder = self.folders.entry(chats.to_owned()).or_default();
         for name in std::mem::take(&mut folder.passed_over) {

@@ -23,7 +23,7 @@ pub(super) const SUFFIX: &str = ".runtime.json";
 /// Which sidecars make claims.
 #[derive(Clone, Copy)]
 pub(super) enum Keep<'a> {
-    /// All of the home's, in its runtime directory.
+    /// All sidecars of the home, in its runtime directory.
     All(&'a Runtime),
     /// The sidecars of the home that name one of these processes.
     Naming(&'a Runtime, &'a [Pid]),
@@ -75,7 +75,7 @@ fn take(
                 add_claim(reading, sidecar, path, &facts);
             }
         }
-        // Its session was left since the directory was listed.
+        // The process left the session since the directory was listed.
         Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
         Err(error) => reading.problem(&path, error.reason()),
     }

@@ -24,8 +24,8 @@ const BIRTH_BOUNDS: HeadBounds = HeadBounds {
     lines_max: 8,
 };
 
-/// How the records of qwen-code read. It repeats the title every 32 KiB, so that it is
-/// within 64.
+/// The dialect of qwen-code's records. qwen-code repeats the title every 32 KiB, so that it
+/// is within 64.
 pub(super) const DIALECT: Dialect = Dialect {
     wrapping: Wrapping {
         elements: &["session_context"],
@@ -56,7 +56,7 @@ fn record_of(record: &Value) -> Record<'_> {
     };
     let parts = record.pointer("/message/parts");
     if is_prompt(record) {
-        // As it was shown, where that differs from what was sent.
+        // The prompt as it was shown, if that differs from the text that was sent.
         found.typed = match text("/systemPayload/displayText") {
             Some(shown) => vec![shown],
             None => texts_in(parts).collect(),
@@ -121,7 +121,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
     }
 }
 
-/// When and where a session was, by its records.
+/// The dates and directory of a session, by its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Birth {
     pub(super) born_at_ms: Option<i64>,

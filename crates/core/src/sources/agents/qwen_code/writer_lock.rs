@@ -79,8 +79,8 @@ pub(super) fn read(reading: &mut Reading<'_>, runtime: &Runtime) {
         let path = directory.join(name);
         let text = name.to_string_lossy();
         let Some(stem) = text.strip_suffix(SUFFIX) else {
-            // What a lock is for an instant while it changes hands, or a file that
-            // some release adds.
+            // A lock at the instant at which it changes hands, or a file that some release
+            // adds.
             continue;
         };
         match read_regular(&path, LOCK_BYTES_MAX, Links::Refuse) {

@@ -9,8 +9,8 @@ use crate::sources::transcript::MissingEnd;
 
 const T: i64 = 1_795_800_000_000;
 
-/// What is missing where a file with this content was modified at `T + modified_ms`, and
-/// its last record of interest is of `last_ms`. Records are dated by `at`, after `T`.
+/// The missing end of a file with this content that was modified at `T + modified_ms`, and
+/// whose last record of interest dates from `last_ms`. Records are dated by `at`, after `T`.
 fn missing(content: &str, modified_ms: i64, last_ms: Option<i64>) -> Option<(i64, bool)> {
     let world = World::with(content.as_bytes());
     let at = UNIX_EPOCH + Duration::from_millis(u64::try_from(T + modified_ms).unwrap());

@@ -34,8 +34,8 @@ pub(crate) fn nano_at(record: &Value, pointer: &str) -> Option<u64> {
     (whole > 0).then_some(whole)
 }
 
-/// The texts of a message's content: a text, or one part or several that may be texts.
-/// What the model thought is none.
+/// The texts of a message's content: a text, or the texts in one part or several. Thinking
+/// is left out.
 pub(crate) fn texts_in(content: Option<&Value>) -> impl Iterator<Item = &str> {
     let parts = content.and_then(Value::as_array).into_iter().flatten();
     let whole = content.filter(|content| !content.is_array()).into_iter();

@@ -63,12 +63,12 @@ impl Tokens {
         }
     }
 
-    /// Nothing further back changes what is known of the context.
+    /// Older records cannot change the context.
     pub(super) const fn is_context_known(&self) -> bool {
         self.is_compacted || self.context.is_some()
     }
 
-    /// Nothing further back changes what is known of the turn.
+    /// Older records cannot change the turn.
     pub(super) const fn is_turn_known(&self) -> bool {
         self.begun.is_some()
     }
