@@ -158,7 +158,7 @@ fn without_user(
 ) -> Found<Vec<Pane>> {
     let mut processes = machine.table().processes().unwrap_or_default().iter();
     let problems = if processes.any(|process| host.is_server(process)) {
-        let message = format!("cannot tell which tmux servers are ours: {reason}");
+        let message = format!("cannot determine which tmux servers are ours: {reason}");
         vec![Problem::of_machine(message)]
     } else {
         Vec::new()
