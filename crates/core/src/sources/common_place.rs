@@ -1,11 +1,9 @@
-//! The common place: `$XDG_STATE_HOME/agent-sessions/AGENT/SESSION.runtime.json`,
-//! where any agent may say which process serves which of its sessions, also one
-//! that nobody has written an adapter for.
+//! The common place: `$XDG_STATE_HOME/agent-sessions/AGENT/SESSION.runtime.json`. Any agent
+//! may record there which process serves which session, even an agent without an adapter.
 //!
-//! Each file is a sidecar ([`whosup_sidecar`]). It is named after the session
-//! that it is about; while another live process owns that file, a sibling claim
-//! `SESSION.claim-HEX.runtime.json` stands beside it. Other names that begin with
-//! a dot are files that somebody is still writing.
+//! Each file is a sidecar ([`whosup_sidecar`]), named after the session. While another live
+//! process owns that file, a sibling claim `SESSION.claim-HEX.runtime.json` stands beside
+//! it. Other names that begin with a dot are files that a process is still writing.
 
 mod serving;
 
@@ -26,7 +24,7 @@ use crate::machine::{Environment, Machine};
 use crate::sources::agents;
 use crate::sources::agents::kit::folder::is_directory;
 use crate::sources::agents::kit::folder::names_in;
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 use crate::sources::trust::trust_of;
 
 /// How many agents' directories are looked at.
@@ -38,7 +36,7 @@ const SUFFIX: &str = ".runtime.json";
 /// What stands between a session and the number of a sibling claim.
 const SIBLING: &str = ".claim-";
 
-/// What the common place told.
+/// Sessions and claims from the common place.
 #[derive(Debug, Clone, Default)]
 pub struct CommonPlace {
     /// Claims and sketches.
@@ -54,7 +52,7 @@ pub fn root(environment: &Environment) -> Option<PathBuf> {
     Some(state.join("agent-sessions"))
 }
 
-/// Tells whether an agent has a directory in the common place.
+/// Returns whether an agent has a directory in the common place.
 #[must_use]
 pub fn has_agent(environment: &Environment, agent: &AgentId) -> bool {
     root(environment).is_some_and(|root| is_directory(&root.join(agent.as_str())))
@@ -72,8 +70,8 @@ pub fn other_agents(environment: &Environment) -> Vec<AgentId> {
 }
 
 impl CommonPlace {
-    /// Puts each session into the home that the agents' own files have told of
-    /// it, so that it is not found a second time.
+    /// Moves each session into the home in which the agent's own files record it, so that it
+    /// is not listed twice.
     pub fn move_to_homes_of(&mut self, known: &AgentScan) {
         let mut homes: BTreeMap<(AgentId, SessionId), Arc<Path>> = BTreeMap::new();
         let is_here: BTreeSet<AgentId> = self
@@ -211,7 +209,7 @@ impl<'a> Place<'a> {
             home: Home {
                 root: directory.as_path().into(),
                 is_default: true,
-                // Whoever owns the directory may write what is in it.
+                // The owner of the directory may write the files in it.
                 owner_uid: file::owner_of(&directory),
             },
             has_adapter: adapter.is_some(),
@@ -259,7 +257,7 @@ impl<'a> Place<'a> {
     }
 
     fn claim(&self, key: &SessionKey, sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> Claim {
-        let (subject, says) = told_by_sidecar::subject(sidecar);
+        let (subject, says) = sidecar_facts::subject(sidecar);
         Claim {
             scope: ClaimedScope {
                 host: Some(sidecar.hostname.clone()).filter(|host| !host.is_empty()),
@@ -294,10 +292,10 @@ impl<'a> Place<'a> {
         sketch.work_dir = Some(sidecar.work_dir.clone());
         sketch.agent_version.clone_from(&sidecar.agent_version);
         sketch.started_at_ms = Some(sidecar.started_at_ms);
-        sketch.endpoint = told_by_sidecar::endpoint(sidecar);
+        sketch.endpoint = sidecar_facts::endpoint(sidecar);
         sketch
             .facts
-            .extend(told_by_sidecar::phase(sidecar, facts, self.machine));
+            .extend(sidecar_facts::phase(sidecar, facts, self.machine));
         sketch.client = self.client(sidecar, path).map(Box::new);
         // An adapter knows these better, and reads no file that others name.
         if !self.has_adapter {
@@ -331,8 +329,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Tells whether a name is that of a file which somebody is still writing. An id
-/// that begins with a dot makes a name that does, too.
+/// Returns whether a name belongs to a file that a process is still writing. An id that
+/// begins with a dot gives such a name too.
 fn is_being_written(name: &str) -> bool {
     name.starts_with('.') && !name.ends_with(SUFFIX)
 }
@@ -341,8 +339,8 @@ fn client_says(pid: Pid) -> String {
     format!("client: process {pid}")
 }
 
-/// Tells whether a file's name, without its ending, is that of a session's
-/// sidecar or of a sibling claim to it.
+/// Returns whether a file's name, without the extension, belongs to the session's sidecar or
+/// to a sibling claim.
 fn is_named_after(stem: &str, session: &SessionId) -> bool {
     let Some(rest) = stem.strip_prefix(session.as_str()) else {
         return false;

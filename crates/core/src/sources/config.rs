@@ -1,7 +1,6 @@
-//! What the user's configuration says to whoever reads sessions.
+//! The parts of the user's configuration that concern reading sessions.
 //!
-//! `docs/config.md` describes the file. What else is in it, such as colours, is
-//! the command line's.
+//! `docs/config.md` describes the file. The command line reads the rest, such as colours.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,11 +17,11 @@ use crate::sources::agents::{AGENTS, id_of};
 /// How long a configuration may be, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// What a user has set for whoever reads sessions.
+/// User settings for reading sessions.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Config {
-    /// Homes beyond those that environments lead to.
+    /// Homes beyond those in environments.
     pub homes: Vec<(AgentId, PathBuf)>,
     /// What becomes of prompts in titles.
     pub prompts: Prompts,
@@ -79,7 +78,7 @@ pub struct Wrong {
 pub enum ConfigFile {
     /// There is none.
     Absent,
-    /// Somebody else's: whatever else can be seen is still shown.
+    /// It belongs to another user: everything else that can be read is still shown.
     Unreadable(Problem),
     /// It was read.
     Read {
@@ -110,11 +109,11 @@ impl Config {
         ConfigFile::read_default(environment)?.understood(Self::parse, environment)
     }
 
-    /// Reads what a configuration says to whoever reads sessions.
+    /// Parses the settings for reading sessions.
     ///
     /// # Errors
     ///
-    /// [`Wrong`] with the first thing that can't be understood.
+    /// [`Wrong`] with the first entry that cannot be parsed.
     pub fn parse(bytes: &[u8], environment: &Environment) -> Result<Self, Wrong> {
         let keys: Keys = parse_toml(bytes)?;
         Ok(Self {
@@ -178,7 +177,7 @@ impl ConfigFile {
         }
     }
 
-    /// What it says, in the words of `parse`.
+    /// Applies `parse` to the file.
     ///
     /// # Errors
     ///
@@ -225,7 +224,7 @@ pub fn line_of(bytes: &[u8], at: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// Says that a key names nothing, and what could be named.
+/// The message for an unknown key, with the known keys.
 #[must_use]
 pub fn unknown_key(key: &Spanned<String>, what: &str, known: &[&str]) -> Wrong {
     let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();

@@ -1,8 +1,8 @@
-//! Sessions that a person has had enough of: they stay out of default views.
+//! Sessions that a person has hidden from default views.
 //!
-//! One file for each session, `dismissed/AGENT/ID.json` beside the session records,
-//! which `whosup-track` writes. A session that lives is never hidden, nor is one of
-//! which something was heard since.
+//! One file for each session, `dismissed/AGENT/ID.json` beside the session records, which
+//! `whosup-track` writes. A live session is never hidden, nor is a session with activity
+//! since.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -116,8 +116,8 @@ impl Dismissals {
         found
     }
 
-    /// Tells whether a session of which something was last heard `last_ms` stays
-    /// out of default views.
+    /// Returns whether a session that was last active at `last_ms` stays out of default
+    /// views.
     #[must_use]
     pub fn hide(&self, key: &SessionKey, last_ms: Option<i64>) -> bool {
         let at_ms = self.at_ms.get(key);

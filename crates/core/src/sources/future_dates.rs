@@ -1,9 +1,9 @@
-//! Dates of the future, out of files and databases: they are not used.
+//! Removes dates in the future, which come from files and databases.
 //!
-//! A clock that was set back, another machine's clock or a broken writer leaves dates
-//! that lie ahead. A session with such a date was the newest of all, for a year if it
-//! said so. Where what was read enters the line, such a date is taken out and named as
-//! a problem; what else is known of the session tells how old it is.
+//! A clock that was set back, another machine's clock or a broken writer leaves such dates.
+//! A session with a date one year ahead would be the newest session for a year. So the date
+//! is removed as soon as it has been read, and reported as a problem. The other dates of the
+//! session show how old it is.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::adapter::claim::{CLOCK_SLACK_MS, Claim, TakenUp};
 use crate::adapter::{AgentScan, Description, Sketch};
 use crate::machine::problem::Problem;
 
-/// Takes the dates of the future out of what one source told, and names them.
+/// Removes dates in the future from the scan of one source, and reports them.
 pub(crate) fn take_out(scan: &mut AgentScan, now_ms: i64, problems: &mut Vec<Problem>) {
     let mut named = HashSet::new();
     for claim in &mut scan.claims {
@@ -30,7 +30,7 @@ pub(crate) fn take_out(scan: &mut AgentScan, now_ms: i64, problems: &mut Vec<Pro
     }
 }
 
-/// The same for what the files of a session tell of it.
+/// The same for the description from a session's files.
 pub(crate) fn take_out_of_description(
     description: &mut Description,
     agent: &AgentId,
@@ -40,10 +40,10 @@ pub(crate) fn take_out_of_description(
 ) {
     let mut dates = Dates::new(now_ms);
     dates.check_description(description);
-    dates.tell(agent, file, problems);
+    dates.report(agent, file, problems);
 }
 
-/// Tells whether it had one.
+/// Returns whether the claim had such a date.
 fn of_claim(claim: &mut Claim, now_ms: i64, problems: &mut Vec<Problem>) -> bool {
     let mut dates = Dates::new(now_ms);
     dates.check(&mut claim.dated_at_ms);
@@ -52,11 +52,11 @@ fn of_claim(claim: &mut Claim, now_ms: i64, problems: &mut Vec<Problem>) -> bool
     {
         claim.taken_up = TakenUp::AsDated;
     }
-    dates.tell(&claim.key.agent, claim.evidence.path.as_deref(), problems);
+    dates.report(&claim.key.agent, claim.evidence.path.as_deref(), problems);
     dates.latest_ms.is_some()
 }
 
-/// What the transcript or the database tells.
+/// Dates from the transcript or the database.
 fn of_files(sketch: &mut Sketch, now_ms: i64, problems: &mut Vec<Problem>) {
     let mut dates = Dates::new(now_ms);
     dates.check(&mut sketch.born_at_ms);
@@ -65,16 +65,16 @@ fn of_files(sketch: &mut Sketch, now_ms: i64, problems: &mut Vec<Problem>) {
     if let Some(described) = &mut sketch.described {
         dates.check_description(described);
     }
-    // It raises a doubt, and goes on to raise it.
+    // This date only raises a doubt, which stays.
     if let Some(until_ms) = &mut sketch.perhaps_until_ms {
         *until_ms = now_ms.min(*until_ms);
     }
     let file = sketch.transcript.as_deref();
     let agent = &sketch.key.agent;
-    dates.tell(agent, file.or(Some(&sketch.key.home)), problems);
+    dates.report(agent, file.or(Some(&sketch.key.home)), problems);
 }
 
-/// What a registry or a record tells, which makes a claim mostly: then that was named.
+/// Dates from a registry or a record. Most of these make a claim too, which reports them.
 fn of_what_was_published(
     sketch: &mut Sketch,
     is_named: bool,
@@ -89,7 +89,7 @@ fn of_what_was_published(
     }
     dates.check(&mut sketch.heard_at_ms);
     if !is_named {
-        dates.tell(&sketch.key.agent, Some(&sketch.key.home), problems);
+        dates.report(&sketch.key.agent, Some(&sketch.key.home), problems);
     }
 }
 
@@ -129,7 +129,7 @@ impl Dates {
         self.check(&mut description.phase_since_ms);
     }
 
-    fn tell(&self, agent: &AgentId, file: Option<&Path>, problems: &mut Vec<Problem>) {
+    fn report(&self, agent: &AgentId, file: Option<&Path>, problems: &mut Vec<Problem>) {
         let Some(latest_ms) = self.latest_ms else {
             return;
         };

@@ -26,17 +26,17 @@ pub(crate) use possible::{Possible, possible_agents};
 /// How many agent processes one scan looks at.
 const AGENT_PROCESSES_MAX: usize = 10_000;
 
-/// Whose processes are of interest.
+/// The users whose processes are of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Users {
-    /// Those of whoever asks.
+    /// Processes of the user who runs the scan.
     #[default]
     Own,
     /// Everybody's, as far as they can be seen.
     All,
 }
 
-/// What was found in the process table.
+/// The processes found in the process table.
 #[derive(Debug, Clone, Default)]
 pub struct AgentProcesses {
     /// Processes that an adapter recognizes.
@@ -45,11 +45,11 @@ pub struct AgentProcesses {
     pub possible: Vec<PossibleProcess>,
 }
 
-/// Finds the processes of `adapters`' agents, and those that may be an agent's.
+/// Finds the processes of `adapters`' agents, and the processes that may be such an agent.
 ///
-/// A process is looked at closer only if its name or that of its executable is one that
-/// some agent, a language runtime, a loader or an emulator goes by; what it is, the
-/// executable and the arguments of the program that it runs decide.
+/// A process gets a closer look only if the process name or the executable's name is used by
+/// an agent, a language runtime, a loader or an emulator. The executable and the arguments
+/// of the program that it runs then decide.
 pub fn find_agent_processes(
     machine: &Machine,
     adapters: &[&'static dyn Adapter],
@@ -146,9 +146,9 @@ fn as_possible(
         return None;
     }
     let agents = match possible_agents(&machine.table().details(process), &program) {
-        Possible::Nobody => return None,
+        Possible::NoAgent => return None,
         Possible::OneOf(agents) => agents,
-        Possible::Anybody => BTreeSet::new(),
+        Possible::AnyAgent => BTreeSet::new(),
     };
     Some(PossibleProcess {
         process: process.clone(),
@@ -157,9 +157,9 @@ fn as_possible(
     })
 }
 
-/// What a process tells, with the executable and the arguments of the program that it
-/// runs: loaders, emulators and the names of wrappers are looked through, and a link is
-/// followed where no adapter knows the name of it.
+/// Details of a process, with the executable and arguments of the program that it runs.
+/// Loaders, emulators and wrapper names are looked through. A link is followed if no adapter
+/// knows the name of the link.
 #[must_use]
 pub fn what_it_runs(machine: &Machine, process: &Process) -> Arc<Details> {
     let raw = machine.table().details(process);
@@ -176,10 +176,10 @@ pub fn what_it_runs(machine: &Machine, process: &Process) -> Arc<Details> {
         .map_or(seen, Arc::new)
 }
 
-/// The same with the file that a link leads to: the script of a runtime, or the program
-/// of a loader or an emulator. (Of an executable the kernel shows the file itself.)
+/// The same for the target of a link: the script of a runtime, or the program of a loader or
+/// an emulator. (For an executable, the kernel shows the target itself.)
 ///
-/// A process of another PID namespace has files of its own, and what machines share may
+/// A process in another PID namespace has its own file system, and network file systems may
 /// not answer.
 fn behind_link(machine: &Machine, raw: &Details, seen: &Details) -> Option<Details> {
     let is_of_ours =
@@ -211,11 +211,11 @@ fn behind_link(machine: &Machine, raw: &Details, seen: &Details) -> Option<Detai
     Some(behind)
 }
 
-/// Tells whether a process is worth a closer look, by its name and that of its
+/// Returns whether a process is worth a closer look, by the process name and the name of the
 /// executable alone.
 ///
-/// A link, a wrapper or an emulator leaves the name of it to the process, and many
-/// programs choose one. The executable is one link to read.
+/// A link, a wrapper or an emulator passes its own name on to the process, and many programs
+/// set a process name. Reading the executable costs one link.
 fn is_candidate(machine: &Machine, process: &Process) -> bool {
     let comm = std::str::from_utf8(&process.comm);
     if comm.is_ok_and(is_name_of_candidate) {
@@ -239,15 +239,15 @@ fn is_name_of_candidate(name: &str) -> bool {
         || look_through::unwrapped_name(name).is_some_and(is_of_agent)
 }
 
-/// It was there when the processes were listed, and has exited before its homes could be
-/// read: so nothing is known of them, and it serves nothing.
+/// Returns whether a process that was listed has exited before its homes could be read: then
+/// its homes are unknown, and it serves nothing.
 fn has_gone_since(machine: &Machine, process: &Process) -> bool {
     let environment = machine.table().environment(process, &["HOME"]);
     matches!(environment, Err(Absent::Exited | Absent::Vanished))
 }
 
-/// The homes that a process uses by its own arguments and environment, or, where
-/// that can't be read, by the files that it has open; empty if neither tells.
+/// The homes that a process uses, by arguments and environment. If these cannot be read, the
+/// open files decide. Empty if neither names a home.
 fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Vec<PathBuf> {
     let names = adapter.profile().home_variables;
     machine
@@ -259,9 +259,8 @@ fn homes_of(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> 
         )
 }
 
-/// What the environment of a process says of the directory that it was started in. (Shells
-/// and tmux set `PWD`; a program that its parent starts elsewhere has that of the parent,
-/// which is there.)
+/// The start directory of a process, by its environment. (Shells and tmux set `PWD`. A
+/// program that its parent starts elsewhere inherits the parent's directory, which exists.)
 fn launched_in(machine: &Machine, program: &Program<'_>) -> LaunchedIn {
     let environment = machine.environment_of(program.process, &["PWD"]);
     let named = environment.as_ref().and_then(|all| all.variable("PWD"));
@@ -301,7 +300,7 @@ fn homes_held_open(machine: &Machine, adapter: &dyn Adapter, process: &Process) 
             let checked = machine.mounts().touchable(&open.path);
             checked.is_ok_and(|_| {
                 facts(&open.path, Links::Refuse)
-                    .is_ok_and(|its| (its.device, its.inode) == (open.file.device, open.file.inode))
+                    .is_ok_and(|own| (own.device, own.inode) == (open.file.device, open.file.inode))
             })
         })
         .map(|(_, home)| home)
@@ -322,9 +321,8 @@ fn is_launched_if_session(
         .flatten()
 }
 
-/// Tells by its environment whether a launcher has started a process or it is one
-/// itself, where its agent's launchers can be told by that. What can't be read
-/// tells nothing.
+/// Returns whether a process is a launcher or was started by one, for agents whose launchers
+/// mark the environment. `None` if the environment cannot be read.
 fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) -> Option<bool> {
     let names = adapter.programs().variables_of_launched;
     if names.is_empty() {
@@ -335,11 +333,11 @@ fn is_launched(machine: &Machine, adapter: &dyn Adapter, program: &Program<'_>) 
     Some(names.any(|name| environment.variable(name).is_some()))
 }
 
-/// A script that starts itself again (to give its runtime options) leaves a
-/// chain of equal processes: all but the deepest are launchers.
+/// A script that restarts itself (to give its runtime options) leaves a chain of equal
+/// processes: all but the deepest are launchers.
 ///
-/// One that is known to be `launched` is the deepest. What looks the same below it
-/// is its fork, which is about to run another program.
+/// A process that is known to be `launched` is the deepest. An equal process below it is a
+/// fork, which is about to run another program.
 fn mark_launchers(processes: &mut [AgentProcess], launched: &HashSet<Pid>) {
     let shape = |process: &AgentProcess| {
         let program = process.program();
@@ -379,10 +377,10 @@ fn mark_launchers(processes: &mut [AgentProcess], launched: &HashSet<Pid>) {
     }
 }
 
-/// The homes of one agent: what our environment leads to, what the
-/// configuration adds, and what its processes use.
+/// The homes of one agent: those of our environment, those in the configuration, and those
+/// that its processes use.
 ///
-/// One directory by several names (a link, a slash at the end) is one home.
+/// A directory with several names (a link, a trailing slash) is one home.
 pub fn homes(
     machine: &Machine,
     adapter: &dyn Adapter,
@@ -447,8 +445,8 @@ pub fn homes(
     homes
 }
 
-/// One home for each directory among `roots`, by its first name, and these names by the
-/// names without links.
+/// Keeps one home for each directory among `roots`, under its first name, with a map from
+/// the names without links to these names.
 fn distinct(
     machine: &Machine,
     roots: &[PathBuf],
@@ -476,16 +474,16 @@ fn distinct(
     (homes, known)
 }
 
-/// The name of a directory without links; `None` if it can't be told. What is not there
-/// costs one look, and not one at each directory above it.
+/// The name of a directory without links; `None` if it is unknown. A missing directory costs
+/// one look instead of one per parent directory.
 fn real_name(machine: &Machine, root: &Path) -> Option<PathBuf> {
     let mounts = machine.mounts();
     let is_there = mounts.touchable(root).is_ok_and(|root| root.exists());
     is_there.then(|| mounts.real_path(root))
 }
 
-/// The name without links of a directory that is not there: an agent makes its home when
-/// it writes something.
+/// The name without links of a missing directory: an agent makes its home at its first
+/// write.
 fn name_of_missing(machine: &Machine, root: &Path) -> PathBuf {
     let real_above = root.ancestors().skip(1).find_map(|above| {
         let rest = root.strip_prefix(above).ok()?;

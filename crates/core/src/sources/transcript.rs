@@ -29,13 +29,12 @@ pub use line::{LINE_VALUES_MAX, Line, LineContent, LineJson, LineProblem};
 pub use missing_end::MissingEnd;
 use split::Splitter;
 
-/// How much is read at once, in bytes. One step holds some dozens of usual
-/// lines, and the tail of most transcripts is done with one.
+/// How much is read at once, in bytes. One step holds some dozens of usual lines, which is
+/// enough for the tail of most transcripts.
 pub const STEP_BYTES: usize = 64 * 1024;
 
-/// How long a line may be to be held whole, in bytes. Records that tell a
-/// session's title, model or directory are far below it; longer lines carry
-/// images or the output of tools.
+/// How long a line may be to be kept whole, in bytes. Records with a session's title, model
+/// or directory are far below it; longer lines carry images or the output of tools.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// How much of a longer line is kept, in bytes: enough to see what it is.
@@ -68,7 +67,7 @@ pub struct TailBounds {
 }
 
 impl Default for TailBounds {
-    /// 1 MiB: sixteen steps. Whoever has seen enough stops earlier.
+    /// 1 MiB: sixteen steps. A caller that has seen enough stops earlier.
     fn default() -> Self {
         Self {
             bytes_max: LINE_BYTES_MAX as u64,
@@ -166,8 +165,7 @@ pub struct TranscriptFile {
 }
 
 impl TranscriptFile {
-    /// Opens a transcript: a regular file, also through a symbolic link. Never
-    /// waits for anybody.
+    /// Opens a transcript: a regular file, also through a symbolic link. Never blocks.
     ///
     /// # Errors
     ///
@@ -178,7 +176,7 @@ impl TranscriptFile {
         Ok(Self { open, facts })
     }
 
-    /// What the file system told of it when it was opened.
+    /// The metadata of the file when it was opened.
     #[must_use]
     pub fn facts(&self) -> &FileFacts {
         &self.facts
@@ -223,7 +221,7 @@ impl TranscriptFile {
         Ok(Lines { lines, stopped })
     }
 
-    /// Tells whether a bound on bytes happens to lie at the end of the file.
+    /// Returns whether the bound on bytes happens to lie at the end of the file.
     fn bytes_max_or_end(&self, offset: u64) -> Result<Stopped, TranscriptError> {
         if offset < self.open.facts()?.len {
             Ok(Stopped::BytesMax)
@@ -238,7 +236,7 @@ impl TranscriptFile {
     ///
     /// # Errors
     ///
-    /// [`TranscriptError::File`] if the file system does not tell its length.
+    /// [`TranscriptError::File`] if the file system does not report the length.
     pub fn backwards(&self, bounds: TailBounds) -> Result<Backwards<'_>, TranscriptError> {
         let len = self.open.facts()?.len;
         Ok(Backwards::new(
@@ -250,7 +248,7 @@ impl TranscriptFile {
     }
 }
 
-/// One step, or less where a bound does not leave so much.
+/// A step, or less if a bound leaves less.
 fn step_within(bytes_left: u64) -> usize {
     usize::try_from(bytes_left).map_or(STEP_BYTES, |left| left.min(STEP_BYTES))
 }

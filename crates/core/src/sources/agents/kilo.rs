@@ -7,7 +7,7 @@
 //! |---|---|
 //! | processes | a launcher in Node above the native executable |
 //! | runs in the log | two for a terminal: one only loads the configuration, the other opens the directory. `kilo run` has one, which does both |
-//! | the terminal's title | `Kilo CLI \| TITLE`, once the session has a title; a sign of the phase before it, if the configuration says so (read, not seen) |
+//! | the terminal's title | `Kilo CLI \| TITLE`, once the session has a title; a sign of the phase before it, if the configuration enables it (read, not seen) |
 //! | other databases | `kilo-CHANNEL.db`, or `opencode-CHANNEL.db` where there is only that one |
 //! | `kilo daemon start` | runs `kilo serve`; terminals that are opened later show sessions of that server, with the same arguments as without it |
 //!

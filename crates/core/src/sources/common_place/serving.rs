@@ -31,14 +31,14 @@ pub(super) const fn by_word(serves: Option<Serves>) -> Serving {
 /// claims) are all current: nothing shows that the process left any of them.
 ///
 /// A process with one such file is left as it is. Where an adapter knows the agent, the
-/// agent's own files may then show that the process went on to another session.
+/// agent's own files may then show that the process moved to another session.
 pub(super) fn find_several(machine: &Machine, scan: &mut AgentScan, unsaid: &[usize]) {
     if unsaid.is_empty() {
         return;
     }
     let mut of_pid: HashMap<Pid, Vec<usize>> = HashMap::new();
     for (at, claim) in scan.claims.iter().enumerate() {
-        // What anybody may have written changes nothing of what others wrote.
+        // Files that every user may write do not affect other claims.
         if claim.trust == Trust::Trusted
             && let Some(pid) = claim.subject.pid()
         {
@@ -58,8 +58,8 @@ pub(super) fn find_several(machine: &Machine, scan: &mut AgentScan, unsaid: &[us
     }
 }
 
-/// Of the claims at these places, which have one PID: those of a process that claims more
-/// than one session.
+/// Among the claims at these places, which have one PID: the claims of a process that claims
+/// more than one session.
 fn of_processes_with_several(machine: &Machine, scan: &AgentScan, places: &[usize]) -> Vec<usize> {
     let mut of_process: HashMap<Named, Vec<(usize, &Claim)>> = HashMap::new();
     for at in places {
@@ -79,9 +79,9 @@ fn of_processes_with_several(machine: &Machine, scan: &AgentScan, places: &[usiz
     several.map(|(at, _)| at).collect()
 }
 
-/// The process that a claim names: the one here that it can only be about, else what its
-/// start stamp and its scope name. A number alone names none: containers have the same
-/// small numbers, and the kernel hands numbers out again.
+/// The process that a claim names: the only process here that matches, else the process with
+/// the claim's start stamp and scope. A PID alone names no process: containers use the same
+/// small PIDs, and the kernel reuses PIDs.
 fn named_by(machine: &Machine, claim: &Claim) -> Option<Named> {
     let pid = claim.subject.pid()?;
     let table = machine.table();
@@ -105,7 +105,7 @@ fn named_by(machine: &Machine, claim: &Claim) -> Option<Named> {
     })
 }
 
-/// Tells whether a PID of a file means a process of our own PID namespace.
+/// Returns whether the PID in a file belongs to our own PID namespace.
 pub(super) fn is_number_of_here(machine: &Machine, named: Option<PidNamespace>) -> bool {
     let table = machine.table();
     match (named, &table.scope().pid_namespace) {

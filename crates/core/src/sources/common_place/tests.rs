@@ -105,7 +105,7 @@ fn seconds_now() -> f64 {
     now.as_secs_f64()
 }
 
-/// A sidecar that says all that can be said of a process.
+/// A sidecar with every field about a process.
 fn sidecar(machine: &Machine, pid: Pid) -> Value {
     let table = machine.table();
     let process = table.probe(pid).unwrap().unwrap();

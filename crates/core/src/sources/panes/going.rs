@@ -9,7 +9,7 @@ pub enum Going {
     Run(Vec<Invocation>),
     /// This command takes over the terminal, and ends when the person leaves.
     Become(Invocation),
-    /// These commands, and then one that takes over the terminal.
+    /// These commands, and then a command that takes over the terminal.
     RunThenBecome(Vec<Invocation>, Invocation),
     /// It cannot be done from here.
     ByHand {

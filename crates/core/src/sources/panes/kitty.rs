@@ -73,13 +73,15 @@ impl PaneHost for Kitty {
         });
         let listening: Vec<Listening> = listening.collect();
         let deadline = machine.commands().deadline();
-        let answers = ask_all(KITTY, &listening, |its| ask(machine, &its.socket, deadline));
+        let answers = ask_all(KITTY, &listening, |kitty| {
+            ask(machine, &kitty.socket, deadline)
+        });
         let mut found: Found<Vec<Pane>> = Found::default();
-        for (its, answer) in listening.iter().zip(answers) {
+        for (kitty, answer) in listening.iter().zip(answers) {
             match answer.unwrap_or_else(|| Err("the answer was lost".to_owned())) {
-                Ok(windows) => found.found.extend(panes_of(machine, its, &windows)),
+                Ok(windows) => found.found.extend(panes_of(machine, kitty, &windows)),
                 Err(reason) => {
-                    let problem = silent(KITTY, its.server.process.pid, &reason);
+                    let problem = silent(KITTY, kitty.server.process.pid, &reason);
                     found.problems.push(problem);
                 }
             }
@@ -111,7 +113,7 @@ fn is_helper(machine: &Machine, process: &Process) -> bool {
     parent.is_some_and(is_kitty)
 }
 
-/// Where a kitty listens: what its windows were given, else what its arguments say.
+/// The address of a kitty: from its windows' environment, else from its arguments.
 fn socket_of(machine: &Machine, server: &ServerProcess) -> Option<String> {
     let own = server.process.pid.to_string();
     let of_window = children(machine, &server.process).find_map(|child| {
@@ -127,13 +129,13 @@ fn socket_of(machine: &Machine, server: &ServerProcess) -> Option<String> {
 fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<OsWindow>, String> {
     let listing = run(machine, &[], &[KITTY, "@", "--to", socket, "ls"], deadline)?;
     serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand its list of windows: {error}"))
+        .map_err(|error| format!("cannot understand kitty list of windows: {error}"))
 }
 
-fn panes_of(machine: &Machine, its: &Listening, os_windows: &[OsWindow]) -> Vec<Pane> {
+fn panes_of(machine: &Machine, kitty: &Listening, os_windows: &[OsWindow]) -> Vec<Pane> {
     let tabs = os_windows.iter().flat_map(|window| &window.tabs);
     let windows = tabs.flat_map(|tab| tab.windows.iter().map(move |window| (tab, window)));
-    let server = &its.server.process;
+    let server = &kitty.server.process;
     let panes = windows.take(WINDOWS_MAX).map(|(tab, window)| {
         // A kitty on another computer has other PIDs.
         let pid = window.pid.and_then(|pid| Pid::new(pid).ok());
@@ -144,7 +146,7 @@ fn panes_of(machine: &Machine, its: &Listening, os_windows: &[OsWindow]) -> Vec<
         });
         Pane {
             host: KITTY,
-            server: Some(its.server.listening_at(&its.socket)),
+            server: Some(kitty.server.listening_at(&kitty.socket)),
             session: None,
             window: Some(tab.title.clone()),
             pane: Some(window.id.to_string()),

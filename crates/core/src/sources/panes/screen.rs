@@ -66,7 +66,9 @@ impl PaneHost for Screen {
         let answers = ask_all(SCREEN, &servers, |server| ask(machine, server, deadline));
         let mut found: Found<Vec<Pane>> = Found::default();
         for (server, answer) in servers.iter().zip(answers) {
-            let listing = answer.map_or(Err("the answer was lost".to_owned()), |its| its.listing);
+            let listing = answer.map_or(Err("the answer was lost".to_owned()), |answer| {
+                answer.listing
+            });
             match listing {
                 Ok(listing) => found.found.extend(panes_of(machine, server, &listing)),
                 Err(reason) => {
@@ -106,13 +108,14 @@ impl PaneHost for Screen {
     }
 }
 
-/// The server calls itself `SCREEN`; whatever asks it has no terminal either, for a moment.
+/// The server calls itself `SCREEN`. A client that asks it has no terminal either, for a
+/// moment.
 fn is_called_server(server: &ServerProcess) -> bool {
     let argv = server.details.argv.as_deref().unwrap_or_default();
     argv.first().is_some_and(|name| name == "SCREEN")
 }
 
-/// The variables of a server that say where sessions are.
+/// The variables of a server that name the directory of sessions.
 fn directory_of(machine: &Machine, server: &Process) -> Option<PathBuf> {
     let environment = machine.environment_of(server, &["SCREENDIR"])?;
     environment.directory("SCREENDIR")
@@ -167,7 +170,7 @@ fn parse_row(line: &str) -> Option<(&str, &str)> {
     is_number.then_some((number, title))
 }
 
-/// The name of a session is that of the socket.
+/// The name of the socket is the name of the session.
 fn name_of(socket: &Path) -> String {
     let name = socket.file_name().map(|name| name.to_string_lossy());
     name.unwrap_or_default().into_owned()
@@ -186,7 +189,7 @@ fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
     };
     let own = directory_of(machine, server);
     let home = machine.environment_of(server, &[]);
-    let home = home.and_then(|its| Some(its.touchable_home()?.join(".screen")));
+    let home = home.and_then(|owner| Some(owner.touchable_home()?.join(".screen")));
     let parents = PARENTS.iter().flat_map(|parent| list(Path::new(parent)));
     let directories = match own {
         Some(own) => vec![own],
@@ -196,12 +199,13 @@ fn socket_of(machine: &Machine, server: &Process) -> PathBuf {
         let name = path.file_name().map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.starts_with(&prefix))
     };
-    // Whoever asks has a socket beside it for a moment, with a longer name (`-queryA`).
+    // A client that asks has a socket beside it for a moment, with a longer name
+    // (`-queryA`).
     let sockets = directories.iter().flat_map(|directory| list(directory));
-    let its = sockets
+    let directory = sockets
         .filter(is_its)
         .min_by_key(|path| path.as_os_str().len());
-    its.unwrap_or_else(|| PathBuf::from(prefix))
+    directory.unwrap_or_else(|| PathBuf::from(prefix))
 }
 
 /// The terminals that a session is shown in: screen holds them open, and of its own windows

@@ -54,10 +54,10 @@ impl ServerProcess {
     }
 }
 
-/// Tells whether a process is ours and lives among our PIDs, so that the PIDs that it
-/// knows are ours to compare.
+/// Returns whether a process belongs to our user and lives in our PID namespace, so that the
+/// PIDs that it reports can be compared with ours.
 ///
-/// A server of somebody else is never asked, not even by root: asking it is trusting it.
+/// A server of another user is never asked, not even by root: asking it is trusting it.
 pub(super) fn is_ours(details: &Details, uid: u32) -> bool {
     let lives_among_ours = details
         .inner_pids
@@ -127,7 +127,7 @@ pub(super) fn child_of<'a>(children: &'a [(String, Process)], id: &str) -> Optio
     children.find(|(of, _)| of == id).map(|(_, child)| child)
 }
 
-/// Asks all at once. `None` for one whose answer was lost.
+/// Asks all servers at once. `None` for a server whose answer was lost.
 pub(super) fn ask_all<S: Sync, A: Send>(
     host: &str,
     servers: &[S],
@@ -166,9 +166,9 @@ pub(super) fn run(
         Ok(output) if output.is_success => Ok(output.stdout),
         Ok(output) => {
             // Some hosts write their complaints to standard output.
-            let told = [output.stderr, output.stdout].concat();
-            let told = String::from_utf8_lossy(&told);
-            let line = told.lines().map(str::trim).find(|line| !line.is_empty());
+            let printed = [output.stderr, output.stdout].concat();
+            let printed = String::from_utf8_lossy(&printed);
+            let line = printed.lines().map(str::trim).find(|line| !line.is_empty());
             let line: String = line
                 .unwrap_or("it failed and printed nothing")
                 .chars()

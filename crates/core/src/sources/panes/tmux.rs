@@ -20,7 +20,7 @@ use crate::machine::problem::{Found, Problem};
 
 /// The program.
 const TMUX: &str = "tmux";
-/// How much of what tmux complains about is told, in characters.
+/// How much of a complaint from tmux is reported, in characters.
 const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// The pane host tmux.
@@ -93,7 +93,7 @@ impl PaneHost for Tmux {
                 then: attach,
             });
         }
-        // The client that is asked for is that of the pane that asks, which tmux finds by
+        // The client that is asked for belongs to the pane that asks, which tmux finds by
         // these variables.
         let server = pane.server.as_ref()?;
         let pid = server.pid?;
@@ -150,7 +150,7 @@ fn through_buffer(pane: &Pane, text: &str, options: &[&str]) -> Option<Typing> {
     })
 }
 
-/// The answer where it can't be told who we are.
+/// The answer if our own user is unknown.
 fn without_user(
     host: &Tmux,
     machine: &Machine,
@@ -158,8 +158,8 @@ fn without_user(
 ) -> Found<Vec<Pane>> {
     let mut processes = machine.table().processes().unwrap_or_default().iter();
     let problems = if processes.any(|process| host.is_server(process)) {
-        let told = format!("cannot tell which tmux servers are ours: {reason}");
-        vec![Problem::of_machine(told)]
+        let message = format!("cannot determine which tmux servers are ours: {reason}");
+        vec![Problem::of_machine(message)]
     } else {
         Vec::new()
     };
@@ -176,8 +176,8 @@ enum Answer {
     Listing(Listing),
     /// A server without any pane.
     NoPanes,
-    /// Nobody listens there.
-    Nobody,
+    /// No server listens there.
+    NoServer,
     /// There was no answer that can be used, for this reason.
     Failed(String),
 }
@@ -225,25 +225,25 @@ fn understand_complaint(complaint: &str) -> Answer {
             && (line.ends_with("(No such file or directory)")
                 || line.ends_with("(Connection refused)"));
     if is_gone {
-        Answer::Nobody
+        Answer::NoServer
     } else if matches!(line, "no current target" | "no sessions") {
         Answer::NoPanes
     } else if line.is_empty() {
         Answer::Failed("tmux failed and said nothing".to_owned())
     } else {
-        let told: String = line.chars().take(COMPLAINT_CHARS_MAX).collect();
-        Answer::Failed(format!("tmux says: {told}"))
+        let complaint: String = line.chars().take(COMPLAINT_CHARS_MAX).collect();
+        Answer::Failed(format!("tmux says: {complaint}"))
     }
 }
 
-/// What all sockets together told.
+/// The panes and problems of all sockets together.
 #[derive(Debug)]
 struct Heard<'a> {
     uid: u32,
     servers: &'a [Server],
     /// Servers that have been heard of, by an answer or by a problem.
     answered: HashSet<Pid>,
-    /// A server answered that has no pane and so could not say who it is.
+    /// A server answered without a pane, and so without its PID.
     is_one_nameless: bool,
     panes: Vec<Pane>,
     problems: Vec<Problem>,
@@ -252,7 +252,7 @@ struct Heard<'a> {
 impl Heard<'_> {
     fn add(&mut self, machine: &Machine, socket: &Socket, answer: Answer) {
         match answer {
-            Answer::Nobody => {}
+            Answer::NoServer => {}
             Answer::NoPanes => {
                 self.is_one_nameless = true;
                 self.answered.extend(&socket.of);
@@ -308,9 +308,8 @@ impl Heard<'_> {
             .extend(rows.map(|row| pane_of(machine, &server, &clients, row)));
     }
 
-    /// Checks that the process that a server says it is can be it. One that
-    /// runs in a container has other PIDs and other terminals by the same
-    /// numbers.
+    /// Checks that a server can be the process that it reports. A server in a container has
+    /// other PIDs, and other terminals with the same numbers.
     fn verify(&self, machine: &Machine, pid: Pid) -> Result<Process, String> {
         let table = machine.table();
         let process = table.probe(pid).map_err(|error| error.to_string())?;
@@ -372,8 +371,8 @@ fn pane_of(machine: &Machine, server: &PaneServer, clients: &[(Pid, String)], ro
     }
 }
 
-/// The terminal of a living pane: that of the process which was started in it,
-/// by the process table, else the device at the path that the server names.
+/// The terminal of a living pane: of the process which was started in it, by the process
+/// table, else the device at the path that the server names.
 fn tty_of(machine: &Machine, row: &Row) -> Option<Tty> {
     let seen = row.pid.and_then(|pid| machine.table().seen(pid));
     if let Some(tty) = seen.and_then(|process| process.tty) {

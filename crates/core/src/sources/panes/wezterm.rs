@@ -68,15 +68,15 @@ impl PaneHost for WezTerm {
         });
         let listening: Vec<Listening> = listening.collect();
         let deadline = machine.commands().deadline();
-        let answers = ask_all(WEZTERM, &listening, |its| {
-            ask(machine, &its.socket, deadline)
+        let answers = ask_all(WEZTERM, &listening, |wezterm| {
+            ask(machine, &wezterm.socket, deadline)
         });
         let mut found: Found<Vec<Pane>> = Found::default();
-        for (its, answer) in listening.iter().zip(answers) {
+        for (wezterm, answer) in listening.iter().zip(answers) {
             match answer.unwrap_or_else(|| Err("the answer was lost".to_owned())) {
-                Ok(rows) => found.found.extend(panes_of(machine, its, rows)),
+                Ok(rows) => found.found.extend(panes_of(machine, wezterm, rows)),
                 Err(reason) => {
-                    let problem = silent(WEZTERM, its.server.process.pid, &reason);
+                    let problem = silent(WEZTERM, wezterm.server.process.pid, &reason);
                     found.problems.push(problem);
                 }
             }
@@ -113,22 +113,22 @@ fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<Row>, S
     ];
     let listing = run(machine, &[(SOCKET, Some(socket))], &argv, deadline)?;
     serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand its list of panes: {error}"))
+        .map_err(|error| format!("cannot understand wezterm list of panes: {error}"))
 }
 
-fn panes_of(machine: &Machine, its: &Listening, rows: Vec<Row>) -> Vec<Pane> {
+fn panes_of(machine: &Machine, wezterm: &Listening, rows: Vec<Row>) -> Vec<Pane> {
     let rows = rows.into_iter().take(PANES_MAX);
     let panes = rows.map(|row| {
         let tty = row.tty_name.as_deref().and_then(Tty::of_name);
-        let child =
-            children(machine, &its.server.process).find(|child| tty.is_some() && child.tty == tty);
+        let child = children(machine, &wezterm.server.process)
+            .find(|child| tty.is_some() && child.tty == tty);
         let tab = match (row.tab_title.is_empty(), row.tab_id) {
             (true, Some(id)) => id.to_string(),
             _ => row.tab_title,
         };
         Pane {
             host: WEZTERM,
-            server: Some(its.server.listening_at(&its.socket)),
+            server: Some(wezterm.server.listening_at(&wezterm.socket)),
             place: format!("{}/{tab}.{}", row.workspace, row.pane_id),
             session: Some(row.workspace),
             window: Some(tab),

@@ -7,8 +7,8 @@
 //! was renamed has another socket than its server was started with. Sessions that have
 //! exited have no server, and are not asked.
 //!
-//! `zellij action` removes sockets at which nobody listens before it answers, as every
-//! command of zellij does. (Read in the sources of zellij 0.45.1, and seen there, 2026-11.)
+//! `zellij action` removes sockets without a listener before it answers, as every command of
+//! zellij does. (Read in the sources of zellij 0.45.1, and seen there, 2026-11.)
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -70,7 +70,7 @@ impl PaneHost for Zellij {
         let servers = find_ours(machine, |process| self.is_server(process));
         let servers = servers
             .into_iter()
-            .filter(|its| its.option("--server").is_some());
+            .filter(|server| server.option("--server").is_some());
         let sessions = locate(machine, servers.collect());
         let deadline = machine.commands().deadline();
         let answers = ask_all(ZELLIJ, &sessions, |session| ask(machine, session, deadline));
@@ -123,11 +123,11 @@ impl PaneHost for Zellij {
     }
 }
 
-/// Finds where each server listens now: at the socket that it was started with, or, for one
-/// alone whose socket is gone, at the one socket there that belongs to no other server.
+/// Finds the current socket of each server: the socket that it was started with, or, if only
+/// one server has lost its socket, the only socket there without another server.
 fn locate(machine: &Machine, mut servers: Vec<ServerProcess>) -> Vec<Session> {
-    // Of two that were started with one socket, the older one was renamed since.
-    servers.sort_by_key(|its| std::cmp::Reverse(its.process.began_at_ms.clone().ok()));
+    // Of two servers that were started with one socket, the older was renamed since.
+    servers.sort_by_key(|process| std::cmp::Reverse(process.process.began_at_ms.clone().ok()));
     let mut taken: Vec<PathBuf> = Vec::new();
     let mut sessions: Vec<Session> = Vec::new();
     let mut lost = Vec::new();
@@ -246,8 +246,9 @@ fn viewers(machine: &Machine, session: &str, is_alone: bool) -> Vec<Viewer> {
         let argv = client.details.argv.as_deref().unwrap_or_default();
         is_alone || argv.iter().skip(1).any(|word| word == session)
     };
-    let its = clients.iter().filter(|client| names_it(client));
-    its.map(|client| Viewer::Process(client.process.pid))
+    let matching = clients.iter().filter(|client| names_it(client));
+    matching
+        .map(|client| Viewer::Process(client.process.pid))
         .collect()
 }
 

@@ -1,10 +1,10 @@
 //! Looks through what stands between a process and the program that it runs: a
 //! loader, an emulator, the name that a wrapper gave to the executable.
 //!
-//! Adapters go by the executable and the arguments. Where the kernel shows a loader
-//! (`ld-linux-x86-64.so.2 ./claude`), the program is among the arguments; where Nix has
-//! wrapped a program, the executable is called `.claude-wrapped`. What is told to
-//! adapters are the executable and the arguments of the program itself.
+//! Adapters use the executable and the arguments. If the kernel shows a loader
+//! (`ld-linux-x86-64.so.2 ./claude`), the program is among the arguments. If Nix has wrapped
+//! a program, the executable is called `.claude-wrapped`. Adapters get the executable and
+//! the arguments of the program itself.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ const QEMU_OPTIONS_WITH_VALUE: &[&str] = &[
     "-0", "-B", "-D", "-E", "-L", "-R", "-U", "-cpu", "-d", "-dfilter", "-g", "-p", "-plugin",
     "-r", "-s", "-seed",
 ];
-/// Emulators that are called by these names whatever they emulate.
+/// Emulators that have these names for every program.
 const EMULATORS: &[&str] = &[
     "FEX",
     "FEXInterpreter",
@@ -83,12 +83,12 @@ impl Layer {
     }
 }
 
-/// Tells whether an executable or a process of this name is a loader or an emulator.
+/// Returns whether an executable or process of this name is a loader or an emulator.
 pub(crate) fn is_name_of_layer(name: &str) -> bool {
     Layer::of(name).is_some()
 }
 
-/// `ld-linux-x86-64.so.2` (of which the kernel cuts a process's name), `ld64.so.2`,
+/// `ld-linux-x86-64.so.2` (which the kernel shortens in a process's name), `ld64.so.2`,
 /// `ld-musl-aarch64.so.1`, `ld-2.31.so`, `ld.so`
 fn is_loader_name(name: &str) -> bool {
     let rest = name.strip_prefix("ld").unwrap_or_default();
@@ -130,7 +130,8 @@ pub fn look_through(details: &Details) -> Option<Details> {
     without_wrapper(current).or(seen)
 }
 
-/// What a loader or an emulator runs; `None` if it is neither, or that can't be told.
+/// The program that a loader or an emulator runs; `None` if it is neither, or if the program
+/// is unknown.
 fn below_layer(details: &Details) -> Option<Details> {
     let exe = details.exe.as_deref().ok()?;
     let layer = Layer::of(exe.file_name()?.to_str()?)?;

@@ -1,8 +1,8 @@
 //! Processes that may be an agent although no adapter recognizes them.
 //!
-//! A session has exited for want of a process only if no such process is about: the
-//! agent may run under a loader that tells nothing, as a script that can't be seen, or
-//! under a name of its user's.
+//! Without a process, a session has exited only if no such process is running. The agent may
+//! run under a loader that hides the program, as a script that cannot be read, or under a
+//! name that a user chose.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use super::look_through::{is_name_of_layer, unwrapped_name};
 use crate::adapter::{Adapter, AgentProcess, Program, is_runtime_name};
 use crate::sources::agents::{self, AGENTS};
 
-/// Names that scripts have in very many packages: which one it is, its folders tell.
+/// Script names that very many packages use: only their folders identify the program.
 const USUAL_SCRIPTS: &[&str] = &["__main__", "app", "cli", "entry", "index", "main", "run"];
 /// How many words among the arguments of a runtime are looked at.
 const WORDS_MAX: usize = 2;
@@ -28,14 +28,14 @@ const CODE_OPTIONS: &[&str] = &["--eval", "--print", "-c", "-e", "-m", "-p"];
 pub struct PossibleProcess {
     /// The process.
     pub process: Process,
-    /// The rest of what it tells, of the program that it runs.
+    /// Further details of the process, for the program that it runs.
     pub details: Arc<Details>,
     /// Which agents it may be; empty if any of them.
     pub agents: BTreeSet<AgentId>,
 }
 
 impl PossibleProcess {
-    /// Tells whether it may be `agent`.
+    /// Returns whether the process may be `agent`.
     #[must_use]
     pub fn may_be(&self, agent: &AgentId) -> bool {
         self.agents.is_empty() || self.agents.contains(agent)
@@ -46,19 +46,19 @@ impl PossibleProcess {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Possible {
     /// None: it is positively another program, as far as that can be seen.
-    Nobody,
+    NoAgent,
     /// One of these.
     OneOf(BTreeSet<AgentId>),
     /// What it runs can't be seen.
-    Anybody,
+    AnyAgent,
 }
 
 impl Possible {
     fn or(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Anybody, _) | (_, Self::Anybody) => Self::Anybody,
-            (Self::Nobody, other) => other,
-            (this, Self::Nobody) => this,
+            (Self::AnyAgent, _) | (_, Self::AnyAgent) => Self::AnyAgent,
+            (Self::NoAgent, other) => other,
+            (this, Self::NoAgent) => this,
             (Self::OneOf(mut agents), Self::OneOf(others)) => {
                 agents.extend(others);
                 Self::OneOf(agents)
@@ -69,23 +69,23 @@ impl Possible {
     /// It may be `agent`.
     pub(crate) fn includes(&self, agent: &AgentId) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::NoAgent => false,
             Self::OneOf(agents) => agents.contains(agent),
-            Self::Anybody => true,
+            Self::AnyAgent => true,
         }
     }
 }
 
-/// Says which agents a process may be that no adapter recognizes, by what it runs.
+/// Returns which agents a process may be that no adapter recognizes, by the program it runs.
 ///
-/// `raw` is what the kernel shows of it, and `program` what that leads to.
+/// `raw` is the kernel's view of the process, and `program` the program behind it.
 pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible {
     let Some(exe) = program.exe_name() else {
         // Who can't be looked into is asked about by name elsewhere.
-        return Possible::Nobody;
+        return Possible::NoAgent;
     };
     if is_name_of_layer(exe) {
-        return Possible::Anybody;
+        return Possible::AnyAgent;
     }
     if is_runtime_name(exe) {
         return by_script(program);
@@ -96,7 +96,7 @@ pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible 
     let is_by_other_name = started_as.is_some_and(|name| name != exe);
     let is_numbered = exe.starts_with(|first: char| first.is_ascii_digit());
     if !(was_wrapped || is_by_other_name || is_numbered) {
-        return Possible::Nobody;
+        return Possible::NoAgent;
     }
     one_of(|adapter| adapter.programs().may_be_called(exe))
 }
@@ -105,10 +105,10 @@ pub(crate) fn possible_agents(raw: &Details, program: &Program<'_>) -> Possible 
 /// has been put over.
 fn by_script(program: &Program<'_>) -> Possible {
     let Ok(argv) = &program.details.argv else {
-        return Possible::Anybody;
+        return Possible::AnyAgent;
     };
     if argv.iter().all(|argument| argument.is_empty()) {
-        return Possible::Anybody;
+        return Possible::AnyAgent;
     }
     if let Some(title) = program.title() {
         return by_text(title);
@@ -121,10 +121,10 @@ fn by_script(program: &Program<'_>) -> Possible {
         .any(|option| CODE_OPTIONS.iter().any(|code| option == code));
     // The first word may be the value of an option, or a subcommand (`bun run SCRIPT`).
     let words = argv.iter().skip(1).filter(|argument| !is_option(argument));
-    let mut found = Possible::Nobody;
+    let mut found = Possible::NoAgent;
     for word in words.take(WORDS_MAX) {
         let of_word = match word.to_str() {
-            None => Possible::Anybody,
+            None => Possible::AnyAgent,
             Some(code) if has_code => by_text(code),
             Some(path) => by_path(Path::new(path), path),
         };
@@ -133,16 +133,16 @@ fn by_script(program: &Program<'_>) -> Possible {
     found
 }
 
-/// By the name of a script, or by its folders where it has a name that says nothing.
+/// By the name of a script, or by its folders if the name is a common one.
 fn by_path(script: &Path, text: &str) -> Possible {
     match script.file_stem().and_then(|stem| stem.to_str()) {
         Some(stem) if USUAL_SCRIPTS.contains(&stem) => by_text(text),
         Some(stem) => by_text(stem),
-        None => Possible::Nobody,
+        None => Possible::NoAgent,
     }
 }
 
-/// The agents of which a text has a name in it, as a word.
+/// The agents with a name that occurs in a text, as a word.
 fn by_text(text: &str) -> Possible {
     let mentions = |name: &str| {
         let first = words_of(name).next();
@@ -163,7 +163,7 @@ fn one_of(is_it: impl Fn(&dyn Adapter) -> bool) -> Possible {
         .map(|adapter| agents::id_of(*adapter))
         .collect();
     if agents.is_empty() {
-        Possible::Nobody
+        Possible::NoAgent
     } else {
         Possible::OneOf(agents)
     }
@@ -186,13 +186,13 @@ pub(super) fn without_tools(
         .collect();
     let mut left = Vec::new();
     for mut one in possible {
-        let is_anybody = one.agents.is_empty();
+        let is_any_agent = one.agents.is_empty();
         for above in table.ancestors(&one.process) {
             if let Some(agent) = agent_of.get(&above.pid) {
                 one.agents.remove(*agent);
             }
         }
-        if is_anybody || !one.agents.is_empty() {
+        if is_any_agent || !one.agents.is_empty() {
             left.push(one);
         }
     }
@@ -231,26 +231,26 @@ mod tests {
     #[test]
     fn what_runs_something_that_cannot_be_seen_may_be_any_agent() {
         for exe in ["/usr/bin/ld.so", "/usr/bin/qemu-x86_64", "/usr/bin/box64"] {
-            check(exe, &[exe], Possible::Anybody);
+            check(exe, &[exe], Possible::AnyAgent);
         }
         let mut runtime = process("/usr/bin/node", &["node", "x.js"]);
         runtime.details.argv = Err(Absent::PermissionDenied);
-        assert_eq!(possible(&runtime), Possible::Anybody);
-        check("/usr/bin/python3.13", &["", ""], Possible::Anybody);
-        check("/usr/bin/python3.13", &[], Possible::Anybody);
+        assert_eq!(possible(&runtime), Possible::AnyAgent);
+        check("/usr/bin/python3.13", &["", ""], Possible::AnyAgent);
+        check("/usr/bin/python3.13", &[], Possible::AnyAgent);
     }
 
     #[test]
     fn a_runtime_may_be_the_agent_that_its_script_has_a_name_of() {
         let node = "/usr/bin/node";
-        check(node, &["node", "server.js"], Possible::Nobody);
+        check(node, &["node", "server.js"], Possible::NoAgent);
         check(
             node,
             &["node", "/w/gemini-clone/server.js"],
-            Possible::Nobody,
+            Possible::NoAgent,
         );
-        check(node, &["node"], Possible::Nobody);
-        check(node, &["node", "--version"], Possible::Nobody);
+        check(node, &["node"], Possible::NoAgent);
+        check(node, &["node", "--version"], Possible::NoAgent);
         check(
             node,
             &["node", "/opt/my-qwen/cli.js"],
@@ -269,7 +269,7 @@ mod tests {
         check(
             "/usr/bin/python3",
             &["python3", "-m", "http.server"],
-            Possible::Nobody,
+            Possible::NoAgent,
         );
         check(
             "/usr/bin/python3",
@@ -277,7 +277,7 @@ mod tests {
             agents(&["kimi-cli", "kimi-code"]),
         );
         let titled = process(node, &[]).title("next-server (v14)");
-        assert_eq!(possible(&titled), Possible::Nobody);
+        assert_eq!(possible(&titled), Possible::NoAgent);
         let titled = process(node, &[]).title("gemini [busy]");
         assert_eq!(possible(&titled), agents(&["gemini"]));
     }
@@ -291,16 +291,16 @@ mod tests {
             agents(&["copilot"]),
         );
         check("/opt/2.1.332", &["/opt/2.1.332"], agents(&["claude-code"]));
-        check("/opt/claude", &["claude"], Possible::Nobody);
-        check("/usr/bin/dash", &["sh"], Possible::Nobody);
-        check("/nix/x/.firefox-wrapped", &["firefox"], Possible::Nobody);
-        check("/opt/2.1", &["/opt/2.1"], Possible::Nobody);
+        check("/opt/claude", &["claude"], Possible::NoAgent);
+        check("/usr/bin/dash", &["sh"], Possible::NoAgent);
+        check("/nix/x/.firefox-wrapped", &["firefox"], Possible::NoAgent);
+        check("/opt/2.1", &["/opt/2.1"], Possible::NoAgent);
     }
 
     #[test]
     fn what_cannot_be_looked_into_is_asked_about_elsewhere() {
         let mut hidden = process("/opt/claude", &["cc"]);
         hidden.details.exe = Err(Absent::PermissionDenied);
-        assert_eq!(possible(&hidden), Possible::Nobody);
+        assert_eq!(possible(&hidden), Possible::NoAgent);
     }
 }

@@ -133,7 +133,7 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
         nowhere,
         vec![
             process(10, "claude", CLAUDE, &["claude"]),
-            // The tool of an agent, and one that nobody has started.
+            // The tool of an agent, and one whose parent is no agent.
             process(11, "claude", CLAUDE, &["rg", "needle"]).ppid(10),
             process(12, "claude", CLAUDE, &["somebody"]),
             process(13, "ld.so", "/usr/lib/ld.so", &["ld.so"]),
@@ -164,9 +164,9 @@ fn who_may_be_an_agent_is_named_unless_it_is_known_to_be_a_tool_or_another() {
     assert!(anybody.may_be(&codex));
 }
 
-/// Another agent's process is no doubt about the one that is asked for.
-/// What is known of its home decides what a process may serve: one that went away before
-/// that was read may serve nothing, and is no agent of any home.
+/// A process of another agent causes no doubt about the agent that is asked for. The homes
+/// of a process decide what it may serve: a process that exited before they were read serves
+/// nothing, and belongs to no home.
 #[test]
 fn a_process_that_went_away_while_it_was_looked_at_is_not_found() {
     let with_environment = |pid, environment| {

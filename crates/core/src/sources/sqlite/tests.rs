@@ -1,4 +1,4 @@
-//! Reads databases that somebody else has open, and looks at what is left of them.
+//! Reads databases that another process has open, and checks what is left of them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -203,7 +203,7 @@ fn every_committed_state_is_read_as_sqlite_reads_it() {
 }
 
 #[test]
-fn a_lock_of_another_program_makes_nobody_wait() {
+fn a_lock_of_another_program_causes_no_wait() {
     let world = World::new();
     let writer = world.writer();
     writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -297,7 +297,7 @@ fn a_view_without_an_end_is_given_up() {
 }
 
 #[test]
-fn columns_are_told_and_a_missing_table_has_none() {
+fn columns_are_listed_and_a_missing_table_has_none() {
     let world = World::new();
     let _writer = world.writer();
     let database = Database::read(&world.path()).unwrap();

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 pub(super) const HEADER_BYTES: usize = 32;
 /// How long the header of each frame is, in bytes; a page follows it.
 const FRAME_HEADER_BYTES: usize = 24;
-/// What a WAL begins with, the lowest bit aside: it says in which byte order
-/// the checksums are computed.
+/// The magic number of a WAL without the lowest bit, which selects the byte order of the
+/// checksums.
 const MAGIC: u32 = 0x377f_0682;
 /// The one version of the format.
 const VERSION: u32 = 3_007_000;
@@ -24,8 +24,8 @@ pub(super) struct Overlay {
 }
 
 impl Overlay {
-    /// Reads the frames up to the last commit whose checksums hold. What comes
-    /// after is not committed, or left over from an earlier use of the file.
+    /// Reads the frames up to the last commit with valid checksums. Later frames are not
+    /// committed, or left over from an earlier use of the file.
     ///
     /// `None`: nothing in it is committed.
     pub(super) fn of(wal: &[u8]) -> Option<Self> {
@@ -76,11 +76,11 @@ impl Overlay {
         })
     }
 
-    /// Lays the committed pages over those of the database.
+    /// Lays the committed pages over the pages of the database.
     ///
     /// # Errors
     ///
-    /// Says why the two do not go together.
+    /// An error if the two do not belong together.
     pub(super) fn lay_over(
         &self,
         wal: &[u8],

@@ -27,10 +27,10 @@ pub struct Backwards<'a> {
     buffer_bytes_peak: usize,
 }
 
-/// The later part of a line whose beginning has not been read yet.
+/// The end of a line whose start has not been read yet.
 #[derive(Debug, Default)]
 struct LineRest {
-    /// What is held of it, the last piece first.
+    /// The pieces held so far, the last piece first.
     pieces: Vec<Vec<u8>>,
     /// How long it is; more than is held once the line is too long.
     len: u64,

@@ -27,11 +27,11 @@ pub struct Cursor {
     pub offset: u64,
     /// A hash of the bytes before the offset, to notice that they were rewritten.
     pub fingerprint: u64,
-    /// Where the line begins, if the offset lies within one that is too long.
+    /// Where the line begins, if the offset lies within a line that is too long.
     pub long_line_start: Option<u64>,
 }
 
-/// Whether the file was the one that the cursor came from.
+/// Whether the file is the one that the cursor came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorAnswer {
     /// It was, and what is handed out follows what was read before.
@@ -59,7 +59,7 @@ pub struct Appended {
     pub lines: Vec<Line>,
     /// Where to read on.
     pub cursor: Cursor,
-    /// Whether these lines follow those of the look before.
+    /// Whether these lines follow the lines of the previous read.
     pub answer: CursorAnswer,
     /// Why there are no more lines; unless it is [`Stopped::NothingLeft`], look
     /// again at once.
@@ -97,9 +97,9 @@ impl TranscriptFile {
     /// Reads the lines that were appended since `cursor`, at most about
     /// `bytes_max` bytes of them.
     ///
-    /// A smaller bound than [`LINE_BYTES_MAX`] counts as that one, so that
-    /// every look gets on. A file that was truncated, replaced or rewritten is
-    /// read from its beginning, and the answer says so.
+    /// A bound smaller than [`LINE_BYTES_MAX`] is raised to it, so that every call makes
+    /// progress. A file that was truncated, replaced or rewritten is read from the start,
+    /// and the result reports that.
     ///
     /// # Errors
     ///
@@ -193,8 +193,8 @@ impl TranscriptFile {
 }
 
 impl Cursor {
-    /// Tells whether no reading can have made this value, which may have been
-    /// kept somewhere: a line that is too long begins far before the offset.
+    /// Returns whether no reading can have made this value, which may come from a file: a
+    /// line that is too long begins far before the offset.
     fn is_malformed(&self) -> bool {
         self.long_line_start.is_some_and(|start| {
             let within = self.offset.checked_sub(start);

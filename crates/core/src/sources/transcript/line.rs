@@ -15,7 +15,7 @@ pub struct Line {
     pub offset: u64,
     /// Where the next line begins.
     pub end: u64,
-    /// It has no newline at its end: it is the last one, still being written
+    /// It has no newline at its end: the line is the last of the file, still being written
     /// or cut off by a crash.
     pub is_torn: bool,
     /// What it holds.
@@ -37,7 +37,7 @@ pub enum LineContent {
     },
 }
 
-/// The JSON on one line: every sound value on it, and what else there was.
+/// The JSON on one line: every valid value on it, and the reasons for the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LineJson {
     /// The values: one on a sound line, none on an empty one.
@@ -67,7 +67,7 @@ pub enum LineProblem {
     /// It is no JSON.
     #[error("it is not valid JSON: {reason}")]
     Invalid {
-        /// What the parser said.
+        /// The parser's error.
         reason: String,
     },
     /// There are more than [`LINE_VALUES_MAX`] values.
@@ -82,8 +82,7 @@ pub enum LineProblem {
 }
 
 impl Line {
-    /// The bytes that were kept: all of them, or the first ones of a line that
-    /// is too long.
+    /// The bytes that were kept: all, or only the first bytes of a line that is too long.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
@@ -92,7 +91,7 @@ impl Line {
         }
     }
 
-    /// Tells whether the line was too long to be held.
+    /// Returns whether the line was too long to be held.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         matches!(self.content, LineContent::TooLong { .. })
@@ -212,7 +211,7 @@ fn problem_of(error: &serde_json::Error, bytes: &[u8], is_torn: bool) -> LinePro
         return LineProblem::NotUtf8;
     }
     let reason = error.to_string();
-    // The parser has no code for this one, only its text; a test holds it.
+    // The parser has no code for this error, only its text; a test holds it.
     if reason.starts_with("recursion limit exceeded") {
         LineProblem::TooDeep
     } else {

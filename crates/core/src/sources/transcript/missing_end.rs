@@ -4,33 +4,33 @@ use serde_json::Value;
 
 use super::{Line, TailBounds, TranscriptError, TranscriptFile};
 
-/// How much later than its last record a transcript may have been modified whose last
-/// line is torn, in milliseconds: that record may be the one before.
+/// How much later than its last intact record a transcript with a torn last line may have
+/// been modified, in milliseconds: that record may be the one before.
 const TORN_SLACK_MS: i64 = 2_000;
-/// The same where the last line is whole: what it tells of began before it was written.
+/// The same where the last line is whole: the event in it began before it was written.
 const WHOLE_SLACK_MS: i64 = 10_000;
 
-/// The end of a transcript that is not there, or may not be.
+/// The end of a transcript that is missing, or may be.
 ///
-/// Whoever served the session when the file was modified may have recorded something
-/// then that nobody can read. That is a doubt, and proves nothing.
+/// The process that served the session when the file was modified may have recorded
+/// something that cannot be read. This is a doubt and proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingEnd {
     /// Until when something may have been recorded, in milliseconds since 1970: the
     /// file's date of modification (`st_mtime`).
     pub until_ms: i64,
-    /// A part of a record is the last that is there. Otherwise there is none but the
-    /// date of the file, which others may have changed as well.
+    /// The file ends within a record. Otherwise only the modification date shows that
+    /// something may be missing, and other programs may have changed that date.
     pub is_torn: bool,
 }
 
 impl TranscriptFile {
-    /// Tells whether the transcript lacks its end; `None` if nothing later than its
-    /// last whole record can be missing.
+    /// Returns the missing end of the transcript; `None` if nothing later than the last
+    /// whole record can be missing.
     ///
-    /// `last_at_ms` is the date of a record that has been read, and `date_of` reads
-    /// that of any record, whatever it tells. The file is read again only where it was
-    /// modified later than that.
+    /// `last_at_ms` is the date of a record that has been read, and `date_of` reads the date
+    /// of any record, whatever the kind. The file is read again only if it was modified
+    /// later.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl TranscriptFile {
         if !is_later(TORN_SLACK_MS, last_at_ms) {
             return Ok(None);
         }
-        // Of an empty one all is missing.
+        // The whole content of an empty file is missing.
         let mut is_torn = (facts.len == 0).then_some(true);
         let mut newest = None;
         for line in self.backwards(TailBounds::default())? {
@@ -74,7 +74,7 @@ impl TranscriptFile {
         }))
     }
 
-    /// It was not modified since it was made, by whoever copied it if not by its agent.
+    /// The file was not modified after the agent made it, or after a copy was made.
     fn is_as_made(&self) -> bool {
         let facts = self.facts();
         let dates = facts.born_ms.zip(facts.modified_ms);
@@ -83,7 +83,8 @@ impl TranscriptFile {
     }
 }
 
-/// The line has no end and is no whole record. (One that lacks but its end is whole.)
+/// The line has no newline and is no whole record. (A line that lacks only the newline is
+/// whole.)
 fn is_broken(line: &Line) -> bool {
     line.is_torn && line.json().bad_count > 0
 }

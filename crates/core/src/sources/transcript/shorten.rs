@@ -2,8 +2,8 @@
 
 use super::{LINE_BYTES_MAX, Line, LineContent, STEP_BYTES, TranscriptError, TranscriptFile};
 
-/// How much of each text of such a line is kept, in bytes. Ids, names, dates and paths
-/// are shorter; longer texts are what was said, images and the output of tools.
+/// How much of each text of such a line is kept, in bytes. Ids, names, dates and paths are
+/// shorter; longer texts are messages, images and the output of tools.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
 impl TranscriptFile {

@@ -9,7 +9,7 @@ pub(super) struct Splitter {
     offset: u64,
     /// How much of it has come.
     len: u64,
-    /// That much of it, or its head once it is too long.
+    /// The bytes read so far, or only the head once the line is too long.
     held: Vec<u8>,
 }
 
@@ -23,7 +23,7 @@ impl Splitter {
         }
     }
 
-    /// Goes on within a line that is too long, `len` bytes after its beginning.
+    /// Continues within a line that is too long, `len` bytes after the line's start.
     pub(super) const fn within(offset: u64, len: u64, head: Vec<u8>) -> Self {
         Self {
             offset,
@@ -37,7 +37,7 @@ impl Splitter {
         self.offset
     }
 
-    /// Tells whether the line that is collected is too long to be held.
+    /// Returns whether the line that is collected is too long to be held.
     pub(super) const fn is_too_long(&self) -> bool {
         self.len > LINE_BYTES_MAX as u64
     }
@@ -79,7 +79,7 @@ impl Splitter {
         line
     }
 
-    /// What has come of a line that has no end.
+    /// The bytes read so far of a line without a newline.
     pub(super) fn into_torn_line(self) -> Option<Line> {
         (self.len > 0).then(|| self.line(true))
     }

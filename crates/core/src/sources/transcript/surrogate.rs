@@ -1,6 +1,6 @@
 //! Half surrogate pairs in JSON escapes.
 
-/// Replaces escapes of lone surrogates by that of U+FFFD; `None` if there are none.
+/// Replaces escapes of lone surrogates by the escape of U+FFFD; `None` if there are none.
 ///
 /// JavaScript cuts strings between UTF-16 units, and its `JSON.stringify`
 /// writes the half that is left of an emoji as an escape such as `\ud83d`,

@@ -45,7 +45,7 @@ impl World {
     }
 }
 
-/// The lines of `content` by the shortest way to say it.
+/// The expected lines of `content`, by the simplest algorithm.
 fn expected_lines(content: &[u8]) -> Vec<Line> {
     let mut offset = 0;
     let mut lines = Vec::new();
@@ -193,7 +193,7 @@ fn a_torn_last_line_is_flagged_and_may_be_sound() {
 }
 
 #[test]
-fn the_bound_on_bytes_holds_backwards_and_is_told() {
+fn the_bound_on_bytes_holds_backwards_and_is_reported() {
     let world = World::with(&b"0123456789abcde\n".repeat(1000));
     let file = world.open();
     let mut backwards = file.backwards(TailBounds { bytes_max: 40 }).unwrap();
@@ -212,7 +212,7 @@ fn the_bound_on_bytes_holds_backwards_and_is_told() {
 }
 
 #[test]
-fn the_bounds_of_the_head_hold_and_are_told() {
+fn the_bounds_of_the_head_hold_and_are_reported() {
     let world = World::with(b"one\ntwo\nthree\nfour");
     let head = |bytes_max, lines_max| {
         let bounds = HeadBounds {

@@ -22,7 +22,7 @@ use crate::sources::agents::kit::event_names::usual_meaning;
 /// How many background tasks of one payload are looked at.
 const TASKS_MAX: usize = 1_000;
 
-/// The background tasks in which the agent itself goes on working. The other types
+/// The background tasks in which the agent itself works. The other types
 /// (`shell`, `monitor`, `MCP task`, `dream`, `memory save`, `cloud session` …) run
 /// beside an agent that waits for a prompt. Read in the program of 2.1.332;
 /// `subagent` was seen.

@@ -28,7 +28,7 @@ fn a_stop_beside_a_working_sub_agent_is_no_end_of_the_work() {
         r#"[{"id":"w1","type":"workflow","status":"pending"}]"#,
         EventKind::TurnEndedInBackground,
     );
-    // The registry says `shell` then: it waits for a prompt.
+    // The registry has `shell` then: the agent waits for a prompt.
     stop(&format!("[{shell}]"), EventKind::TurnEnded);
     stop("[]", EventKind::TurnEnded);
     stop(

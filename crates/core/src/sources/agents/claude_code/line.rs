@@ -12,11 +12,11 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::{HeadBounds, STEP_BYTES};
 use crate::sources::usage::Counting;
 
-/// How many lines are read to see what a transcript is. A fork begins with one
-/// line for each of its parent's snapshots.
+/// How many lines are read to classify a transcript. A fork begins with one line for each of
+/// its parent's snapshots.
 pub(super) const OPENING_LINES_MAX: usize = 256;
 
-/// What only Claude Code puts where a prompt stands.
+/// Texts that only Claude Code puts in place of a prompt.
 pub(super) const WRAPPING: Wrapping = Wrapping {
     elements: &[
         "agent-message",
@@ -27,10 +27,10 @@ pub(super) const WRAPPING: Wrapping = Wrapping {
     notices: &["Stop hook feedback:"],
 };
 
-/// What stands where a prompt does once a person has interrupted a turn.
+/// The text in place of a prompt after a person has interrupted a turn.
 const INTERRUPTED: &str = "[Request interrupted";
 
-/// The model's name on what Claude Code itself wrote in its place.
+/// The model's name in records that Claude Code itself wrote.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
 /// How the records read, by what each of them reports of a person at a terminal.
@@ -45,7 +45,7 @@ pub(super) const fn dialect_of(is_headless: Option<bool>) -> Dialect {
     }
 }
 
-/// Titles are written again at the end now and then, so one step shows them.
+/// The title is repeated at the end now and then, so that one step contains it.
 const fn dialect(record: fn(&Value) -> Record<'_>) -> Dialect {
     Dialect {
         wrapping: WRAPPING,
@@ -92,7 +92,7 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
             found.model = text("/message/model").filter(|model| *model != SYNTHETIC_MODEL);
             found.step = step_of_reply(record, &found);
             let usage = record.pointer("/message/usage");
-            // What Claude Code wrote in the model's place counts zeros.
+            // Records that Claude Code itself wrote count zero tokens.
             found.tokens = usage.filter(|_| found.model.is_some()).map(tokens_in);
             found.request = text("/message/id");
             if let Some(tokens) = &mut found.tokens {
@@ -120,8 +120,8 @@ fn record_of(record: &Value, is_headless: Option<bool>) -> Record<'_> {
     found
 }
 
-/// A tool call without an answer is one that runs, or one that a person is
-/// asked about: only where nobody is there to be asked it is the former.
+/// A tool call without a result is running, or waits for a person's permission. It is
+/// certainly running only if no person can be asked.
 fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
     let is_headless = reply.is_headless == Some(true);
     let mut calls = reply.calls.iter();
@@ -140,7 +140,7 @@ fn step_of_reply<'a>(record: &Value, reply: &Record<'_>) -> Step<'a> {
 }
 
 /// A fork copies lines of another session, and gives them its own `sessionId`. In 2.1.332
-/// their `session_id` names the other one still.
+/// their `session_id` still names the other session.
 fn is_copied(record: &Value) -> bool {
     let first = record.get("session_id").and_then(Value::as_str);
     let here = record.get("sessionId").and_then(Value::as_str);
@@ -172,7 +172,7 @@ fn parts(record: &Value) -> impl Iterator<Item = (&str, &Value)> {
     parts.into_iter().flatten().filter_map(typed)
 }
 
-/// The record belongs to a sub-agent's conversation; `None` if it does not say.
+/// The record belongs to a sub-agent's conversation; `None` if it does not show it.
 pub(super) fn is_sidechain(record: &Value) -> Option<bool> {
     record.get("isSidechain")?.as_bool()
 }

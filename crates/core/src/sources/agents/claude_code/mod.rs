@@ -19,7 +19,7 @@
 //!   Nothing ever happens under it. The same is true of `--resume` without an
 //!   id, while it lets a person choose (*read*).
 //! - `-p` has a record without `status` for its whole life in 2.1.197, and with one in
-//!   2.1.332; tell it by `entrypoint`, not by `kind` or `status`.
+//!   2.1.332; recognize it by `entrypoint`, not by `kind` or `status`.
 //! - `pidDomain` names the PID namespace of `pid` (2.1.332).
 //! - An interrupted turn or question makes `status` idle within a tenth of a second;
 //!   no hook reports it. Where nothing was answered yet, the transcript does not
@@ -66,16 +66,16 @@ use self::sessions::Sessions;
 
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("claude-code");
-/// Moves the home. (Claude Code itself takes an empty value for a path; nobody
-/// means that.)
+/// Moves the home. (Claude Code itself takes an empty value for a path, which is never
+/// intended.)
 const HOME_VARIABLE: &str = "CLAUDE_CONFIG_DIR";
 /// The home when nothing moves it.
 const DEFAULT_HOME: &str = ".claude";
 /// How much of a session's id `claude attach` takes.
 const SHORT_ID_BYTES: usize = 8;
 
-/// How the title of its terminal begins in a turn, one or the other. It begins
-/// with `✳` when idle and while a person is asked, which so tells neither.
+/// The first character of the terminal title during a turn. The title begins with `✳` both
+/// when idle and while a person is asked, so that sign shows neither.
 const SIGNS_OF_WORK: [char; 2] = ['⠂', '⠐'];
 
 static PROFILE: Profile = Profile {
@@ -176,8 +176,8 @@ impl Adapter for ClaudeCode {
 
     fn resume(&self, sketch: &Sketch, is_default_home: bool) -> Option<Invocation> {
         let command = Invocation::new(["claude", "--resume", sketch.key.session.as_str()]);
-        // From elsewhere it finds no such conversation, wherever a shell's `cd`
-        // has taken the session (seen in 2.1.197, 2026-11).
+        // Elsewhere Claude Code does not find the conversation, wherever a shell's `cd` has
+        // taken the session (seen in 2.1.197, 2026-11).
         let command = command.run_in(sketch.work_dir.as_deref());
         Some(command.in_home_of(sketch, is_default_home, HOME_VARIABLE))
     }

@@ -40,8 +40,8 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
             Is::ByArguments,
             &[
                 Form::Executable("claude"),
-                // The native installer keeps each version under its number. So does what
-                // serves sessions for other machines.
+                // The native installer keeps each version under its number, and so does the
+                // program that serves sessions for other machines.
                 Form::Executable("claude/versions/#"),
                 Form::Executable("remote/ccd-cli/#"),
                 Form::Executable("@anthropic-ai/claude-code*/**"),
@@ -150,8 +150,8 @@ fn is_another(program: &Program<'_>) -> bool {
         })
 }
 
-/// It continues a session and does not say which: until it has found or been
-/// told that, the id in its record is a throw-away one.
+/// The process continues a session that the arguments do not name. Until it has found or
+/// been given that session, the id in its record is a throw-away id.
 pub(super) fn continues_unnamed(program: &Program<'_>) -> bool {
     PROGRAMS.continues(program)
         && PROGRAMS.session(program).is_none()

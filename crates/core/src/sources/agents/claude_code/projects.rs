@@ -30,7 +30,7 @@ const OPENINGS_MAX: usize = 8;
 /// How `/.claude/worktrees/` shows in the name of a project folder.
 const WORKTREES: &str = "--claude-worktrees-";
 
-/// What a transcript's name ends with.
+/// The suffix of a transcript's name.
 pub(super) const TRANSCRIPT_SUFFIX: &str = ".jsonl";
 
 /// The folder of all project folders.
@@ -45,7 +45,7 @@ pub(super) struct Projects {
     names: OnceCell<Result<Vec<String>, String>>,
 }
 
-/// What lies in one project folder.
+/// The files of one project folder.
 #[derive(Debug, Default)]
 pub(super) struct ProjectFolder {
     /// The folder.
@@ -101,11 +101,10 @@ impl Projects {
 
     /// Finds the transcript of a session, wherever it is.
     ///
-    /// The folder that its directory suggests is tried first. A session that
-    /// was moved or resumed elsewhere stays in the folder where it began, and may
-    /// leave a stub in another one. So where there are no words all folders are
-    /// asked; of several transcripts one with words counts, and of these the one
-    /// written last.
+    /// The folder named after the session's directory is tried first. A session that was
+    /// moved or resumed elsewhere stays in the folder where it began, and may leave a stub
+    /// in another folder. So if a transcript has no messages, all folders are searched. Of
+    /// several transcripts one with messages counts, and of these the one written last.
     pub(super) fn find(
         &self,
         session: &SessionId,
@@ -154,14 +153,14 @@ impl Projects {
         let Some(name) = name else { return Vec::new() };
         let begins = format!("{name}{WORKTREES}");
         let names = self.names().unwrap_or_default();
-        let its = names.iter().filter(|name| name.starts_with(&begins));
-        its.map(|name| self.root.join(name)).collect()
+        let matching = names.iter().filter(|name| name.starts_with(&begins));
+        matching.map(|name| self.root.join(name)).collect()
     }
 
     /// The folders of sessions that work in `directory`.
     ///
-    /// By name where one fits; else, since a link or another Unicode form may
-    /// have led there, by what their transcripts say.
+    /// By folder name if one matches. Otherwise (a link or another Unicode form may have
+    /// been used) by the directories in the transcripts.
     pub(super) fn of_directory(&self, directory: &Path, mounts: &Mounts) -> Found<Vec<PathBuf>> {
         let names = match self.names() {
             Ok(names) => names,
@@ -182,7 +181,7 @@ impl Projects {
         }
         let real = mounts.real_path(directory);
         let is_of =
-            |path: &PathBuf| directory_of(path).is_some_and(|its| mounts.leads_to(&its, &real));
+            |path: &PathBuf| directory_of(path).is_some_and(|own| mounts.leads_to(&own, &real));
         Found::clean(all.filter(is_of).collect())
     }
 }
@@ -195,7 +194,7 @@ pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
     };
     let names = match names_in(path, PROJECT_ENTRIES_MAX) {
         Ok(names) => names,
-        // A file among the folders is nobody's project.
+        // A file among the folders is no project.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Found::clean(folder),
         Err(error) => {
             let message = format!("cannot list this folder: {error}");
@@ -222,7 +221,7 @@ pub(super) fn list(path: &Path) -> Found<ProjectFolder> {
 }
 
 impl ProjectFolder {
-    /// Tells whether a session has a folder beside its transcript.
+    /// Returns whether a session has a folder beside its transcript.
     pub(super) fn has_folder_of(&self, session: &SessionId) -> bool {
         self.with_folder.contains(session)
     }
@@ -233,7 +232,7 @@ impl ProjectFolder {
     }
 }
 
-/// The directory that a folder's transcripts tell of.
+/// The directory that the transcripts of a folder name.
 fn directory_of(folder: &Path) -> Option<PathBuf> {
     let listed = list(folder).found;
     let some = listed.sessions.iter().take(OPENINGS_MAX);
@@ -241,7 +240,7 @@ fn directory_of(folder: &Path) -> Option<PathBuf> {
         .find_map(|Opening { work_dir, .. }| work_dir)
 }
 
-/// When a file was last modified; `None` if there is no such regular file.
+/// When a file was last modified; `None` if there is no regular file.
 pub(super) fn modified_ms(path: &Path) -> Option<i64> {
     let facts = facts(path, Links::Follow).ok()?;
     Some(facts.modified_ms.unwrap_or(0))
@@ -261,7 +260,7 @@ pub(super) fn encode(directory: &Path) -> String {
     name
 }
 
-/// Tells whether a project folder may be that of a directory, by its name.
+/// Returns whether the name of a project folder may stand for this directory.
 pub(super) fn is_folder_of(folder: &Path, directory: &Path) -> bool {
     let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
         return false;

@@ -12,14 +12,14 @@ use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 /// else.
 const TICKS_DIGITS_MAX: usize = 13;
 
-/// What a record says.
+/// Facts in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) pid: Pid,
     pub(super) session: SessionId,
     pub(super) work_dir: Option<PathBuf>,
     pub(super) stamp: Option<StartStamp>,
-    /// The PID namespace that `pid` and `procStart` are of, where it says that.
+    /// The PID namespace of `pid` and `procStart`, if the record has it.
     pub(super) pid_namespace: Option<PidNamespace>,
     pub(super) started_at_ms: Option<i64>,
     /// The newest of the record's dates: when the claim was last made. (What
@@ -27,7 +27,7 @@ pub(super) struct Record {
     pub(super) dated_at_ms: Option<i64>,
     pub(super) kind: Kind,
     pub(super) entrypoint: Option<String>,
-    /// A name that somebody gave the session, not one made of its directory.
+    /// A session name that a person set, not a name made from the directory.
     pub(super) name: Option<String>,
     pub(super) published: Option<PhaseFact>,
     pub(super) version: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Record {
     pub(super) odd_fields: Vec<FieldError>,
 }
 
-/// What the process is to the agent itself.
+/// The kind of a process, by its own record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `interactive`; also of `-p`.
@@ -47,17 +47,17 @@ pub(super) enum Kind {
     Background,
     /// `daemon`: serves no session.
     Daemon,
-    /// `daemon-worker`, and whatever later versions call theirs.
+    /// `daemon-worker`, and the kinds of later versions.
     Other,
 }
 
-/// Why a record says nothing.
+/// Why a record makes no claim.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RecordError {
     /// It is no JSON object: cut off, perhaps, while it is written.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// What makes it a claim is missing or wrong.
+    /// A field that the claim needs is missing or wrong.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The session's id can't be one.
@@ -78,8 +78,8 @@ impl RecordError {
     }
 }
 
-/// Parses a record. PID and session must be right; of the rest, what can't be
-/// understood is left out and told.
+/// Parses a record. PID and session must be valid. Other fields that cannot be parsed are
+/// left out and reported.
 ///
 /// # Errors
 ///
@@ -169,10 +169,9 @@ fn parse_stamp(text: &str) -> Option<StartStamp> {
         .flatten()
 }
 
-/// Reads the PID namespace out of `pidDomain`, `linux:MACHINE-ID:pid:[INODE]` (since
-/// 2.1.332 or a little before). The id of the machine says nothing more: it is neither
-/// a host name nor a boot, and containers of one image may share it. A value of
-/// another form names no namespace.
+/// Reads the PID namespace out of `pidDomain`, `linux:MACHINE-ID:pid:[INODE]` (since 2.1.332
+/// or a little before). The machine id is not used: it is neither a host name nor a boot,
+/// and containers of one image may share it. A value of another form names no namespace.
 fn parse_pid_domain(text: &str) -> Option<PidNamespace> {
     let (_, inode) = text.strip_prefix("linux:")?.rsplit_once(":pid:[")?;
     let inode = inode.strip_suffix(']')?.parse().ok()?;
@@ -194,8 +193,7 @@ fn is_date(text: &str) -> bool {
         && has_year
 }
 
-/// What the record tells of the conversation. Its words are those of 2.1.197 and
-/// 2.1.332:
+/// The phase in the record. The values of `status` are those of 2.1.197 and 2.1.332:
 ///
 /// | `status` | Phase |
 /// |---|---|
@@ -240,12 +238,12 @@ impl Record {
             && matches!(self.entrypoint.as_deref(), None | Some("cli"))
     }
 
-    /// It runs without a person at a terminal; `None` if the record does not say.
+    /// It runs without a person at a terminal; `None` if the record does not show it.
     pub(super) fn is_headless(&self) -> Option<bool> {
         is_headless_entrypoint(self.entrypoint.as_deref()?)
     }
 
-    /// What it says, in a few words.
+    /// The record in a few words.
     pub(super) fn says(&self) -> String {
         match &self.stamp {
             Some(stamp) => format!("pid {}, start {stamp}", self.pid),

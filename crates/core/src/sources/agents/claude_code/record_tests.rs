@@ -177,7 +177,7 @@ fn a_name_made_of_the_directory_or_the_prompt_is_no_title() {
 }
 
 #[test]
-fn who_sits_before_it_is_told_by_the_entrypoint() {
+fn the_entrypoint_shows_who_sits_before_it() {
     assert_eq!(record(r#","entrypoint":"cli""#).is_headless(), Some(false));
     assert_eq!(
         record(r#","entrypoint":"sdk-cli""#).is_headless(),

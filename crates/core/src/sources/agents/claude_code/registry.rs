@@ -22,8 +22,8 @@ const RECORD_BYTES_MAX: u64 = 256 * 1024;
 const READS_MAX: usize = 4;
 /// How long to wait before it is read again.
 const READ_PAUSE: Duration = Duration::from_millis(2);
-/// How many records of one look are read more than once, so that a folder of
-/// broken ones costs no more than a few broken ones.
+/// How many records of one scan are read more than once, so that many broken records cost no
+/// more than a few.
 const REREAD_RECORDS_MAX: usize = 16;
 /// A record, and the file that it was read from.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) fn session_of(home: &Path, pid: Pid, stamp: &StartStamp) -> Option<Se
     is_its.then_some(record.session)
 }
 
-/// Reads every record of a home. A bad one is a problem; a file of another name
+/// Reads every record of a home. A malformed record is a problem; a file with another name
 /// is not, for releases add files of their own beside the records.
 pub(super) fn read(home: &Home) -> Found<Vec<Entry>> {
     let folder = folder(home);
@@ -90,8 +90,8 @@ fn process_in(name: &str) -> Option<Pid> {
     Pid::new(digits.parse().ok().filter(|_| is_number)?).ok()
 }
 
-/// Reads one record, again while it seems to be cut off. `Ok(None)`: it went
-/// away, as it does when its process ends.
+/// Reads one record, again while it seems to be cut off. `Ok(None)`: it was removed, as when
+/// the process exits.
 fn read_entry(path: &Path, named: Pid, rereads_left: &mut usize) -> Result<Option<Entry>, String> {
     let mut reads_max = 1;
     let mut reads = 0;

@@ -56,7 +56,7 @@ fn a_file_of_another_name_is_no_problem() {
 }
 
 #[test]
-fn a_record_that_can_not_be_read_is_told_and_ignored() {
+fn a_record_that_can_not_be_read_is_reported_and_ignored() {
     check_problem(
         "8.json",
         RECORD,
@@ -66,7 +66,7 @@ fn a_record_that_can_not_be_read_is_told_and_ignored() {
 }
 
 #[test]
-fn a_record_that_stays_cut_off_is_told_after_a_few_reads() {
+fn a_record_that_stays_cut_off_is_reported_after_a_few_reads() {
     let cut = RECORD.get(..20).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let home = home(directory.path());

@@ -1,5 +1,5 @@
-//! Puts the sessions of one home together: claims by the registry, and sketches
-//! by whatever leads to them.
+//! Collects the sessions of one home: claims from the registry, and sketches of sessions
+//! that a claim, a process or a transcript names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -38,13 +38,13 @@ pub(super) struct Sessions<'a> {
     /// Sessions that a record names.
     claimed: HashSet<SessionId>,
     sketches: BTreeMap<SessionId, Box<Sketch>>,
-    /// Who has a record, as the records say.
+    /// The processes that have a record.
     registered: Vec<Registered>,
     folders: HashMap<PathBuf, ProjectFolder>,
     problems: Vec<Problem>,
 }
 
-/// What a record of the registry says of its process.
+/// A process, as named in a record of the registry.
 #[derive(Debug)]
 struct Registered {
     pid: Pid,
@@ -68,7 +68,7 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Hands out what was found.
+    /// Returns everything found.
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let unread = self.with_unread_records();
         for sketch in self.sketches.values_mut() {
@@ -91,14 +91,14 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Adds what the registry claims.
+    /// Adds the claims of the registry.
     pub(super) fn add_registered(&mut self) {
         let mut entries = registry::read(self.home).take(&mut self.problems);
-        // Of two records of one session that of a process that is there tells
-        // what is published, and of those the newer one.
+        // Of two records of one session, the record of a running process has the published
+        // phase, and of several such records the newest.
         entries.sort_by_key(|entry| {
             let is_there = self.process_of(entry.record.pid).is_some();
-            let at = entry.record.published.as_ref().and_then(|told| told.at_ms);
+            let at = entry.record.published.as_ref().and_then(|fact| fact.at_ms);
             std::cmp::Reverse((is_there, at))
         });
         for entry in &entries {
@@ -117,7 +117,7 @@ impl<'a> Sessions<'a> {
         let is_looked_for = found.problems.is_empty();
         let transcript = found.take(&mut self.problems);
         let has_words = match &transcript {
-            // What can't be read may say anything.
+            // An unreadable file may name anything.
             Some(path) => self
                 .read(path, read_opening)
                 .is_none_or(|one| !one.is_without_words()),
@@ -126,7 +126,7 @@ impl<'a> Sessions<'a> {
         let is_unsettled = record.is_silent_terminal() && transcript.is_none() && is_looked_for;
         let process = self.process_of(record.pid);
         if is_unsettled && process.is_some_and(|process| continues_unnamed(&process.program())) {
-            // It has not found yet what it continues: it serves nothing.
+            // The process has not found the session to continue yet: it serves nothing.
             return;
         }
         self.registered.push(Registered {
@@ -138,8 +138,7 @@ impl<'a> Sessions<'a> {
         self.claims.push(Box::new(self.claim(entry)));
         let mut sketch = Sketch::new(self.key(&record.session));
         sketch.work_dir.clone_from(&record.work_dir);
-        // Nothing is lost with a session in which nothing was said, and the
-        // agent refuses to resume it.
+        // A session without messages loses nothing, and the agent refuses to resume it.
         sketch.is_orphan_when_stale = has_words;
         sketch.is_resumable = has_words;
         sketch.transcript = transcript;
@@ -148,7 +147,7 @@ impl<'a> Sessions<'a> {
             sketch.unclaimed = Unclaimed::Client;
         }
         sketch.is_headless = record.is_headless();
-        // In 2.1.332 its terminal is one that the agent made for it, in 2.1.197 it had none.
+        // In 2.1.332 the agent makes a terminal for it, in 2.1.197 it had none.
         sketch.is_terminal_hosted = record.kind == Kind::Background;
         sketch.is_provisional = is_unsettled;
         sketch.title.clone_from(&record.name);
@@ -209,8 +208,8 @@ impl<'a> Sessions<'a> {
             .find(|process| own_pid(process) == pid || process.process.pid == pid)
     }
 
-    /// Adds the sessions that a process without a record may be serving: one
-    /// that is just starting, one whose record was taken away, or an old version.
+    /// Adds the sessions that a process without a record may be serving: a process that is
+    /// just starting, whose record was removed, or of an old version.
     pub(super) fn add_beside_unregistered(&mut self) {
         let look = self.look;
         for process in look.processes_of(self.home) {
@@ -221,8 +220,8 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// The processes whose own record can't be read, for which it is told: each may
-    /// be in any session.
+    /// The processes whose own record cannot be read, which a problem reports. Each may be
+    /// in any session.
     fn with_unread_records(&self) -> BTreeSet<Pid> {
         let folder = registry::folder(self.home);
         let is_unread = |process: &&AgentProcess| {
@@ -239,7 +238,8 @@ impl<'a> Sessions<'a> {
             .collect()
     }
 
-    /// A record is about this process: it has its PID and its start, or was written since.
+    /// A record belongs to this process: it has the same PID and start, or was written
+    /// since.
     fn is_registered(&self, process: &AgentProcess) -> bool {
         let pids = [own_pid(process), process.process.pid];
         let began_at_ms = process.process.began_at_ms.as_ref().ok();
@@ -306,7 +306,8 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// One that has lost the lines that tell its directory is of that of its folder.
+    /// A transcript that has lost the lines with its directory has the directory of its
+    /// folder.
     fn place(&mut self, session: &SessionId, directory: &Path) {
         if let Some(sketch) = self.sketches.get_mut(session)
             && sketch.perhaps_until_ms.is_some()
@@ -338,7 +339,7 @@ impl<'a> Sessions<'a> {
                 is_any_placeless |= sketch.is_none_or(|sketch| sketch.work_dir.is_none());
             }
             if is_any_placeless {
-                // The others in its folder tell of its directory.
+                // The other transcripts in the folder name the directory.
                 for session in &listed.sessions {
                     self.add_found(session.clone(), listed.transcript(session));
                 }
@@ -348,8 +349,8 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// A transcript that tells no directory is of the one that the others in
-    /// its folder tell of.
+    /// A transcript without a directory gets the directory that the other transcripts in its
+    /// folder name.
     fn share_directory(&mut self, folder: &ProjectFolder) {
         let directory = folder
             .sessions
@@ -366,9 +367,8 @@ impl<'a> Sessions<'a> {
         }
     }
 
-    /// Adds a session that has a transcript. What was found for it before is
-    /// better; of two transcripts the one with words counts, and of two with
-    /// words the one written last.
+    /// Adds a session that has a transcript, unless more is known. Of two transcripts the
+    /// one with messages counts, and of two with messages the one written last.
     fn add_found(&mut self, session: SessionId, transcript: PathBuf) {
         let known = self.sketches.get(&session);
         let is_better_known = known.is_some_and(|known| {
@@ -399,7 +399,7 @@ impl<'a> Sessions<'a> {
         self.sketches.insert(session, Box::new(sketch));
     }
 
-    /// Reads something of a transcript; one that went away is no problem.
+    /// Reads a part of a transcript; a transcript that was removed meanwhile is no problem.
     fn read<T>(
         &mut self,
         transcript: &Path,
@@ -517,7 +517,7 @@ impl<'a> Sessions<'a> {
     }
 }
 
-/// The PID that a process knows itself by: that of its own PID namespace.
+/// The PID of a process in its own PID namespace.
 fn own_pid(process: &AgentProcess) -> Pid {
     process
         .details

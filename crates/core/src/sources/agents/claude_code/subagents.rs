@@ -12,12 +12,12 @@ use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::names_in;
 use crate::sources::agents::kit::title::one_line;
 
-/// What the names of their files begin with.
+/// The prefix of their file names.
 pub(super) const PREFIX: &str = "agent-";
 /// How many sub-agents of one session are listed.
 const SUB_AGENTS_MAX: usize = 1_000;
-/// How deep the folders of sub-agents are: their own, that of all workflows, and
-/// that of each.
+/// How deep the folders of sub-agents are: their own, the folder of all workflows, and the
+/// folder of each workflow.
 const LEVELS_MAX: usize = 4;
 /// How many folders of one level are looked into.
 const FOLDERS_MAX: usize = 256;
@@ -87,7 +87,7 @@ fn id_of(name: &str) -> Option<SessionId> {
     SessionId::parse(id).ok()
 }
 
-/// Reads which of the sub-agents that lie beside sessions are whose.
+/// Reads the sub-agents in the folders beside transcripts, with their parent sessions.
 pub(super) fn beside_sessions(transcripts: &[PathBuf]) -> Vec<(SessionId, SubAgent)> {
     let some = transcripts.iter().take(BESIDE_MAX);
     some.filter_map(|transcript| {
@@ -99,7 +99,7 @@ pub(super) fn beside_sessions(transcripts: &[PathBuf]) -> Vec<(SessionId, SubAge
     .collect()
 }
 
-/// What a sub-agent was started for: `agent-ID.meta.json`.
+/// The task of a sub-agent: `agent-ID.meta.json`.
 pub(super) fn title(transcript: &Path) -> Option<String> {
     let meta = transcript.with_extension("meta.json");
     let file = read_regular(&meta, META_BYTES_MAX, Links::Refuse).ok()?;

@@ -1,4 +1,4 @@
-//! What a transcript tells of its session.
+//! Describes a session from its transcript.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ use crate::sources::transcript::{
     HeadBounds, Line, LineProblem, Lines, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
-/// How much of a transcript is read first to see what it is, in bytes: enough
-/// for a usual first prompt.
+/// How much of a transcript is read first to classify it, in bytes: enough for a usual first
+/// prompt.
 const OPENING_BYTES: u64 = 8 * 1024;
 /// How much is read when that was not enough.
 const OPENING_BYTES_MAX: u64 = 256 * 1024;
 
-/// What the beginning of a transcript tells.
+/// Facts from the first lines of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Opening {
-    /// The directory that its first record names and that its folder is
-    /// called after; else the first one.
+    /// The directory that its first record names and that its folder is named after; else
+    /// the first directory in it.
     pub(super) work_dir: Option<PathBuf>,
     /// The date of its first record.
     pub(super) born_at_ms: Option<i64>,
@@ -38,18 +38,18 @@ pub(super) struct Opening {
     pub(super) is_sidechain: bool,
     /// The session that its records name.
     pub(super) session: Option<SessionId>,
-    /// Whether anything was said in it.
+    /// Whether it has messages.
     pub(super) words: Words,
 }
 
-/// Whether anything was said in a transcript; of several with one id the one
-/// with words is the session's.
+/// Whether a transcript has messages. If several transcripts have one id, the session's is
+/// the one with messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum Words {
     /// It is whole, and nothing was: a stub, as is left in another folder by
     /// going there.
     None,
-    /// It is empty or broken, or its beginning does not say.
+    /// It is empty or broken, or its first lines do not show it.
     #[default]
     Unknown,
     /// Something was.
@@ -57,7 +57,7 @@ pub(super) enum Words {
 }
 
 impl Opening {
-    /// It is whole, and nothing was ever said in it.
+    /// It is intact and has no messages.
     pub(super) fn is_without_words(&self) -> bool {
         self.words == Words::None
     }
@@ -116,24 +116,24 @@ fn opening_of(head: &Lines, folder: &Path) -> Opening {
     opening
 }
 
-/// Keeps the directory that the folder is called after: the one that the
-/// session can be resumed in. A shell's `cd` shows in the records too.
-fn choose_directory(chosen: &mut Option<PathBuf>, told: &Path, folder: &Path) {
+/// Keeps the directory that the folder is named after: the session can be resumed in that
+/// directory. A shell's `cd` shows in the records too.
+fn choose_directory(chosen: &mut Option<PathBuf>, recorded: &Path, folder: &Path) {
     let is_better = match chosen {
         None => true,
-        Some(chosen) => !is_folder_of(folder, chosen) && is_folder_of(folder, told),
+        Some(chosen) => !is_folder_of(folder, chosen) && is_folder_of(folder, recorded),
     };
     if is_better {
-        *chosen = Some(told.to_owned());
+        *chosen = Some(recorded.to_owned());
     }
 }
 
-/// When a session was last, by its transcript.
+/// The last date of a session, by its transcript.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Last {
     /// The date inside its last record.
     pub(super) record_at_ms: Option<i64>,
-    /// Until when it may have gone on, where its end is missing.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
 }
 
@@ -152,8 +152,7 @@ pub(super) fn read_last(path: &Path) -> Result<Last, TranscriptError> {
     })
 }
 
-/// When the turn of a sub-agent ended; `None` if its last record does not say
-/// that it has.
+/// When the turn of a sub-agent ended; `None` if the last record does not end it.
 ///
 /// # Errors
 ///
@@ -175,7 +174,7 @@ pub(super) fn read_end(path: &Path) -> Result<Option<i64>, TranscriptError> {
     Ok(None)
 }
 
-/// Reads what a transcript tells of its session.
+/// Reads the description of a session from its transcript.
 pub(super) fn describe(sketch: &Sketch, path: PathBuf) -> Found<Description> {
     match read_description(sketch, &path) {
         Ok(mut described) => {
@@ -217,7 +216,7 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
         found.work_dir = sketch.work_dir.clone().or(found.work_dir);
     }
     if sketch.parent.is_some() {
-        // Its one turn is its whole task.
+        // Its only turn is its whole task.
         found.phase = found.phase.map(|phase| match phase {
             Phase::Idle => Phase::Ended,
             other => other,
@@ -228,7 +227,7 @@ fn read_description(sketch: &Sketch, path: &Path) -> Result<Found<Description>, 
     Ok(Found { found, problems })
 }
 
-/// The records of one conversation: that of a sub-agent, or that of a person.
+/// The records of one conversation: of a sub-agent, or of a person.
 #[derive(Debug, Default)]
 struct Conversation {
     is_sub_agent: bool,
@@ -294,8 +293,8 @@ struct Titles {
 }
 
 impl Titles {
-    /// The summary of this conversation. Older releases keep those of other
-    /// sessions here too; each names the last record that it is about.
+    /// The summary of this conversation. Older releases store summaries of other sessions
+    /// here too; each summary names the last record that it covers.
     fn summary(&self) -> Option<&String> {
         let is_own = |leaf: &Option<String>| {
             leaf.as_ref()
@@ -310,7 +309,7 @@ impl Titles {
         !self.summaries.is_empty() && self.summary().is_none()
     }
 
-    /// Adds a record: those of the end first, the newest before the older ones.
+    /// Adds a record: first the records of the end, newest first.
     fn add(&mut self, record: &Value) {
         let text = |pointer: &str| text_at(record, pointer);
         self.records.extend(text("/uuid").map(str::to_owned));

@@ -98,26 +98,29 @@ fn a_conversation_tells_its_title_model_branch_and_dates() {
     ]));
     let found = made.describe();
     assert!(found.problems.is_empty());
-    let told = found.found;
-    assert_eq!(told.title.as_deref(), Some("fix the build"));
-    assert!(told.is_title_a_prompt);
-    assert_eq!(told.model.as_deref(), Some("claude-new"));
-    assert_eq!(told.git_branch.as_deref(), Some("fix"));
-    assert_eq!(told.agent_version.as_deref(), Some("2.1.198"));
-    assert_eq!(told.work_dir.as_deref(), Some(Path::new("/w/app/sub")));
-    assert_eq!(told.started_at_ms, time(1));
-    assert_eq!(told.last_activity_at_ms, time(63));
-    assert_eq!(told.phase, Some(Phase::Idle));
-    assert_eq!(told.is_headless, Some(false));
-    assert_eq!(told.transcript, Some(made.path()));
+    let description = found.found;
+    assert_eq!(description.title.as_deref(), Some("fix the build"));
+    assert!(description.is_title_a_prompt);
+    assert_eq!(description.model.as_deref(), Some("claude-new"));
+    assert_eq!(description.git_branch.as_deref(), Some("fix"));
+    assert_eq!(description.agent_version.as_deref(), Some("2.1.198"));
+    assert_eq!(
+        description.work_dir.as_deref(),
+        Some(Path::new("/w/app/sub"))
+    );
+    assert_eq!(description.started_at_ms, time(1));
+    assert_eq!(description.last_activity_at_ms, time(63));
+    assert_eq!(description.phase, Some(Phase::Idle));
+    assert_eq!(description.is_headless, Some(false));
+    assert_eq!(description.transcript, Some(made.path()));
 }
 
 #[track_caller]
 fn check_title(records: &[Value], title: Option<&str>, is_a_prompt: bool) {
     let made = Made::new();
-    let told = made.write(lines(records)).describe().found;
-    assert_eq!(told.title.as_deref(), title);
-    assert_eq!(told.is_title_a_prompt, is_a_prompt);
+    let description = made.write(lines(records)).describe().found;
+    assert_eq!(description.title.as_deref(), title);
+    assert_eq!(description.is_title_a_prompt, is_a_prompt);
 }
 
 #[test]
@@ -370,8 +373,12 @@ fn a_session_works_where_it_went_last() {
         let mut sketch = sketch();
         sketch.work_dir = Some(PathBuf::from(registered));
         sketch.started_at_ms = began;
-        let told = describe(&sketch, made.path()).found.work_dir;
-        assert_eq!(told.as_deref(), Some(Path::new(expected)), "{records:?}");
+        let work_dir = describe(&sketch, made.path()).found.work_dir;
+        assert_eq!(
+            work_dir.as_deref(),
+            Some(Path::new(expected)),
+            "{records:?}"
+        );
     };
     let stayed = [at(1, "/w/app"), at(2, "/w/app")];
     let went = [at(1, "/w/app"), at(2, "/w/app/sub")];
@@ -421,7 +428,7 @@ fn an_opening_with_long_first_lines_is_read_further() {
 }
 
 #[test]
-fn a_transcript_in_which_nothing_was_said_is_told_from_a_broken_one() {
+fn a_transcript_without_messages_is_not_taken_for_a_broken_one() {
     let made = Made::new();
     let snapshot = json!({"type": "file-history-snapshot", "messageId": "x"});
     assert!(
@@ -454,8 +461,8 @@ fn the_last_messages_are_those_that_a_person_would_read() {
         reply(5, "m", "end_turn", &said("done")),
     ];
     let records = records.map(|record| record.to_string());
-    let told = messages_in(&DIALECT, &records);
-    assert_eq!(told, ["first", "I will look", "Bash", "done"]);
+    let texts = messages_in(&DIALECT, &records);
+    assert_eq!(texts, ["first", "I will look", "Bash", "done"]);
 }
 
 #[test]

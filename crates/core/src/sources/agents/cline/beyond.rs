@@ -1,8 +1,9 @@
-//! Sessions that were begun after the end of the log, so that it does not tell by whom.
+//! Sessions that began after the end of the log, so that the log does not name their
+//! process.
 //!
-//! A terminal logs that it begins a session. So the end of the log is missing (a full
-//! disk, a copy, a torn write) if there is a later session, and a terminal that the log
-//! knows may have gone on to that by `/clear`. It takes up older ones at its start only.
+//! A terminal logs the start of each session. So a later session means that the end of the
+//! log is missing (a full disk, a copy, a torn write), and a terminal in the log may have
+//! moved to that session by `/clear`. A terminal resumes older sessions only at its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +15,25 @@ use super::row::Row;
 use super::scan::Scanning;
 use crate::adapter::{AgentProcess, Clue, Role};
 
-/// How much later than the last line a session may have begun of which this line
-/// tells, in milliseconds.
+/// How much later than its line in the log a session may have begun, in milliseconds.
 const LAG_MS: i64 = 2_000;
 
 impl Scanning<'_> {
-    /// Finds the terminals that may have gone on to another session than the log tells,
-    /// and which these may be.
+    /// Finds the terminals that may have moved to a session outside of the log, and the
+    /// candidate sessions.
     pub(super) fn find_strayed(&mut self) {
         let Some(log) = &self.log else { return };
         let terminals: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
         let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
-        for row in self.rows.values().filter(|row| self.is_untold(row)) {
-            let may_be_in_it = terminals.iter().filter(|its| {
-                let pid = its.process.pid;
+        for row in self.rows.values().filter(|row| self.is_unlogged(row)) {
+            let may_be_in_it = terminals.iter().filter(|process| {
+                let pid = process.process.pid;
                 let is_known = log.said.keys().any(|(by, _)| *by == pid);
-                is_known && !self.is_named_by_a_row(pid) && self.was_used_beside(its, row)
+                is_known && !self.is_named_by_a_row(pid) && self.was_used_beside(process, row)
             });
             for terminal in may_be_in_it {
-                let its = strayed.entry(terminal.process.pid).or_default();
-                its.insert(row.id.clone());
+                let candidates = strayed.entry(terminal.process.pid).or_default();
+                candidates.insert(row.id.clone());
             }
         }
         self.strayed = strayed;
@@ -47,12 +47,12 @@ impl Scanning<'_> {
     }
 
     /// A person began it after the log ends, in a terminal that nothing else names.
-    fn is_untold(&self, row: &Row) -> bool {
+    fn is_unlogged(&self, row: &Row) -> bool {
         let log = self.log.as_ref();
-        let is_told = |log: &Log| log.said.keys().any(|(_, session)| *session == row.id);
-        // In a log with a hole it may have been there that somebody began it.
+        let is_logged = |log: &Log| log.said.keys().any(|(_, session)| *session == row.id);
+        // If the log has a hole, the line of the session's start may have been there.
         let ends_at_ms = match log {
-            Some(log) if log.has_hole && !is_told(log) => Some(i64::MIN),
+            Some(log) if log.has_hole && !is_logged(log) => Some(i64::MIN),
             _ => log.and_then(|log| log.ends_at_ms),
         };
         let is_later = |end: i64| {
@@ -61,7 +61,7 @@ impl Scanning<'_> {
         };
         let is_named = || {
             let process = row.pid.and_then(|pid| self.process(pid));
-            process.is_some_and(|its| its.role == Role::Session)
+            process.is_some_and(|process| process.role == Role::Session)
         };
         row.parent.is_none()
             && row.is_interactive != Some(false)
@@ -69,8 +69,8 @@ impl Scanning<'_> {
             && !is_named()
     }
 
-    /// The terminals that may have gone on to a session after the end of the log, or from
-    /// it, and the one that has left it.
+    /// The terminals that may have moved to a session after the end of the log, or away from
+    /// it, and the terminal that has left it.
     pub(super) fn clues_about(&self, row: &Row) -> Vec<Clue> {
         let said = self.log.iter().flat_map(|log| &log.said);
         let left =
@@ -87,22 +87,23 @@ impl Scanning<'_> {
             let log = self.log.as_ref();
             log.is_some_and(|log| log.said.contains_key(&(pid, session.clone())))
         };
-        let its = self.strayed.iter();
-        its.filter(|(pid, to)| to.contains(session) || said(**pid))
+        let strayed = self.strayed.iter();
+        strayed
+            .filter(|(pid, to)| to.contains(session) || said(**pid))
             .map(|(pid, _)| Clue::gap(*pid, "the log lacks a part in which it may have gone on"))
             .collect()
     }
 }
 
-/// The row was ended by the process that had the session open, after it had opened it:
-/// it has gone on to another one by `/clear`.
+/// The process that had the session open ended the row, after it had opened the session: it
+/// has moved to another session by `/clear`.
 pub(super) fn has_left(row: &Row, pid: Pid, said: &Said) -> bool {
     row.pid == Some(pid) && was_ended_since(row, pid, said)
 }
 
-/// The session was ended by a process that went on to another one, after this one had
-/// opened it. The row keeps the PID of the first process, so that it may have been any; and
-/// it keeps the end where another process has taken the session up since.
+/// A process that moved to another session ended this session after this process had opened
+/// it. The row keeps the PID of the first process, so that any process may have done this.
+/// The row also keeps the end date if another process has resumed the session since.
 pub(super) fn was_ended_since(row: &Row, pid: Pid, said: &Said) -> bool {
     let is_taken_up_since = !row.is_ended();
     let is_by_its_process = row.pid == Some(pid) || row.is_finished();

@@ -33,12 +33,12 @@ const COLUMNS: &[&str] = &[
     "updated_at",
 ];
 
-/// The sessions of a database, and what was wrong with some.
+/// The sessions of a database, and the errors of some rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Row>,
     pub(super) wrong: Vec<String>,
-    /// What the file system tells of the database.
+    /// Size, dates and owner of the database file.
     pub(super) facts: FileFacts,
 }
 
@@ -87,7 +87,7 @@ fn query(path: &Path) -> Result<(Vec<Row>, Vec<String>), SqliteError> {
     Ok((rows, wrong))
 }
 
-/// The row, and what is wrong with its PID.
+/// The row, and the error in its PID.
 fn row_of(row: &rusqlite::Row<'_>) -> Result<(Row, Option<String>), String> {
     let filled = |at| text(row, at).filter(|text| !text.is_empty());
     let date = |at| filled(at).as_deref().and_then(time_ms);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_read_from_the_wal_and_odd_ones_are_told() {
+    fn rows_are_read_from_the_wal_and_malformed_rows_are_reported() {
         let (_directory, _open, found) = read_of(
             "CREATE TABLE sessions(session_id TEXT, pid INTEGER, status TEXT, started_at TEXT,
                 interactive INTEGER, cwd TEXT, metadata_json TEXT, parent_session_id TEXT);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn that_one_which_is_there_cannot_be_read_is_told() {
+    fn a_database_that_exists_is_reported_as_unreadable() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sessions.db");
         assert!(read(&path).unwrap().is_none());

@@ -1,4 +1,4 @@
-//! What the log that all terminals share says of sessions.
+//! Sessions in the log that all terminals share.
 //!
 //! `logs/cline.log`: JSON Lines with `time`, `pid`, `hostname` and, where
 //! telemetry is logged (it is, also where it is not sent), `event` and
@@ -19,17 +19,17 @@ use crate::sources::transcript::{TailBounds, TranscriptError, TranscriptFile};
 const LOG_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
-/// What is on every line that matters here.
+/// The text in every line that is needed.
 const MARK: &str = "\"event\":\"session.";
 
 /// How every line begins.
 const LINE_BEGIN: &str = "{\"level\":";
 
-/// What a process does with a session.
+/// The events by which a process opens and closes a session.
 const OPENING: &[&str] = &["session.input_sent", "session.started"];
 const CLOSING: &[&str] = &["session.ended", "session.stopped"];
 
-/// The last thing that a process said of a session.
+/// The last log line of a process about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) at_ms: i64,
@@ -49,7 +49,7 @@ pub(super) struct Log {
     pub(super) said: BTreeMap<(Pid, SessionId), Said>,
     /// When its newest line was written.
     pub(super) ends_at_ms: Option<i64>,
-    /// In one line another one goes on: what came between them is missing.
+    /// Another line begins in the middle of a line: the text between them is missing.
     pub(super) has_hole: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn read(path: &Path, since_ms: i64) -> Result<Option<Log>, Transcript
         if said.at_ms < since_ms {
             break;
         }
-        // The newest line was read first; older ones only add what it leaves out.
+        // The newest line was read first; older lines only add fields that it lacks.
         let newest = log.said.entry(key).or_insert_with(|| said.clone());
         newest.model = newest.model.take().or(said.model);
         newest.version = newest.version.take().or(said.version);

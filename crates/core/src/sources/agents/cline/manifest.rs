@@ -1,5 +1,5 @@
-//! `sessions/ID/ID.json`: what the session's row has, in a file of its own. Read
-//! where the database can't be.
+//! `sessions/ID/ID.json`: the session's row in a file of its own. Read if the database
+//! cannot be read.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -61,26 +61,26 @@ fn read(path: &Path, name: &str) -> Result<Option<Row>, String> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Row, String> {
-    let told = StrictObject::parse(bytes).map_err(|error| error.to_string())?;
+    let object = StrictObject::parse(bytes).map_err(|error| error.to_string())?;
     let failed = |error: whosup_sidecar::FieldError| error.to_string();
     let text = |key: &str| -> Result<Option<String>, String> {
-        let text = told.opt_string(key).map_err(failed)?;
+        let text = object.opt_string(key).map_err(failed)?;
         Ok(text.filter(|text| !text.is_empty()).map(str::to_owned))
     };
-    let id = told.string("session_id").map_err(failed)?;
+    let id = object.string("session_id").map_err(failed)?;
     let id = SessionId::parse(id).map_err(|error| error.to_string())?;
     let parent = text("parent_session_id")?.and_then(|parent| SessionId::parse(&parent).ok());
     Ok(Row {
-        pid: told.opt_pid("pid").map_err(failed)?,
+        pid: object.opt_pid("pid").map_err(failed)?,
         started_at_ms: text("started_at")?.as_deref().and_then(time_ms),
         ended_at_ms: text("ended_at")?.as_deref().and_then(time_ms),
         status: text("status")?.unwrap_or_default(),
-        is_interactive: told.opt_bool("interactive").map_err(failed)?,
+        is_interactive: object.opt_bool("interactive").map_err(failed)?,
         model: text("model")?,
         work_dir: text("cwd")?.map(Into::into),
         parent: parent.filter(|parent| *parent != id),
         prompt: text("prompt")?,
-        metadata: told
+        metadata: object
             .opt_value("metadata")
             .map_err(failed)?
             .map_or(Value::Null, Cow::into_owned),

@@ -1,17 +1,17 @@
 //! How Cline's processes look.
 //!
-//! A script for Node, which npm links as `cline`, starts a native executable (Bun
-//! inside) that keeps its arguments: `bin/cline` of a package for the platform, or
-//! a link to it called `.cline`. The first one starts the hub, which is the same
-//! executable with `--cline-hub-daemon`. Seen in Cline CLI 3.0.65, 2026-11.
+//! A script for Node, which npm links as `cline`, starts a native executable (Bun inside)
+//! that keeps its arguments: `bin/cline` of a package for the platform, or a link to it
+//! called `.cline`. The first Cline process starts the hub, which is the same executable
+//! with `--cline-hub-daemon`. Seen in Cline CLI 3.0.65, 2026-11.
 
 use std::path::{Path, PathBuf};
 
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
 use crate::machine::Environment;
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 
-/// What makes the executable a hub.
+/// The argument that makes the executable a hub.
 const HUB_FLAG: &str = "--cline-hub-daemon";
 
 /// Cline's programs.
@@ -83,13 +83,13 @@ pub(super) fn hub_endpoint(program: &Program<'_>) -> Option<String> {
     let host = program.option("--host")?;
     let port: u16 = program.option("--port")?.parse().ok()?;
     let path = program.option("--pathname").unwrap_or_default();
-    Some(told_by_sidecar::without_secrets(&format!(
+    Some(sidecar_facts::without_secrets(&format!(
         "ws://{host}:{port}{path}"
     )))
 }
 
-/// The data directory that the arguments name: it then sets what its children
-/// see, but not the environment that it was started with.
+/// The data directory in the arguments: Cline then sets the variable for its children, but
+/// its own start environment lacks it.
 pub(super) fn home(program: &Program<'_>, environment: &Environment) -> Option<PathBuf> {
     let filled = |name| program.option(name).filter(|value| !value.is_empty());
     if let Some(data) = filled("--data-dir") {

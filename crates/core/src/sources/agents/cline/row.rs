@@ -1,4 +1,4 @@
-//! A session as its row, or the file beside its messages, tells of it.
+//! A session, as recorded in its row or in the file beside its messages.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::agents::kit::title::one_line;
 
-/// What is known of one session.
+/// The facts about one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) id: SessionId,
-    /// The process that is said to run it, first.
+    /// The first process that the row names.
     pub(super) pid: Option<Pid>,
     pub(super) started_at_ms: Option<i64>,
     pub(super) ended_at_ms: Option<i64>,
@@ -25,24 +25,24 @@ pub(super) struct Row {
     pub(super) is_interactive: Option<bool>,
     pub(super) model: Option<String>,
     pub(super) work_dir: Option<PathBuf>,
-    /// The session that this one is a sub-agent of.
+    /// The session whose sub-agent this session is.
     pub(super) parent: Option<SessionId>,
     /// The first prompt, with the marks that it was sent with.
     pub(super) prompt: Option<String>,
     /// `metadata`, an object.
     pub(super) metadata: Value,
     pub(super) messages: Option<PathBuf>,
-    /// When the row was last changed; the file has no such date.
+    /// When the row was last changed; rows from files have no such date.
     pub(super) updated_at_ms: Option<i64>,
 }
 
 /// Statuses of a session that the process which ran it has ended.
 const FINISHED: &[&str] = &["cancelled", "completed"];
-/// Statuses of a session that is over, as far as anybody knows.
+/// Statuses of a session that has ended, as far as its writer knew.
 const ENDED: &[&str] = &["cancelled", "completed", "error", "failed"];
 
 impl Row {
-    /// It is said to be over.
+    /// The row marks the session as ended.
     pub(super) fn is_ended(&self) -> bool {
         ENDED.contains(&self.status.as_str())
     }
@@ -53,7 +53,7 @@ impl Row {
         FINISHED.contains(&self.status.as_str())
     }
 
-    /// It is said to be in a turn.
+    /// The row marks the session as working.
     pub(super) fn is_in_a_turn(&self) -> bool {
         matches!(
             self.phase(),
@@ -73,7 +73,7 @@ impl Row {
         })
     }
 
-    /// What it is said to do.
+    /// The phase in the row.
     pub(super) fn fact(&self) -> PhaseFact {
         let phase = self.phase();
         PhaseFact::new(FactSource::Registry, phase.map(|(phase, _)| phase))
@@ -82,13 +82,13 @@ impl Row {
             .dated(self.last_use_at_ms())
     }
 
-    /// When it was last used. That it has ended is often found out later, by
-    /// another process, whose date this is then.
+    /// When the session was last used. The end is often detected later by another process,
+    /// and then has the date of that detection.
     pub(super) fn last_use_at_ms(&self) -> Option<i64> {
         self.updated_at_ms.filter(|_| !self.is_ended())
     }
 
-    /// What it tells a person.
+    /// The description that a person reads.
     pub(super) fn description(&self) -> Description {
         let text = |path: &[&str]| {
             let found = path
@@ -104,7 +104,7 @@ impl Row {
         let prompt = self.prompt.as_deref().map(plain_prompt);
         words.add(prompt, &Wrapping::NONE);
         let prompt = words.title();
-        // A title is made of the prompt until somebody gives another.
+        // Cline makes the title from the prompt until a person sets another.
         let is_title_a_prompt = title.is_none() || title == prompt;
         Description {
             title: title.or(prompt),

@@ -28,7 +28,7 @@ const GENERATIONS_MAX: usize = 16;
 /// Reads the claims and sketches of one home.
 pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let processes: Vec<&AgentProcess> = look.processes_of(home).collect();
-    let matters = |its: &&AgentProcess| matches!(its.role, Role::Session | Role::Host);
+    let matters = |process: &&AgentProcess| matches!(process.role, Role::Session | Role::Host);
     if *look.depth == Depth::Live && !processes.iter().any(matters) {
         return Found::default();
     }
@@ -64,10 +64,10 @@ pub(super) struct Scanning<'a> {
     pub(super) rows: BTreeMap<SessionId, Row>,
     /// The database.
     rows_file: PathBuf,
-    /// What the file system tells of it; `None` if the rows are of other files.
+    /// Size, dates and owner of the database; `None` if the rows come from other files.
     rows_facts: Option<FileFacts>,
-    /// The terminals that may have gone on to other sessions than the log tells, and
-    /// to which.
+    /// The terminals that may have moved to sessions outside of the log, with the candidate
+    /// sessions.
     pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
     claims: Vec<Claim>,
     problems: Vec<Problem>,
@@ -77,7 +77,7 @@ impl<'a> Scanning<'a> {
     fn read_log(&mut self) {
         let began = self
             .of_role(Role::Session)
-            .map(|its| its.process.began_at_ms.clone().ok());
+            .map(|process| process.process.began_at_ms.clone().ok());
         let Some(since_ms) = began.min() else { return };
         let path = self.home.root.join("logs").join("cline.log");
         let since_ms = since_ms.map_or(i64::MIN, |since_ms| since_ms.saturating_sub(ROUNDING_MS));
@@ -87,8 +87,8 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// The rows of the database; those of the files beside the messages where it
-    /// can't be read.
+    /// The rows of the database; if it cannot be read, the rows from the files beside the
+    /// messages.
     fn read_rows(&mut self) {
         let path = self.rows_file.clone();
         let rows = match database::read(&path) {
@@ -119,14 +119,14 @@ impl<'a> Scanning<'a> {
         self.processes
             .iter()
             .copied()
-            .filter(move |its| its.role == role)
+            .filter(move |process| process.role == role)
     }
 
     pub(super) fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
         self.processes
             .iter()
             .copied()
-            .find(|its| its.process.pid == pid)
+            .find(|process| process.process.pid == pid)
     }
 
     fn is_sub_agent(&self, session: &SessionId) -> bool {
@@ -135,20 +135,20 @@ impl<'a> Scanning<'a> {
             .is_some_and(|row| row.parent.is_some())
     }
 
-    /// What terminals that are there said themselves. A line that is older than
-    /// the process which has its PID now is about another one.
+    /// Claims from the log lines of running terminals. A line that is older than the process
+    /// which has its PID now belongs to an earlier process.
     fn claim_by_log(&mut self) {
         let Some(log) = &self.log else { return };
         let mut claims = Vec::new();
         for ((pid, session), said) in &log.said {
-            let is_of_now = self.process(*pid).is_some_and(|its| {
-                let began = its.process.began_at_ms.as_ref();
-                its.role == Role::Session
+            let is_of_now = self.process(*pid).is_some_and(|process| {
+                let began = process.process.began_at_ms.as_ref();
+                process.role == Role::Session
                     && began.is_ok_and(|began| said.at_ms >= began.saturating_sub(ROUNDING_MS))
             });
             let row = self.rows.get(session);
             let is_ended = row.is_some_and(|row| was_ended_since(row, *pid, said));
-            // Perhaps by this process, perhaps by the one that had it before.
+            // Perhaps this process ended it, perhaps the process that had it before.
             let may_be_left =
                 is_ended && row.is_some_and(|row| !row.is_ended() && row.pid != Some(*pid));
             let is_left = is_ended && !may_be_left;
@@ -174,7 +174,7 @@ impl<'a> Scanning<'a> {
         self.claims.extend(claims);
     }
 
-    /// What the rows say, where that may be so.
+    /// Claims from the rows, where the named process may be the owner.
     fn claim_by_rows(&mut self) {
         let Some(facts) = self.rows_facts else { return };
         let opened = self.claims.iter().map(|claim| claim.key.session.clone());
@@ -200,7 +200,7 @@ impl<'a> Scanning<'a> {
         self.claims.extend(claims);
     }
 
-    /// That its PID runs it, unless that is the hub's.
+    /// Claims that the PID in the row runs the session, unless that is the hub's PID.
     fn claim_of_row(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
         let pid = row.pid?;
         let process = self.process(pid);
@@ -209,7 +209,7 @@ impl<'a> Scanning<'a> {
         claim.evidence.says = format!("pid {pid}, {}", row.status);
         claim.work_dir.clone_from(&row.work_dir);
         claim.dated_at_ms = row.started_at_ms;
-        if process.is_some_and(|its| its.role == Role::Host) {
+        if process.is_some_and(|process| process.role == Role::Host) {
             claim.serving = Serving::Many;
         }
         if row.is_ended() {
@@ -217,21 +217,22 @@ impl<'a> Scanning<'a> {
             claim.dated_at_ms = row.ended_at_ms.or(row.started_at_ms);
             claim.ended_by = Some(pid).filter(|_| row.is_finished() && row.parent.is_none());
         } else if row.ended_at_ms.is_some()
-            || process.is_some_and(|its| process::is_hub(&its.program()))
+            || process.is_some_and(|process| process::is_hub(&process.program()))
         {
-            // Where it was ended and taken up since, the PID is that of before.
+            // If a process resumed the session after its end, the PID belongs to an earlier
+            // process.
             return None;
         }
         Some(claim)
     }
 
-    /// That the hub goes on with a turn whose terminal has gone: if it is the hub
-    /// that the row names. A terminal that took the session up under a hub left
-    /// no trace in the row, so that the hub may do so in any case.
+    /// The hub may continue a turn whose terminal has gone: if it is the hub in the row. A
+    /// terminal that resumed the session under a hub left no trace in the row, so that the
+    /// hub may do so in any case.
     fn claim_of_hub(&self, row: &Row, facts: &FileFacts) -> Option<Claim> {
         let mut hubs = self
             .of_role(Role::Host)
-            .filter(|its| process::is_hub(&its.program()));
+            .filter(|process| process::is_hub(&process.program()));
         let hub = hubs.next()?.process.pid;
         let mut claim = self.claim(&row.id, hub, &self.rows_file, facts);
         claim.evidence.kind = EvidenceKind::Database;
@@ -320,11 +321,14 @@ impl<'a> Scanning<'a> {
                     .or(claim.ended_by)
                     .is_some_and(|pid| self.process(pid).is_some())
         });
-        is_claimed || self.of_role(Role::Session).any(|its| self.fits(its, row))
+        is_claimed
+            || self
+                .of_role(Role::Session)
+                .any(|process| self.fits(process, row))
     }
 
-    /// A terminal that the log does not know may have it open: its arguments
-    /// name it, or it was used in its directory since it began.
+    /// A terminal that the log does not name may have the session open: the arguments name
+    /// it, or it was used in the terminal's directory since the terminal began.
     fn fits(&self, terminal: &AgentProcess, row: &Row) -> bool {
         let pid = terminal.process.pid;
         let is_known = self.claims.iter().any(|claim| {
@@ -345,7 +349,7 @@ impl<'a> Scanning<'a> {
         let work_dir = work_dir.as_deref().or(terminal.work_dir());
         let directories = row.work_dir.as_deref().zip(work_dir);
         let mounts = self.look.machine.mounts();
-        let is_beside = directories.is_some_and(|(its, real)| mounts.leads_to(its, real));
+        let is_beside = directories.is_some_and(|(own, real)| mounts.leads_to(own, real));
         let is_since = terminal.process.began_at_ms.as_ref().is_ok_and(|began| {
             let earliest = began.saturating_sub(ROUNDING_MS);
             let dates = [row.started_at_ms, row.last_use_at_ms()];
@@ -356,7 +360,7 @@ impl<'a> Scanning<'a> {
 
     fn sketch(&self, row: &Row) -> Sketch {
         let mut described = row.description();
-        // Of a session that is taken up the log knows the release better.
+        // If the session was resumed, the log has the newer release.
         if let Some(said) = self.said_of(&row.id) {
             described.agent_version = said.version.clone().or(described.agent_version);
         }
@@ -391,11 +395,11 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// Where the hub listens, of a session that it alone is said to serve.
+    /// The address of the hub, for a session that only the hub serves.
     fn endpoint(&self, row: &Row) -> Option<String> {
         let claims = self.claims.iter();
-        let mut its = claims.filter(|claim| claim.key.session == row.id);
-        let (Some(claim), None) = (its.next(), its.next()) else {
+        let mut matching = claims.filter(|claim| claim.key.session == row.id);
+        let (Some(claim), None) = (matching.next(), matching.next()) else {
             return None;
         };
         let pid = claim.subject.pid().filter(|pid| row.pid == Some(*pid))?;
@@ -403,16 +407,16 @@ impl<'a> Scanning<'a> {
         process::hub_endpoint(&hub).filter(|_| process::is_hub(&hub))
     }
 
-    /// A session that a terminal has open and in which nothing was said yet. Once
-    /// the terminal has gone it never was.
+    /// A session that a terminal has open and that has no messages yet. It is dropped when
+    /// the terminal exits.
     fn sketch_of_unsaid(&self, id: &SessionId) -> Sketch {
         let said = self.said_of(id);
         let terminal = self.claims.iter().find(|claim| claim.key.session == *id);
         let terminal = terminal.and_then(|claim| self.process(claim.subject.pid()?));
-        let work_dir = terminal.and_then(|its| {
+        let work_dir = terminal.and_then(|process| {
             process::PROGRAMS
-                .directory(&its.program())
-                .or_else(|| its.work_dir().map(Path::to_owned))
+                .directory(&process.program())
+                .or_else(|| process.work_dir().map(Path::to_owned))
         });
         let born_at_ms = born_at_ms(id).or(said.map(|said| said.at_ms));
         Sketch {
@@ -433,12 +437,12 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// The last thing that any terminal said of a session.
+    /// The last log line of any terminal about a session.
     fn said_of(&self, session: &SessionId) -> Option<&Said> {
         let said = self.log.as_ref()?.said.iter();
-        let its = said
+        let lines = said
             .filter(|((_, id), _)| id == session)
             .map(|(_, said)| said);
-        its.max_by_key(|said| said.at_ms)
+        lines.max_by_key(|said| said.at_ms)
     }
 }

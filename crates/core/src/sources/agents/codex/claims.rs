@@ -1,4 +1,4 @@
-//! What the locks and rollouts of a home claim, and what is told of its threads.
+//! Claims from the locks and rollouts of a home, and the sketches of the threads.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,7 @@ use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::trust::trust_of;
 
-/// How long a thread may be without anything that tells whose it is, in
-/// milliseconds. It was some ten.
+/// How long a thread may have no sign of its owner, in milliseconds. About ten were seen.
 const UNKNOWN_MS_MAX: i64 = 10_000;
 
 impl Scanning<'_> {
@@ -108,9 +107,8 @@ impl Scanning<'_> {
         })
     }
 
-    /// A sub-agent has a lock of its own while it runs, and a rollout held open:
-    /// without either it has ended, also while its parent goes on. (Without
-    /// locks in the home that is not known.)
+    /// A running sub-agent has a lock of its own and an open rollout: without either it has
+    /// ended, even while its parent runs. (In a home without locks, that is unknown.)
     fn claim_of_ended(&self, sketch: &Sketch) -> Option<Claim> {
         let thread = &sketch.key.session;
         sketch.parent.as_ref()?;
@@ -155,20 +153,19 @@ impl Scanning<'_> {
         }
     }
 
-    /// When its process took up the thread: the lock is made then, and a new
-    /// thread is born then. Decides which thread of a terminal is current.
+    /// When the process opened the thread: the lock is made then, and a new thread is born
+    /// then. The date decides which thread of a terminal is current.
     fn loaded_at_ms(&self, lock: &ThreadLock) -> Option<i64> {
         let latest = self.look.machine.now_ms().saturating_add(CLOCK_SLACK_MS);
         let made = lock.facts.born_ms.filter(|made| *made <= latest);
         made.max(thread_id::born_at_ms(lock.id.as_str()))
     }
 
-    /// A terminal goes from one thread of its own to the next. The sub-agents
-    /// that run beside it are no such step, and a second thread of which
-    /// nothing is known may be one.
+    /// A terminal moves from one of its own threads to the next. The sub-agents beside a
+    /// thread are no such step. A second thread without known facts may be one.
     fn serving(&self, thread: &SessionId, pid: Pid) -> Serving {
-        let is_single =
-            process_of(self.look.processes, pid).is_some_and(|its| its.role == Role::Session);
+        let is_single = process_of(self.look.processes, pid)
+            .is_some_and(|process| process.role == Role::Session);
         let is_own_step = match self.segments.get(thread) {
             Some(segment) if segment.header.tells_parent() => segment.header.parent().is_none(),
             _ => self.is_terminals_thread(thread) || !self.holds_another(thread, pid),
@@ -180,16 +177,17 @@ impl Scanning<'_> {
         }
     }
 
-    /// A terminal has taken it up in this moment, beside another thread, and
-    /// nothing tells yet whether it goes on there or runs a sub-agent: a mark or
-    /// a rollout follows at once.
+    /// A terminal has just opened the thread beside another thread. Whether it resumed the
+    /// thread or runs a sub-agent is unknown until a mark or a rollout follows, which
+    /// happens at once.
     fn is_not_known_yet(&self, lock: &ThreadLock) -> bool {
         let id = lock.id.as_str();
         let born = thread_id::born_at_ms(id).or(lock.facts.born_ms);
         let since_ms = self.look.machine.now_ms().saturating_sub(UNKNOWN_MS_MAX);
         let is_young = born.is_some_and(|born| born > since_ms);
         let of_terminal = |pid: &Pid| {
-            process_of(self.look.processes, *pid).is_some_and(|its| its.role == Role::Session)
+            process_of(self.look.processes, *pid)
+                .is_some_and(|process| process.role == Role::Session)
                 && self.holds_another(&lock.id, *pid)
         };
         is_young
@@ -230,7 +228,7 @@ impl Scanning<'_> {
         let origin = header
             .and_then(|header| header.origin.as_ref())
             .or_else(|| hint.and_then(|hint| hint.origin.as_ref()));
-        // What runs it now says so, whoever began it.
+        // The current holder decides, whichever process began the thread.
         let is_headless = if holders.is_empty() {
             (origin == Some(&Origin::Headless)).then_some(true)
         } else {
@@ -253,7 +251,7 @@ impl Scanning<'_> {
             work_dir: header
                 .and_then(|header| header.work_dir.clone())
                 .or_else(|| hint.and_then(|hint| hint.work_dir.clone()))
-                // Before the first prompt only its own process tells.
+                // Before the first prompt, only the owner process has the directory.
                 .or_else(|| holders.iter().find_map(|holder| work_dir_of(holder))),
             born_at_ms,
             last_record_at_ms,
@@ -293,10 +291,11 @@ impl Scanning<'_> {
         let mut clues = Vec::new();
         if let Some(possible) = self.possible_terminals.get(thread) {
             let terminals = self.look.processes_of(self.home);
-            let others = terminals
-                .filter(|its| its.role == Role::Session && !possible.contains(&its.process.pid));
-            clues.extend(others.map(|its| {
-                Clue::untouched(its.process.pid, "by the log another terminal opened it")
+            let others = terminals.filter(|process| {
+                process.role == Role::Session && !possible.contains(&process.process.pid)
+            });
+            clues.extend(others.map(|process| {
+                Clue::untouched(process.process.pid, "by the log another terminal opened it")
             }));
             if let (1, Some(pid), Some(at_ms)) = (possible.len(), possible.first(), born_at_ms) {
                 let says = format!("by the log, process {pid} opened it when it was born");
@@ -314,15 +313,14 @@ impl Scanning<'_> {
         clues
     }
 
-    /// The one process that forked this thread, as its arguments and the
-    /// header say: `codex fork` names the thread that was forked. Nobody if
-    /// other processes or threads fit as well.
+    /// The only process that forked this thread, by the arguments and the header: `codex
+    /// fork` names the forked thread. `None` if other processes or threads match too.
     fn forked_by(&self, thread: &SessionId, header: &Header) -> Option<Pid> {
         let from = header.forked_from.as_deref()?;
-        let forking = self.look.processes_of(self.home).filter(|its| {
-            its.role == Role::Session
+        let forking = self.look.processes_of(self.home).filter(|process| {
+            process.role == Role::Session
                 && PROGRAMS
-                    .forked_session(&its.program())
+                    .forked_session(&process.program())
                     .is_some_and(|named| named.eq_ignore_ascii_case(from))
         });
         let fits = |thread: &SessionId, process: &AgentProcess| {
@@ -344,8 +342,8 @@ impl Scanning<'_> {
         is_only_one.then_some(process.process.pid)
     }
 
-    /// The last record of a thread, and until when it may have gone on if that is not
-    /// all that was recorded.
+    /// The date of a thread's last record, and the latest possible date if the end is
+    /// missing.
     fn last_record_at_ms(
         &self,
         segment: &Segment,
@@ -365,7 +363,7 @@ impl Scanning<'_> {
     }
 }
 
-/// The directory that a process works in that runs its own thread.
+/// The directory of a process that runs its own thread.
 fn work_dir_of(process: &AgentProcess) -> Option<PathBuf> {
     if process.role != Role::Session {
         return None;

@@ -1,4 +1,4 @@
-//! What a thread's rollout tells when somebody wants to see it.
+//! Describes a thread from its rollout, when a user asks for details.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::agents::kit::title::{is_cut_from, one_line};
 use crate::sources::transcript::TranscriptFile;
 
-/// Reads the rollout of a session. A compressed one is not read: its name has
-/// told what the sketch has.
+/// Reads the rollout of a session. A compressed rollout is not read: the sketch already has
+/// the facts from the file name.
 pub(super) fn describe(agent: &AgentId, sketch: &Sketch) -> Found<Description> {
     let mut description = Description {
         title: sketch.title.clone(),
@@ -95,8 +95,8 @@ fn add_tail(description: &mut Description, tail: Tail) {
     description.phase_since_ms = found.phase_since_ms;
 }
 
-/// A thread that nobody named goes by its first prompt, and so does one that
-/// named itself after it.
+/// The first prompt is the title of a thread without a name, and of a thread that Codex
+/// named after the prompt.
 fn add_prompt(description: &mut Description, prompt: Option<String>) {
     let Some(prompt) = prompt else {
         return;

@@ -145,7 +145,7 @@ fn the_first_prompt_is_found_after_300_kb_of_instructions() {
 }
 
 #[test]
-fn a_prompt_out_of_reach_leaves_the_title_empty_and_the_rest_told() {
+fn a_prompt_out_of_reach_leaves_only_the_title_empty() {
     let (_dir, sketch) = rollout(&[
         header(),
         message(12, "developer", &"x".repeat(3_000_000)),
@@ -158,7 +158,7 @@ fn a_prompt_out_of_reach_leaves_the_title_empty_and_the_rest_told() {
 }
 
 #[test]
-fn a_name_that_is_the_first_prompt_is_told_as_one() {
+fn a_name_that_is_the_first_prompt_is_reported_as_a_prompt() {
     let lines = [header(), message(15, "user", "fix the parser, please")];
     for (name, is_prompt) in [("fix the parser…", true), ("The parser", false)] {
         let (_dir, mut sketch) = rollout(&lines);
@@ -191,7 +191,7 @@ fn a_compressed_rollout_is_left_alone() {
 }
 
 #[test]
-fn the_last_messages_are_told_oldest_first() {
+fn the_last_messages_are_listed_oldest_first() {
     let call = json!({"type": "function_call", "name": "exec_command", "call_id": "c"});
     let (_dir, sketch) = rollout(&[
         header(),
@@ -202,7 +202,7 @@ fn the_last_messages_are_told_oldest_first() {
         message(15, "user", "three"),
         message(16, "assistant", "four"),
     ]);
-    let told = |messages_max| {
+    let texts = |messages_max| {
         let Found { found, problems } = messages(&agent(), &sketch, messages_max);
         assert_eq!(problems, []);
         found
@@ -210,7 +210,7 @@ fn the_last_messages_are_told_oldest_first() {
             .map(|message| message.text)
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(3), ["exec_command", "three", "four"]);
-    assert_eq!(told(99), ["one", "two", "exec_command", "three", "four"]);
-    assert_eq!(told(0), Vec::<String>::new());
+    assert_eq!(texts(3), ["exec_command", "three", "four"]);
+    assert_eq!(texts(99), ["one", "two", "exec_command", "three", "four"]);
+    assert_eq!(texts(0), Vec::<String>::new());
 }

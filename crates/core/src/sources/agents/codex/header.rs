@@ -27,8 +27,8 @@ use crate::sources::transcript::{HeadBounds, TranscriptFile};
 
 /// How long a header may be, in bytes.
 const HEADER_BYTES_MAX: usize = 1 << 20;
-/// How much of a rollout is read in one go after another, in bytes, until its
-/// header has told enough. What comes before the instructions is in the first.
+/// How many bytes of a rollout are read in each step, until the header is complete enough.
+/// The part before the instructions fits into the first step.
 const STEPS: &[usize] = &[8 << 10, 64 << 10, HEADER_BYTES_MAX];
 /// How much of a rollout is read for the directory that a header of 2025 lacks:
 /// instructions come before it.
@@ -37,16 +37,16 @@ const WORK_DIR_BOUNDS: HeadBounds = HeadBounds {
     lines_max: 8,
 };
 
-/// What the header of a rollout tells.
+/// The facts in the header of a rollout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Header {
     /// The thread.
     pub(super) id: Option<String>,
-    /// The session that it belongs to: itself, or the one that started it.
+    /// The session that it belongs to: itself, or the session that started it.
     pub(super) session_id: Option<String>,
-    /// The thread whose history it began with.
+    /// The thread whose history was copied into it.
     pub(super) forked_from: Option<String>,
-    /// It goes on with the history in another rollout.
+    /// It continues the history of another rollout.
     pub(super) has_history_base: bool,
     /// When the thread was born, in milliseconds since 1970.
     pub(super) born_at_ms: Option<i64>,
@@ -62,7 +62,8 @@ pub(super) struct Header {
     parent_thread: Option<String>,
     /// It is of 2025: the line itself, without a type and a payload.
     is_bare: bool,
-    /// It is cut off, by us or by whoever writes it: what is not told may be so.
+    /// The header is cut off, by our bound or by an unfinished write: absent facts are
+    /// unknown.
     pub(super) is_cut: bool,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct Header {
 pub(super) enum Origin {
     /// A program without a person at a terminal: `codex exec`, an MCP client.
     Headless,
-    /// Another thread, whose id may be told.
+    /// Another thread started it. The id of that thread may be known.
     SubAgent {
         /// The thread that started it.
         parent: Option<String>,
@@ -80,10 +81,10 @@ pub(super) enum Origin {
     Other,
 }
 
-/// How much of a header somebody needs.
+/// How much of a header the caller needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// What comes before the instructions.
+    /// The part before the instructions.
     Beginning,
     /// All of it; the branch comes last.
     Whole,
@@ -111,8 +112,7 @@ impl HeaderError {
 }
 
 impl Header {
-    /// Reads the header of the rollout at `path`. One that is still empty has
-    /// told nothing yet.
+    /// Reads the header of the rollout at `path`. An empty rollout has an empty header.
     pub(super) fn read(path: &Path, part: Part) -> Result<Self, HeaderError> {
         let file = OpenFile::open(path, Links::Follow)?;
         let mut bytes = Vec::new();
@@ -145,7 +145,7 @@ impl Header {
         let mut json = serde_json::Deserializer::from_slice(line);
         match LineSeed(&mut header).deserialize(&mut json) {
             Ok(()) => Ok(header),
-            // Cut off, by us or by who writes it.
+            // Cut off by our bound or by an unfinished write.
             Err(error) if error.is_eof() => {
                 header.is_cut = true;
                 Ok(header)
@@ -158,12 +158,12 @@ impl Header {
         self.id.is_some() && self.work_dir.is_some() && self.origin.is_some()
     }
 
-    /// It tells of which thread this one is a sub-agent, or that it is of none.
+    /// The header names the parent of a sub-agent, or shows that the thread is no sub-agent.
     pub(super) fn tells_parent(&self) -> bool {
         self.id.is_some() && (self.origin.is_some() || !self.is_cut)
     }
 
-    /// The thread that this one is a sub-agent of.
+    /// The thread whose sub-agent this thread is.
     pub(super) fn parent(&self) -> Option<&str> {
         let Some(Origin::SubAgent { parent }) = &self.origin else {
             return None;
@@ -234,8 +234,8 @@ impl Origin {
     }
 }
 
-/// The directory that the first messages name. A file that can't be read any
-/// more is a problem of whoever reads the rest of it.
+/// The directory that the first messages name. If the file has become unreadable, reading
+/// the rest of the file reports the problem.
 fn first_work_dir(path: &Path) -> Option<PathBuf> {
     let work_dir = |record: &Value| (DIALECT.record)(record).work_dir.map(PathBuf::from);
     let file = TranscriptFile::open(path).ok()?;

@@ -1,4 +1,4 @@
-//! What the session index and the state database tell of threads.
+//! Facts about threads from the session index and the state database.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::session_index::read_names;
 use super::state_db::StateDb;
 use crate::machine::problem::Problem;
 
-/// What is told of a thread beside its own files.
+/// Facts about a thread that come from outside of the thread's own files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Hint {
-    /// The rollout that it goes on in.
+    /// The rollout that continues the thread.
     pub(super) rollout: Option<PathBuf>,
     /// The directory that it works in.
     pub(super) work_dir: Option<PathBuf>,
-    /// Its name or title; none where that is just its first prompt.
+    /// The name or title; `None` if that is just the first prompt.
     pub(super) title: Option<String>,
     /// Who started it.
     pub(super) origin: Option<Origin>,
@@ -37,7 +37,7 @@ pub(super) struct Hints<'a> {
 }
 
 impl<'a> Hints<'a> {
-    /// Hints of which nothing has been read yet.
+    /// Hints without anything read yet.
     pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
         Self {
             home,
@@ -48,7 +48,7 @@ impl<'a> Hints<'a> {
         }
     }
 
-    /// What is known of a thread by now.
+    /// The facts known about a thread so far.
     pub(super) fn of(&self, thread: &str) -> Option<&Hint> {
         self.of_thread.get(thread)
     }

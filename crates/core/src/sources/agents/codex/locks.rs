@@ -30,9 +30,9 @@ pub(super) struct ThreadLock {
     pub(super) id: SessionId,
     /// The file.
     pub(super) path: PathBuf,
-    /// What the file system tells of it.
+    /// Size, dates and owner of the lock file.
     pub(super) facts: FileFacts,
-    /// Processes that hold it: those of Codex if there are any, else whoever does.
+    /// Processes that hold the lock: Codex processes if there are any, else all others.
     pub(super) holders: Vec<Pid>,
     /// Every process that could hold it was asked.
     pub(super) is_everyone_asked: bool,
@@ -49,12 +49,16 @@ pub(super) fn read_locks(
     if locks.is_empty() {
         return locks;
     }
-    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let own: Vec<Pid> = look
+        .processes
+        .iter()
+        .map(|process| process.process.pid)
+        .collect();
     if let Err(error) = ask(look, &mut locks, Among::These(&own)) {
         problems.push(Problem::of(agent, error));
         return locks;
     }
-    // Nobody of Codex's holds these. Whether anybody does takes a look at all.
+    // No Codex process holds these. A look at all processes shows whether another does.
     if locks.iter().any(|lock| lock.holders.is_empty())
         && let Err(error) = ask(look, &mut locks, Among::All)
     {
@@ -103,13 +107,13 @@ fn list(home: &Path, agent: &AgentId, problems: &mut Vec<Problem>) -> Vec<Thread
     locks
 }
 
-/// The thread that a lock's file name tells: `ID.lock`.
+/// The thread in the name of a lock file: `ID.lock`.
 fn thread_in(name: &str) -> Option<SessionId> {
     let id = name.strip_suffix(".lock").filter(|id| is_uuid(id))?;
     SessionId::parse(&id.to_ascii_lowercase()).ok()
 }
 
-/// Asks for the holders of the locks that nobody was found to hold.
+/// Looks for holders of the locks that have none so far, among all processes.
 fn ask(
     look: &Look<'_>,
     locks: &mut [ThreadLock],
@@ -130,7 +134,7 @@ fn ask(
         lock.holders = held.map(|holder| holder.pid).collect();
         lock.holders.sort_unstable();
         lock.holders.dedup();
-        // A child that inherited the descriptor holds on as well.
+        // A child that inherited the descriptor holds the file too.
         let is_own = |pid: &Pid| process_of(look.processes, *pid).is_some();
         if lock.holders.iter().any(is_own) {
             lock.holders.retain(is_own);
@@ -151,13 +155,12 @@ impl ThreadLock {
 
 /// The process of Codex with this id.
 pub(super) fn process_of(processes: &[AgentProcess], pid: Pid) -> Option<&AgentProcess> {
-    processes.iter().find(|its| its.process.pid == pid)
+    processes.iter().find(|process| process.process.pid == pid)
 }
 
-/// Tells whether one of the processes that could not be asked may be Codex's.
+/// Returns whether a process that could not be asked may be a Codex process.
 ///
-/// Others' processes can rarely be asked; that they are a shell or a server is
-/// seen from outside.
+/// Processes of other users can rarely be asked, but their names show a shell or a server.
 fn may_hide_a_holder(look: &Look<'_>, holders: &Holders) -> bool {
     let table = look.machine.table();
     holders.unreadable.iter().any(|(pid, _)| {

@@ -133,7 +133,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(home.path().join("logs_2.sqlite")).unwrap();
         file.set_len(LOG_BYTES_MAX).unwrap();
-        // It is no database, which nobody gets to see.
+        // The file is no database. This error is never shown.
         openings(home.path()).unwrap_err();
         file.set_len(LOG_BYTES_MAX + 1).unwrap();
         assert_eq!(openings(home.path()).unwrap(), []);

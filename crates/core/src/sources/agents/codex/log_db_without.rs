@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapter::Opening;
 
-/// Tells of none.
+/// Returns no openings: this build reads no databases.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the other build may fail to read one"

@@ -10,14 +10,14 @@
 //!   └ … app-server daemon pid-update-loop                 auxiliary
 //! ```
 //!
-//! The daemon is a child of the TUI that started it, until that ends: its
-//! ancestry says nothing about the threads it serves.
+//! The daemon is a child of the TUI that started it, until that exits: the daemon's
+//! ancestors show nothing about the threads that it serves.
 
 use std::path::Path;
 
 use super::thread_id::is_uuid;
 use crate::adapter::{CommandLine, Form, Is, Named, Program, Role};
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 
 /// Names under which the same executable does something else: Codex puts links
 /// by these names on the `PATH` of its tools (`~/.codex/tmp/arg0…`).
@@ -135,17 +135,17 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
 /// Where the daemon listens, below its home. Seen in Codex 0.171.0, 2026-11.
 const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
 
-/// Where a host listens that its arguments tell of: a socket's path or a URL.
-/// `unix://` alone is the control socket of its home.
+/// The address in the arguments at which a host listens: a socket path or a URL. `unix://`
+/// alone is the control socket of the home.
 pub(super) fn endpoint(program: &Program<'_>, home: &Path) -> Option<String> {
     let listen = program.option("--listen")?;
     match listen.strip_prefix("unix://") {
         Some("") => Some(home.join(CONTROL_SOCKET).to_str()?.to_owned()),
         Some(path) => Some(path.to_owned()),
-        // Its own input and output lead nowhere for others.
+        // The server's own standard input and output are no address for others.
         None => listen
             .starts_with("ws://")
-            .then(|| told_by_sidecar::without_secrets(listen)),
+            .then(|| sidecar_facts::without_secrets(listen)),
     }
 }
 

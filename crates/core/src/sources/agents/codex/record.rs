@@ -7,7 +7,8 @@
 //!
 //! Until September 2025 a line was the item of the conversation itself, without
 //! a date, and turns were not recorded: `{"type": "message", "role", "content"}`.
-//! Between them stand `{"record_type": "state"}`, which tell nothing. Taken from
+//! Between them stand `{"record_type": "state"}` lines, which carry nothing of use. Taken
+//! from
 //! public descriptions and examples of such rollouts, 2026-11.
 
 use std::path::Path;
@@ -22,8 +23,7 @@ use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::transcript::HeadBounds;
 use crate::sources::usage::Counting;
 
-/// What Codex itself writes in the person's name, in releases that do not mark
-/// such messages.
+/// Texts that Codex adds in the person's name, in releases that do not mark such messages.
 pub(super) const WRAPPING: Wrapping = Wrapping {
     elements: &[
         "apps_instructions",
@@ -64,7 +64,7 @@ pub(super) const COUNTING: Counting = Counting::of(
 /// What a record shows about a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnEvent<'a> {
-    /// A turn began: its ID, and that of the turn that it is a part of, mostly itself.
+    /// A turn began: its ID, and the ID of the turn that contains it, mostly itself.
     Started {
         turn: Option<&'a str>,
         root: Option<&'a str>,
@@ -74,7 +74,7 @@ pub(super) enum TurnEvent<'a> {
     /// A call that needs an answer, by ID.
     Called {
         id: Option<&'a str>,
-        /// It asks the person, and nobody else answers it.
+        /// The tool asks the person, and no other answers.
         asks_for: Option<WaitingFor>,
     },
     /// The answer to the call with this ID.
@@ -91,8 +91,8 @@ fn opened(record: &Value) -> Option<(&str, &Value)> {
     })
 }
 
-/// Reads a record. What is no record is an aside, as is what is written when a thread
-/// is opened or closed, also long after its last turn.
+/// Reads a record. A value that is no record is an aside, as are records that are written
+/// when a thread is opened or closed, even long after its last turn.
 fn record_of(record: &Value) -> Record<'_> {
     let Some((kind, payload)) = opened(record) else {
         return aside();
@@ -107,7 +107,7 @@ fn record_of(record: &Value) -> Record<'_> {
             at_ms: dated.at_ms,
             work_dir: text("/cwd"),
             git_branch: text("/git/branch"),
-            // Releases before that of `history_base` copied what the other thread said.
+            // Releases before `history_base` copied the messages of the other thread.
             begins_copy: text("/forked_from_id").is_some()
                 && payload.get("history_base").is_none_or(Value::is_null),
             ..aside()
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(record_of(&record).at_ms, Some(1_795_812_849_579));
     }
 
-    /// Checks what a person said in a record: in the conversation, or beside it.
+    /// Checks the prompt in a record: in the conversation, or beside it.
     #[track_caller]
     fn check_said(record: &Value, right: Option<&str>) {
         let found = record_of(record);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_said_is_told_from_what_codex_said_in_their_name() {
+    fn prompts_are_separated_from_texts_that_codex_adds() {
         let part = |text: &str| json!({"type": "input_text", "text": text});
         let said = |content: Value, kinds: Option<&[&str]>| {
             let marked = kinds.map(|kinds| json!({"content_item_kinds": kinds}));

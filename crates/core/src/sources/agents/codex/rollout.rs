@@ -3,28 +3,28 @@
 //! Seen in Codex 0.171.0, 2026-11: `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`
 //! with the local date and time of the thread's birth; written from the first
 //! prompt on and then held open; `archived_sessions/rollout-TIME-ID.jsonl` once
-//! archived. Older ones may be compressed to `….jsonl.zst`. A thread that was
-//! reverted or resumed in some releases goes on in another file,
+//! archived. Older rollouts may be compressed to `….jsonl.zst`. After a revert, or after a
+//! resume in some releases, a thread continues in another file,
 //! `rollout-TIME-ID_SEGMENT.jsonl` (cc-switch#6904, cc-switch#7273).
 
 use std::path::{Path, PathBuf};
 
 use super::thread_id::{UUID_BYTES, is_uuid};
 
-/// One rollout, as far as its path tells.
+/// A rollout file, as described by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rollout {
     /// Where it is.
     pub(super) path: PathBuf,
     /// The last UUID in its name: of the rollout, and mostly of its thread too.
     pub(super) id: String,
-    /// The UUID before that, if there are two: of the thread that it goes on with.
+    /// The first UUID, if there are two: the thread that this file continues.
     pub(super) continues: Option<String>,
     /// The local time in its name, as text: it sorts like the time.
     pub(super) time: String,
     /// It is compressed.
     pub(super) is_compressed: bool,
-    /// It lies among the archived ones.
+    /// It lies among the archived rollouts.
     pub(super) is_archived: bool,
 }
 
@@ -57,7 +57,8 @@ impl Rollout {
         })
     }
 
-    /// Tells whether the name has this id, so that it may be of that thread.
+    /// Returns whether the file name contains this id, so that the file may belong to the
+    /// thread.
     pub(super) fn may_be_of(&self, thread: &str) -> bool {
         self.id == thread || self.continues.as_deref() == Some(thread)
     }
@@ -79,7 +80,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, right: Option<(&str, Option<&str>, &str, bool)>) {
         let rollout = Rollout::of(Path::new("/d"), name, false);
-        let told = rollout.as_ref().map(|rollout| {
+        let parsed = rollout.as_ref().map(|rollout| {
             let continues = rollout.continues.as_deref();
             (
                 rollout.id.as_str(),
@@ -88,7 +89,7 @@ mod tests {
                 rollout.is_compressed,
             )
         });
-        assert_eq!(told, right, "{name}");
+        assert_eq!(parsed, right, "{name}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::is_directory;
 
-/// How long ago a thread was born whose rollout must lie near its birth, in
+/// The rollout of a thread that is younger than this must lie near its birth date, in
 /// milliseconds: a day.
 const YOUNG_MS: i64 = 86_400_000;
 
@@ -57,29 +57,29 @@ pub(super) fn scan(look: &Look<'_>, home: &Home, agent: &AgentId) -> Found<Agent
     scanning.finish()
 }
 
-/// What was found of one home so far.
+/// Everything found in one home so far.
 pub(super) struct Scanning<'a> {
     pub(super) look: &'a Look<'a>,
     pub(super) home: &'a Home,
     pub(super) agent: &'a AgentId,
     /// The locks, by thread.
     pub(super) locks: BTreeMap<SessionId, ThreadLock>,
-    /// The segment that each thread goes on in, as far as it was looked for.
+    /// The newest segment of each thread, as far as it was looked for.
     pub(super) segments: BTreeMap<SessionId, Segment>,
     /// Processes of Codex that have a thread's rollout open for writing.
     pub(super) open: BTreeMap<SessionId, BTreeSet<Pid>>,
     /// The releases that use this home lock their threads.
     pub(super) has_locks: bool,
-    /// What the index and the database tell of threads.
+    /// Facts about threads from the index and the database.
     pub(super) hints: Hints<'a>,
-    /// The terminals that may show a thread, where their log tells that.
+    /// The terminals that may show a thread, where the terminal's log records it.
     pub(super) possible_terminals: BTreeMap<SessionId, BTreeSet<Pid>>,
     pub(super) problems: Vec<Problem>,
 }
 
 impl Scanning<'_> {
-    /// Finds the rollouts of the threads that have a lock. One that is younger
-    /// than a day, or has not been prompted, has it near its birth or not at all.
+    /// Finds the rollouts of the threads that have a lock. A thread that is younger than a
+    /// day, or has no prompt, has its rollout near its birth date or not at all.
     fn find_locked_threads(&mut self, tree: &mut Tree<'_>) {
         let threads: Vec<SessionId> = self.locks.keys().cloned().collect();
         let mut rollouts = Vec::new();
@@ -88,7 +88,7 @@ impl Scanning<'_> {
             let near = tree.near_birth(thread.as_str());
             let is_young = thread_id::born_at_ms(thread.as_str())
                 .is_some_and(|born| born.saturating_add(YOUNG_MS) > self.look.machine.now_ms());
-            // An older one may have gone on in another file since.
+            // An older thread may continue in another file.
             if !is_young {
                 missing.push((thread, near.is_empty()));
             }
@@ -100,8 +100,8 @@ impl Scanning<'_> {
         self.add_segments(rollouts);
     }
 
-    /// Where the database says that threads go on, and for those of which it
-    /// says nothing, everywhere.
+    /// Looks for threads where the database records them, and for threads without a record,
+    /// everywhere.
     fn find_elsewhere(
         &mut self,
         tree: &mut Tree<'_>,
@@ -131,14 +131,13 @@ impl Scanning<'_> {
         facts(path, Links::Follow).ok().map(|_| rollout)
     }
 
-    /// Finds the rollouts that processes of Codex have open for writing: of
-    /// the threads known so far, and of processes that hold no lock, as
-    /// releases without locks do.
+    /// Finds the rollouts that Codex processes have open for writing: of the threads known
+    /// so far, and of processes that hold no lock, as in releases without locks.
     fn find_open_rollouts(&mut self, tree: &mut Tree<'_>) {
         let serving: Vec<&AgentProcess> = self
             .look
             .processes_of(self.home)
-            .filter(|its| matches!(its.role, Role::Session | Role::Host))
+            .filter(|process| matches!(process.role, Role::Session | Role::Host))
             .collect();
         let known: Vec<Rollout> = self
             .segments
@@ -151,23 +150,23 @@ impl Scanning<'_> {
         let unlocked: Vec<&AgentProcess> = serving
             .iter()
             .copied()
-            .filter(|its| !has_lock(its.process.pid))
+            .filter(|process| !has_lock(process.process.pid))
             .collect();
         let began = unlocked
             .iter()
-            .map(|its| its.process.began_at_ms.clone().ok())
+            .map(|process| process.process.began_at_ms.clone().ok())
             .min();
         let Some(began) = began else { return };
         let since = tree.since(began.unwrap_or(i64::MIN));
         self.add_open(&unlocked, since);
 
-        // One without a lock, an open rollout, and a host whose client it may
-        // be: the thread may be older than the process.
-        let has_host = serving.iter().any(|its| its.role == Role::Host);
+        // A process without a lock or an open rollout that may be the client of a host: the
+        // thread may be older than the process.
+        let has_host = serving.iter().any(|process| process.role == Role::Host);
         let has_open = |pid: &Pid| self.open.values().any(|pids| pids.contains(pid));
         let unexplained: Vec<&AgentProcess> = unlocked
             .into_iter()
-            .filter(|its| its.role == Role::Session && !has_open(&its.process.pid))
+            .filter(|process| process.role == Role::Session && !has_open(&process.process.pid))
             .collect();
         if !has_host && !unexplained.is_empty() {
             let all = tree.all();
@@ -186,7 +185,10 @@ impl Scanning<'_> {
             return;
         }
         let ids: Vec<FileId> = files.keys().copied().collect();
-        let pids: Vec<Pid> = processes.iter().map(|its| its.process.pid).collect();
+        let pids: Vec<Pid> = processes
+            .iter()
+            .map(|process| process.process.pid)
+            .collect();
         let holders = match self.look.machine.table().holders(&ids, Among::These(&pids)) {
             Ok(holders) => holders,
             Err(error) => {

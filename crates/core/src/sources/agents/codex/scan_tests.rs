@@ -126,9 +126,8 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A program called `codex` that takes a lock and runs another one meanwhile:
-/// flock(1) under that name. Its child inherits the descriptor, as the tools of
-/// an agent may.
+/// A program called `codex` that takes a lock and runs another program meanwhile: flock(1)
+/// under that name. Its child inherits the descriptor, as the tools of an agent may.
 fn start_holder(world: &World, lock: &std::path::Path) -> Option<Ended> {
     let Ok(flock) = fs::canonicalize("/usr/bin/flock") else {
         eprintln!("skipped: there is no flock(1) to hold a lock with");
@@ -151,7 +150,7 @@ fn subjects(found: &Found<AgentScan>) -> Vec<Subject> {
 }
 
 #[test]
-fn a_real_lock_is_claimed_by_its_holder_until_nobody_holds_it() {
+fn a_real_lock_is_claimed_by_its_holder_until_it_is_released() {
     let world = World::new();
     let lock = world.lock();
     let Some(mut holder) = start_holder(&world, &lock) else {
@@ -165,8 +164,8 @@ fn a_real_lock_is_claimed_by_its_holder_until_nobody_holds_it() {
     wait_until("flock has started its command", || {
         let table = ProcessTable::look(system_backend());
         let mut processes = table.processes().unwrap().iter();
-        let started = processes.find(|its| its.ppid == Some(pid) && its.comm == b"sleep");
-        child = started.map(|its| its.pid);
+        let started = processes.find(|child| child.ppid == Some(pid) && child.comm == b"sleep");
+        child = started.map(|child| child.pid);
         child.is_some()
     });
     let child = child.unwrap();
@@ -178,7 +177,7 @@ fn a_real_lock_is_claimed_by_its_holder_until_nobody_holds_it() {
 
     let raw = rustix::process::Pid::from_raw(child.get()).unwrap();
     rustix::process::kill_process(raw, rustix::process::Signal::KILL).unwrap();
-    wait_until("nobody holds the lock", || {
+    wait_until("no process holds the lock", || {
         let found = world.scan(Depth::Live);
         matches!(subjects(&found)[..], [Subject::LockFree { .. }])
     });

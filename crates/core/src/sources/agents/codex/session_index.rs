@@ -1,8 +1,8 @@
 //! Names of threads.
 //!
-//! Seen in Codex 0.171.0, 2026-11: `session_index.jsonl` gets a line `{"id",
-//! "thread_name", "updated_at"}` each time that a thread is named, by itself at
-//! its first prompt or by a person; the last one counts.
+//! Seen in Codex 0.171.0, 2026-11: `session_index.jsonl` gets a line `{"id", "thread_name",
+//! "updated_at"}` each time that Codex (at the first prompt) or a person names a thread; the
+//! last line counts.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The state database: hints on threads, beside what their files tell.
+//! The state database: facts about threads that their own files lack.
 //!
 //! Seen in Codex 0.171.0, 2026-11: `state_5.sqlite`, in WAL mode and always
 //! open, with a table `threads` (`id`, `rollout_path`, `cwd`, `title`, `name`,
@@ -67,7 +67,8 @@ impl StateDb {
         }
     }
 
-    /// Tells what the database has on `threads`; on more, if they are many.
+    /// Returns the hints for `threads`. If there are many, hints for other threads are
+    /// included.
     pub(super) fn hints(&self, threads: &[&str]) -> Result<HashMap<String, Hint>, Failure> {
         let asked = (threads.len() <= ASKED_MAX).then_some(threads);
         self.query(asked)
@@ -153,7 +154,7 @@ mod tests {
         title TEXT, name TEXT, first_user_message TEXT, source TEXT);
         CREATE TABLE thread_spawn_edges(parent_thread_id TEXT, child_thread_id TEXT, status TEXT)";
 
-    /// A home whose database somebody keeps open.
+    /// A home whose database is kept open.
     fn home(sql: &str) -> (tempfile::TempDir, Connection) {
         let home = tempfile::tempdir().unwrap();
         let connection = Connection::open(home.path().join("state_5.sqlite")).unwrap();
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_told_of_and_a_prompt_is_no_title() {
+    fn a_thread_is_found_and_a_prompt_is_no_title() {
         let rows = "INSERT INTO threads VALUES
             ('a', '/r/a.jsonl', '/w', 'hello', 'A name', 'hello', 'vscode'),
             ('b', NULL, '', 'hello', NULL, 'hello', '{\"subagent\":\"review\"}'),

@@ -19,7 +19,7 @@ impl StateDb {
         Ok(None)
     }
 
-    /// Tells nothing.
+    /// Returns no hints: this build reads no databases.
     pub(super) fn hints(
         &self,
         _threads: &[&str],

@@ -1,4 +1,4 @@
-//! What the last records of a rollout say that the thread was doing.
+//! What a thread was doing, by the last records of its rollout.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::sources::agents::kit::bad_lines::{BadLines, LineReader};
 use crate::sources::agents::kit::dialect::date_at;
 use crate::sources::transcript::{Line, TranscriptError, TranscriptFile};
 
-/// What the last records of a rollout say.
+/// Facts in the last records of a rollout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// What they show of the session.
+    /// The facts about the session.
     pub(super) found: Description,
     /// There is a record that is no bookkeeping, with a date or without one.
     pub(super) has_records: bool,
-    /// Until when something may have been recorded that is missing at its end.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
 }
 
@@ -57,7 +57,7 @@ impl LineReader for Reader<'_> {
             return Vec::new();
         }
         let records = self.bad_lines.values(line);
-        // Of several values on a line the last was written last.
+        // If a line has several values, the last was written last.
         for record in records.iter().rev() {
             self.has_records |= !(DIALECT.record)(record).is_aside;
             if let Some(event) = turn_event(record) {
@@ -86,7 +86,7 @@ struct Turns {
     has_unnamed_end: bool,
     /// Calls that were seen to be answered.
     answered: HashSet<String>,
-    /// What the last call that only a person can answer asks for.
+    /// The subject of the last call that only a person can answer.
     asks_for: Option<WaitingFor>,
     ended_at_ms: Option<i64>,
     answered_at_ms: Option<i64>,
@@ -144,7 +144,7 @@ impl Turns {
             self.phase_at_ms = self.ended_at_ms;
             self.is_known = true;
         } else {
-            // A part of a turn that began earlier; what it asked for has passed.
+            // A part of a turn that began earlier: its request is over.
             self.asks_for = None;
         }
     }

@@ -1,36 +1,35 @@
 //! What Codex puts into the title of its terminal.
 //!
-//! Seen in Codex 0.171.0, 2026-11, by default: `NAME | DIRECTORY`, before the
-//! first prompt `DIRECTORY` alone; in a turn with a spinner before it, ten times
-//! a second another one; and while a person is asked, `[ ! ] Action Required | `
-//! and `[ . ] Action Required | ` in turn. Only permission and the model's
-//! questions are shown so (openai/codex#36132), and which of them it is is not.
+//! Seen in Codex 0.171.0, 2026-11, by default: `NAME | DIRECTORY`, before the first prompt
+//! `DIRECTORY` alone; in a turn with a spinner before it that changes ten times a second;
+//! and while a person is asked, `[ ! ] Action Required | ` and `[ . ] Action Required | ` in
+//! turn. Only requests for permission and the model's questions are shown like this
+//! (openai/codex#36132), without a difference between the two.
 
 use crate::adapter::phase::{FactSource, Phase, PhaseFact};
 
 /// The steps of the spinner.
 const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// What blinks before the words, by its two states.
+/// The blinking mark before the words, in its two states.
 const MARKS_OF_WAITING: [&str; 2] = ["[ ! ] ", "[ . ] "];
 
 /// The words for that a person is asked.
 const WAITING: &str = "Action Required";
 
-/// What stands between the parts of a title.
+/// The separator of the parts of a title.
 const SEPARATOR: &str = " | ";
 
-/// Splits a title into what it says of the phase, and the rest of it: the name
-/// of the thread and the directory.
+/// Splits a title into the phase and the rest: the name of the thread and the directory.
 pub(super) fn split(title: &str) -> (Option<PhaseFact>, &str) {
     let title = title.trim();
-    let told =
+    let fact =
         |phase, word: &str| Some(PhaseFact::new(FactSource::Title, Some(phase)).in_word(word));
     let unmarked = title
         .strip_prefix(SPINNER)
         .and_then(|rest| rest.strip_prefix(' '));
     if let Some(rest) = unmarked {
-        return (told(Phase::Working, "spinner"), rest);
+        return (fact(Phase::Working, "spinner"), rest);
     }
     let mut marks = MARKS_OF_WAITING.iter();
     let rest = marks
@@ -38,7 +37,7 @@ pub(super) fn split(title: &str) -> (Option<PhaseFact>, &str) {
         .and_then(|rest| rest.strip_prefix(WAITING));
     match rest {
         Some(rest) => (
-            told(Phase::Waiting, WAITING),
+            fact(Phase::Waiting, WAITING),
             rest.strip_prefix(SEPARATOR).unwrap_or(rest),
         ),
         None => (None, title),
@@ -51,8 +50,8 @@ mod tests {
 
     #[track_caller]
     fn check(title: &str, phase: Option<Phase>, rest: &str) {
-        let (told, found) = split(title);
-        assert_eq!((told.and_then(|told| told.phase), found), (phase, rest));
+        let (fact, found) = split(title);
+        assert_eq!((fact.and_then(|fact| fact.phase), found), (phase, rest));
     }
 
     #[test]

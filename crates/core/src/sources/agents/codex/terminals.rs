@@ -1,5 +1,4 @@
-//! Which terminals may show which thread of the daemon's, as far as their log
-//! tells.
+//! Which terminals may show which thread of the daemon, as far as the log records it.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +12,8 @@ impl Scanning<'_> {
     /// Asks the log, where the daemon serves a thread that a terminal may
     /// show. The same in every look, however far it goes.
     pub(super) fn find_terminals(&mut self) {
-        let is_serving = |its: &AgentProcess| {
-            let pid = its.process.pid;
+        let is_serving = |process: &AgentProcess| {
+            let pid = process.process.pid;
             let mut locks = self.locks.values();
             locks.any(|lock| lock.holders.contains(&pid))
                 || self.open.values().any(|pids| pids.contains(&pid))
@@ -22,14 +21,14 @@ impl Scanning<'_> {
         let (serving, others): (Vec<_>, Vec<_>) = self
             .look
             .processes_of(self.home)
-            .partition(|its| is_serving(its));
-        let is_served = serving.iter().any(|its| its.role == Role::Host);
+            .partition(|process| is_serving(process));
+        let is_served = serving.iter().any(|process| process.role == Role::Host);
         let terminals: Option<Vec<Terminal>> = others
             .into_iter()
-            .filter(|its| its.role == Role::Session)
-            .map(|its| {
-                let began_at_ms = its.process.began_at_ms.clone().ok()?;
-                let pid = its.process.pid;
+            .filter(|process| process.role == Role::Session)
+            .map(|process| {
+                let began_at_ms = process.process.began_at_ms.clone().ok()?;
+                let pid = process.process.pid;
                 Some(Terminal { pid, began_at_ms })
             })
             .collect();

@@ -10,26 +10,26 @@ use super::rollout::Rollout;
 use crate::machine::problem::Problem;
 use crate::sources::transcript::{HeadBounds, Stopped, TranscriptFile};
 
-/// How much of a rollout is read to see whether anything was said in it: one
-/// that is longer has more than a header.
+/// How much of a rollout is read to see whether it has messages: a longer rollout has more
+/// than a header.
 const WORDS_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1 << 20,
     lines_max: 16,
 };
 
-/// A rollout, and what its header tells.
+/// A rollout and the facts in its header.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     /// The rollout.
     pub(super) rollout: Rollout,
-    /// Its header; empty for a compressed one, or one that can't be read.
+    /// The header; empty for a compressed or unreadable rollout.
     pub(super) header: Header,
 }
 
-/// Groups rollouts by thread; of each thread the segment that it goes on in.
+/// Groups rollouts by thread, and keeps the newest segment of each thread.
 ///
-/// One file under two paths (an archived hard link), plain and compressed, is
-/// one; so are the segments of one thread.
+/// The two paths of an archived hard link, and a plain and a compressed copy, are one file.
+/// The segments of one thread belong together.
 pub(super) fn newest_segments(
     rollouts: Vec<Rollout>,
     agent: &AgentId,
@@ -64,29 +64,29 @@ impl Segment {
         Self { rollout, header }
     }
 
-    /// The thread that it belongs to.
+    /// The thread of the rollout.
     ///
-    /// A name with two ids is of the first one, whose thread goes on in it, or
-    /// of the second, if it was forked off the first: reports differ, so the
-    /// header decides, as far as it says anything.
+    /// A name with two ids belongs to the first thread if it continues that thread, and to
+    /// the second if it is a fork of the first. Reports differ, so the header decides if it
+    /// can.
     fn thread(&self, agent: &AgentId, problems: &mut Vec<Problem>) -> Option<SessionId> {
         let rollout = &self.rollout;
         let header = &self.header;
-        let told = header.id.as_deref();
+        let header_id = header.id.as_deref();
         let mut doubt = None;
         let id = match rollout.continues.as_deref() {
             None => {
-                if told.is_some_and(|told| told != rollout.id) {
+                if header_id.is_some_and(|header_id| header_id != rollout.id) {
                     doubt = Some("its header names another thread than its name does");
                 }
                 &rollout.id
             }
-            Some(_) if told == Some(&rollout.id) => &rollout.id,
+            Some(_) if header_id == Some(&rollout.id) => &rollout.id,
             Some(continues) if header.forked_from.as_deref() == Some(continues) => &rollout.id,
             Some(continues) => {
-                if told.is_some_and(|told| told != continues) {
+                if header_id.is_some_and(|header_id| header_id != continues) {
                     doubt = Some("its header names neither thread of its name");
-                } else if told.is_some() && !header.has_history_base {
+                } else if header_id.is_some() && !header.has_history_base {
                     doubt = Some(
                         "its name has two threads, and its header does not say whether it is a fork: taken for a part of the first",
                     );
@@ -98,9 +98,8 @@ impl Segment {
         SessionId::parse(id).ok()
     }
 
-    /// Tells whether the thread goes on in `other`, rather than in this one. One
-    /// that is nothing but a header, as a copy that was made elsewhere, continues
-    /// nothing.
+    /// Returns whether `other` continues the thread, rather than this rollout. A rollout
+    /// that has only a header, such as a copy made elsewhere, continues nothing.
     pub(super) fn is_older_than(&self, other: &Self) -> bool {
         self.rollout != other.rollout
             && (self.may_have_words(), self.age()) < (other.may_have_words(), other.age())

@@ -1,9 +1,9 @@
-//! Thread ids: UUIDs, the newer ones of which tell when they were made.
+//! Thread ids: UUIDs. The newer versions contain the creation date.
 
 /// How long a UUID is in its usual form, in bytes.
 pub(super) const UUID_BYTES: usize = 36;
 
-/// Tells whether a text is a UUID in its usual form.
+/// Returns whether a text is a UUID in the usual form.
 pub(super) fn is_uuid(text: &str) -> bool {
     text.len() == UUID_BYTES
         && text.bytes().enumerate().all(|(at, byte)| match at {
@@ -12,9 +12,8 @@ pub(super) fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// When a thread was born, in milliseconds since 1970: the first 48 bits of a
-/// UUID of version 7 (RFC 9562, section 5.7). Ids of early releases are of
-/// version 4 and do not tell.
+/// When a thread was born, in milliseconds since 1970: the first 48 bits of a UUID of
+/// version 7 (RFC 9562, section 5.7). Early releases use version 4, which has no date.
 pub(super) fn born_at_ms(id: &str) -> Option<i64> {
     if !is_uuid(id) || id.as_bytes().get(14) != Some(&b'7') {
         return None;

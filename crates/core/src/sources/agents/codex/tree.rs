@@ -1,4 +1,4 @@
-//! Finds rollouts: one thread's near the day of its birth, or everybody's.
+//! Finds rollouts: of one thread near the day of its birth, or of all threads.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// A tree of which nothing has been read yet.
+    /// A tree without anything read yet.
     pub(super) fn new(home: &'a Path, agent: &'a AgentId) -> Self {
         Self {
             home,
@@ -40,10 +40,10 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The rollouts whose names have the id of a thread, as far as they lie
-    /// where its birth says, or among the archived ones.
+    /// The rollouts whose names contain the id of a thread, in the folder of the thread's
+    /// birth date or among the archived rollouts.
     ///
-    /// Days are in the local time of whoever ran it: a day before or after ours.
+    /// Folders use the local time of the writer: a day before or after ours.
     pub(super) fn near_birth(&mut self, thread: &str) -> Vec<Rollout> {
         let born = thread_id::born_at_ms(thread).and_then(date_of);
         let near = born.map(|born| [born.yesterday().ok(), Some(born), born.tomorrow().ok()]);
@@ -158,8 +158,8 @@ impl<'a> Tree<'a> {
             .collect()
     }
 
-    /// The rollouts in a directory. Of one that is there both plain and
-    /// compressed, the plain one.
+    /// The rollouts in a directory. If a rollout exists both plain and compressed, the plain
+    /// file.
     fn list(&mut self, directory: &Path, is_archived: bool) -> &[Rollout] {
         if !self.listed.contains_key(directory) {
             let rollouts = match names_in(directory, ENTRIES_MAX) {

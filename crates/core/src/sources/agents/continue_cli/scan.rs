@@ -15,7 +15,7 @@ use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Un
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::dialect::text_at;
 use crate::sources::agents::kit::document::read_document;
-use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::folder::list_or_report;
 
 /// How many sessions are looked at.
 const SESSIONS_MAX: usize = 100_000;
@@ -68,7 +68,7 @@ impl Scanning<'_> {
             Ok(_) => self.problem(&index, "it is no JSON array"),
             Err(reason) => self.problem(&index, reason),
         }
-        let names = list_or_tell(directory, SESSIONS_MAX, |why| self.problem(directory, why));
+        let names = list_or_report(directory, SESSIONS_MAX, |why| self.problem(directory, why));
         for name in names.texts().filter(|name| *name != INDEX) {
             let id = name.strip_suffix(".json").map(SessionId::parse);
             if let Some(Ok(id)) = id {
@@ -117,8 +117,8 @@ impl Scanning<'_> {
             work_dir: work_dir.map(Path::to_owned),
             born_at_ms,
             started_at_ms: born_at_ms,
-            // Nothing in the document has a date. Where the index does not show either when
-            // the session began, the date of the file shows only what may have been.
+            // Nothing in the document has a date. If the index does not show when the
+            // session began either, the date of the file shows only a possible use.
             last_record_at_ms: modified_at_ms.filter(|_| born_at_ms.is_some()),
             perhaps_until_ms: modified_at_ms.filter(|_| born_at_ms.is_none()),
             title: title_in(&entry),
@@ -135,7 +135,7 @@ impl Scanning<'_> {
         self.found.found.sketch(sketch);
     }
 
-    /// The document itself, which has what the index has, but for the date.
+    /// The document itself, which has the facts of the index, except for the date.
     fn document_of(&mut self, id: &SessionId, path: &Path) -> Option<Value> {
         match read_document(path, BYTES_MAX) {
             Ok(Some(one)) if text_at(&one, "/sessionId") == Some(id.as_str()) => return Some(one),
@@ -156,8 +156,8 @@ fn born_at_ms(entry: &Value) -> Option<i64> {
     (date > 0).then_some(date)
 }
 
-/// What the arguments and the dates show about one process and one session. What a process
-/// resumes is older than the process, and may be of any directory.
+/// The clues in arguments and dates about one process and one session. A session that a
+/// process resumes is older than the process, and may belong to any directory.
 fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) -> Vec<Clue> {
     let pid = process.process.pid;
     let is_used = is_after(process, modified);
@@ -173,7 +173,7 @@ fn clues_of(process: &AgentProcess, born: Option<i64>, modified: Option<i64>) ->
     (is_used && is_older).then(untouched).into_iter().collect()
 }
 
-/// Whether a date may lie behind the start of a process. One that is missing may.
+/// Whether a date may lie behind the start of a process. A missing date may.
 fn is_after(process: &AgentProcess, at_ms: Option<i64>) -> bool {
     let began = process.process.began_at_ms.as_ref().ok();
     let dates = began.zip(at_ms.as_ref());

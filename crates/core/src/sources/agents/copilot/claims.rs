@@ -20,17 +20,16 @@ use crate::sources::agents::kit::bad_lines::BadLines;
 use crate::sources::transcript::TranscriptFile;
 use crate::sources::trust::trust_of;
 
-/// Which session a process shows, and which others it has loaded.
+/// Which session a process shows, and which other sessions it has loaded.
 ///
-/// Several may be open in one terminal; all of them are served, and one is in
-/// front.
+/// Several sessions may be open in one terminal. The process serves all of them, and one is
+/// in front.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
     /// The one in front.
     pub(super) current: Option<SessionId>,
-    /// Loaded, of no use, and never used: what is left of a resumption that the
-    /// person went back from (copilot-cli#3086), or of a session that nobody
-    /// has said anything in.
+    /// Loaded, but neither used nor in front: left over from a resume that the person backed
+    /// out of (copilot-cli#3086), or a session without a prompt.
     pub(super) unused: BTreeSet<SessionId>,
 }
 
@@ -67,8 +66,8 @@ impl Scanning<'_> {
         Found { found, problems }
     }
 
-    /// The last events of every session that something was claimed of. Problems
-    /// with them are told when the session is described.
+    /// The last events of every claimed session. Problems with them are reported when the
+    /// session is described.
     fn read_lasts(&mut self) -> BTreeMap<SessionId, Description> {
         let named: BTreeSet<&SessionId> = self
             .logs
@@ -93,8 +92,8 @@ impl Scanning<'_> {
             .collect()
     }
 
-    /// What its log says is in front; else the one session that it holds; else
-    /// the one of them in which something happened last.
+    /// The session in front of a process: by the log; else the only session that the process
+    /// holds; else the held session with the newest event.
     fn shown_by(&self, server: &AgentProcess, lasts: &BTreeMap<SessionId, Description>) -> Shown {
         let pid = server.process.pid;
         let loaded: Vec<&SessionDir> = self
@@ -104,7 +103,7 @@ impl Scanning<'_> {
             .collect();
         let in_log = self.logs.get(&pid).and_then(|(_, log)| log.in_front());
         if loaded.len() > 1 && self.is_torn(pid) {
-            // Any of them may be in front, also one in which nothing was said yet.
+            // Any of them may be in front, even a session without messages.
             return Shown::default();
         }
         let latest = || {
@@ -150,7 +149,7 @@ impl Scanning<'_> {
         for lock in &session.locks {
             let is_phantom = |shown: &Shown| shown.unused.contains(&session.id);
             if !lock.is_hold && shown.get(&lock.pid).is_some_and(is_phantom) {
-                // Its process uses another session: this lock says nothing.
+                // The process uses another session: this lock is ignored.
                 continue;
             }
             let claim = |subject, exclusivity, serving, says: String| Claim {
@@ -214,8 +213,7 @@ impl Scanning<'_> {
         locks.find(|lock| self.holders_of(lock).contains(&pid))
     }
 
-    /// What the one in front of a process holds besides itself: sessions that
-    /// nobody has said anything in, and that are no rows of their own.
+    /// Further sessions that the process in front holds: they have no prompt and get no row.
     fn claims_of_phantoms(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> Vec<Claim> {
         let mut claims = Vec::new();
         for (pid, shown) in shown {
@@ -242,8 +240,8 @@ impl Scanning<'_> {
         claims
     }
 
-    /// Before its first prompt a resumed session has no lock, so a stale one
-    /// says nothing while there is a process that no session is known of.
+    /// Before its first prompt a resumed session has no lock, so a stale lock proves nothing
+    /// while there is a process without a known session.
     fn exclusivity(&self) -> Exclusivity {
         let mut servers = self.servers();
         if servers.all(|server| self.is_connected(server.process.pid)) {
@@ -276,8 +274,8 @@ impl Scanning<'_> {
             .max(used(session))
     }
 
-    /// What the log of a process says of a session that it has no lock of: that
-    /// it is in front, or open beside that.
+    /// Claims from the log of a process without a lock on the session: the session is in
+    /// front, or open beside that.
     fn claims_of_logs(&self, session: &SessionDir, shown: &BTreeMap<Pid, Shown>) -> Vec<Claim> {
         let mut claims = Vec::new();
         for (pid, (path, log)) in &self.logs {
@@ -318,9 +316,10 @@ impl Scanning<'_> {
                             (Serving::Many, " beside another one")
                         };
                         let says = format!("process {pid} has opened it{beside}");
-                        // The list of open sessions does not say in which process.
+                        // The list of open sessions does not name the process.
                         let mut all = shown.values();
-                        let is_inferred = all.any(|its| its.current.as_ref() == Some(&session.id));
+                        let is_inferred =
+                            all.any(|shown| shown.current.as_ref() == Some(&session.id));
                         claims.push(Claim {
                             is_inferred,
                             ..claim(Some(opened_at_ms), serving, says)
@@ -360,7 +359,7 @@ impl Scanning<'_> {
     fn claim_of_open(&self, session: &SessionDir) -> Option<Claim> {
         self.open.get(&session.id)?;
         let facts = self.open_facts.as_ref()?;
-        // A terminal may have opened it without a lock, beside another one.
+        // A terminal may have opened it without a lock, beside another session.
         let opener = self.perhaps_opened_by(session);
         let is_everyone_asked = self.look.machine.table().processes().is_ok() && opener.is_none();
         let subject = Subject::LockFree { is_everyone_asked };
@@ -375,8 +374,9 @@ impl Scanning<'_> {
         })
     }
 
-    /// A process whose log does not tell whether it has opened a session, which is
-    /// listed as open since that process began; or whose list can't be read.
+    /// A process that may have opened a session: the session is listed as open since that
+    /// process began, and the log of the process does not show it; or the list cannot be
+    /// read.
     fn perhaps_opened_by(&self, session: &SessionDir) -> Option<Pid> {
         let open = self.open.get(&session.id);
         if open.is_none() && self.is_open_known {
@@ -426,8 +426,8 @@ impl Scanning<'_> {
     }
 }
 
-/// What is in front of a process and what nobody has used in it are steps of
-/// one terminal; whatever else it has loaded it serves beside that.
+/// The session in front of a process and its unused sessions are steps of one terminal. The
+/// process serves all other loaded sessions beside that.
 fn serving(session: &SessionDir, shown: Option<&Shown>) -> Serving {
     let is_step = shown.is_none_or(|shown| {
         shown.current.as_ref() == Some(&session.id) || shown.unused.contains(&session.id)

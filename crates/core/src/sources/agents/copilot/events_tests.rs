@@ -1,4 +1,4 @@
-//! What events say of a session, event by event.
+//! Which facts events give, event by event.
 
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 //! Seen in Copilot CLI 1.0.102, 2026-11: every file of its `hooks` directory counts.
 //! Payloads do not name their event, so the command line does. `sessionStart` comes
 //! at the first prompt, `sessionEnd` on SIGTERM and when the terminal goes too, never
-//! on SIGKILL. What a sub-agent's tools tell has the sub-agent's id as the session,
-//! and the session's as `parentAgentId`.
+//! on SIGKILL. Events of a sub-agent's tools have the sub-agent's id as the session, and the
+//! session's id as `parentAgentId`.
 
 use std::fmt::Write as _;
 

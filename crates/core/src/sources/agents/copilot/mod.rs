@@ -8,16 +8,16 @@
 //! | `session-state/ID/` with `workspace.yaml` | from launch on | that the session exists; directory, branch, name |
 //! | `session-state/ID/inuse.PID.hold`, held | from launch on; of a resumed session from the next prompt on | its process serves the session |
 //! | `session-state/ID/inuse.PID.lock` beside it | the same | the PID again; alone in early versions |
-//! | the two, not held | after SIGKILL, until the next start of any Copilot | nobody does |
+//! | the two, not held | after SIGKILL, until the next start of any Copilot | no process serves the session |
 //! | `session-state/ID/events.jsonl` | from the first prompt on | the conversation |
 //! | `logs/process-MS-PID.log`, open for writing | while the process runs | which session its terminal shows |
 //! | `open-sessions-state.json` | an entry from opening to `/exit` | what was open; stays after SIGTERM, SIGKILL and a closed terminal |
 //!
-//! One process may have several sessions open, one of them in front; each has
-//! its lock. `/clear` makes a new one and closes the one before, whose lock is
-//! held a second longer. The package cache (`~/.cache/copilot/pkg`) has `inuse`
-//! files as well, which are of no session. Early versions (0.0.3xx) had the events
-//! in `session-state/ID.jsonl` and no directory; these are read too (2026-11).
+//! One process may have several sessions open, one of them in front; each has a lock.
+//! `/clear` makes a new session and closes the previous one; the previous lock is held a
+//! second longer. The package cache (`~/.cache/copilot/pkg`) has `inuse` files too, which
+//! belong to no session. Early versions (0.0.3xx) had the events in `session-state/ID.jsonl`
+//! and no directory; these are read too (2026-11).
 
 mod claims;
 mod events;
@@ -98,7 +98,7 @@ impl Adapter for Copilot {
     fn describe(&self, _look: &Look<'_>, sketch: &Sketch) -> Found<Description> {
         let directory = sketch::directory_of(sketch);
         let mut problems = Vec::new();
-        // What can't be read of it, the scan has told.
+        // The scan has already reported what cannot be read.
         let workspace = Workspace::read(&directory.join(session::WORKSPACE)).unwrap_or_default();
         let mut found = Description::default();
         if sketch.transcript.is_none() && (workspace.is_some() || sketch.title.is_some()) {
@@ -135,9 +135,9 @@ impl Adapter for Copilot {
     }
 }
 
-/// Adds what head and tail of the events say.
+/// Adds the facts from head and tail of the events.
 fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
-    // Of most files both ends are the same lines.
+    // In most files both ends are the same lines.
     let (mut of_tail, mut of_head) = (BadLines::default(), BadLines::default());
     let read = TranscriptFile::open(path).and_then(|file| {
         let tail = DIALECT.tail(&file, &mut of_tail)?;
@@ -161,8 +161,8 @@ fn read_events(found: &mut Description, path: &Path) -> Result<(), String> {
     }
 }
 
-/// Adds what the workspace says: the name before the prompt, and the rest where
-/// no event has said it.
+/// Adds the facts from the workspace: the name replaces the prompt, other facts are added
+/// only if the events lack them.
 fn add_workspace(found: &mut Description, workspace: Workspace) {
     if let Some(name) = workspace.name.as_deref().and_then(one_line) {
         let prompt = found.title.take();

@@ -1,7 +1,7 @@
 //! A process's own log: `logs/process-MS-PID.log`.
 //!
-//! The process has it open for writing. Among much else it says which session
-//! its terminal shows:
+//! The process has it open for writing. Among much else it records which session the
+//! process's terminal shows:
 //!
 //! ```text
 //! 2026-11-27T23:21:52.772Z [INFO] Workspace initialized: ID (checkpoints: 0)
@@ -10,15 +10,14 @@
 //! 2026-11-27T23:23:43.944Z [INFO] Unregistering foreground session: ID
 //! ```
 //!
-//! That is all that tells, before its first prompt, which session a process has
-//! taken up. Several sessions may be open in one process, one of them in the
-//! foreground. Seen in Copilot CLI 1.0.102, 2026-11. Other levels of detail
-//! may leave these lines out: then nothing is known.
+//! Before the first prompt, only these lines show which session a process has resumed.
+//! Several sessions may be open in one process, one of them in the foreground. Seen in
+//! Copilot CLI 1.0.102, 2026-11. Other levels of detail may leave these lines out: then
+//! nothing is known.
 //!
-//! The end of a log may be missing (a full disk, a copy). That shows where its last
-//! line has no end, or where another one goes on in the middle of it; then what is in
-//! front may have changed since. One that is cut between two lines looks like one to
-//! which nothing was added, and counts as that.
+//! The end of a log may be missing (a full disk, a copy). Then the last line has no end, or
+//! another line begins in the middle of it, and the foreground may have changed since. A log
+//! that is cut between two lines looks complete, and is treated as complete.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +42,7 @@ const OPENED_MAX: usize = 1_000;
 /// How long the date is that each line begins with.
 const DATE_CHARS: usize = "2026-11-27T23:21:52.772Z".len();
 
-/// What a log says of its process.
+/// Facts in the log of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ProcessLog {
     /// The session that its terminal shows, and since when, as far as it was written.
@@ -54,12 +53,12 @@ pub(super) struct ProcessLog {
     pub(super) left_at_ms: BTreeMap<SessionId, i64>,
     /// The version of Copilot.
     pub(super) version: Option<String>,
-    /// A part of it is missing: other sessions may have been opened, and another one
-    /// may be in front.
+    /// A part of it is missing: other sessions may have been opened, and another session may
+    /// be in front.
     pub(super) is_torn: bool,
 }
 
-/// Something that a line of a log says.
+/// The event in a line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Event {
     Opened(SessionId),
@@ -69,11 +68,12 @@ enum Event {
 }
 
 impl ProcessLog {
-    /// It says which sessions were opened, if any: every log begins with the version.
+    /// The log records opened sessions, if there were any: every log begins with the
+    /// version.
     pub(super) fn is_telling(&self) -> bool {
-        let says_anything =
+        let has_facts =
             self.version.is_some() || self.foreground.is_some() || !self.opened.is_empty();
-        says_anything && !self.is_torn
+        has_facts && !self.is_torn
     }
 
     /// The session in front, where that is known.
@@ -81,9 +81,8 @@ impl ProcessLog {
         self.foreground.as_ref().filter(|_| !self.is_torn)
     }
 
-    /// Reads head and tail. Where the two do not meet and the tail says
-    /// nothing of a change, the foreground is not known: it may have changed in
-    /// between.
+    /// Reads head and tail. If the two do not meet and the tail shows no change, the
+    /// foreground is unknown: it may have changed in between.
     pub(super) fn read(file: &TranscriptFile) -> Result<Self, TranscriptError> {
         let mut log = Self::default();
         let head = file.head(HEAD_BOUNDS)?;
@@ -160,7 +159,7 @@ fn after(
     }
 }
 
-/// It has no end, or another line goes on in the middle of it.
+/// It has no end, or another line begins in the middle of it.
 fn is_torn(line: &Line) -> bool {
     let bytes = line.bytes();
     let begins_another = |at: &[u8]| matches!(at, [b'0'..=b'9', b'Z', b' ', b'[']);

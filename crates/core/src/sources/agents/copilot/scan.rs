@@ -1,4 +1,4 @@
-//! What a home tells: which sessions to look at, and who may be using them.
+//! Scans a home: the sessions to look at, and the processes that may use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use super::session::{self, SessionDir};
 use super::{AGENT, Copilot, process};
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role};
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, list_or_tell};
+use crate::sources::agents::kit::folder::{Names, list_or_report};
 use crate::sources::agents::kit::held::{Held, which_write, who_holds};
 use crate::sources::transcript::TranscriptFile;
 
@@ -32,7 +32,7 @@ pub(super) struct Scanning<'a> {
     /// The list of the sessions that are open was there and could be read as a whole.
     pub(super) is_open_known: bool,
     pub(super) open_facts: Option<whosup_sidecar::file::FileFacts>,
-    /// What the processes of this home say in their logs.
+    /// The facts in the logs of this home's processes.
     pub(super) logs: BTreeMap<Pid, (PathBuf, ProcessLog)>,
     pub(super) sessions: BTreeMap<SessionId, SessionDir>,
     pub(super) held: BTreeMap<FileId, Held>,
@@ -114,9 +114,9 @@ impl<'a> Scanning<'a> {
                 let Some(pid) = process_log::process_in(name) else {
                     continue;
                 };
-                // A process of earlier times may have had the same PID: whoever
-                // has it open now tells, and no date, which moves with the clock.
-                let is_its = processes.iter().any(|its| its.process.pid == pid);
+                // An earlier process may have had the same PID. The process that has it open
+                // now decides, not a date, which changes with the clock.
+                let is_its = processes.iter().any(|process| process.process.pid == pid);
                 let path = directory.join(name);
                 if is_its && let Ok(facts) = facts(&path, Links::Refuse) {
                     let file = FileId {
@@ -203,10 +203,9 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// A process that nothing so far connects with a session (one without a
-    /// terminal, whose log tells nothing) has its PID in the name of a lock: one
-    /// wider search for that. So has one that may hold other sessions than are known,
-    /// for the list of the open ones can't be read.
+    /// A process may have no known session so far (no terminal, and nothing in its log), or
+    /// may hold more sessions than are known because the list of open sessions cannot be
+    /// read. Its PID is in the name of a lock: a wider search finds that.
     fn search_for_silent_processes(&mut self) {
         let silent: Vec<Pid> = self
             .servers()
@@ -232,7 +231,7 @@ impl<'a> Scanning<'a> {
         self.ask_for_holders();
     }
 
-    /// Tells whether a log or a lock says which session a process serves.
+    /// Returns whether a log or a lock names the session of a process.
     pub(super) fn is_connected(&self, pid: Pid) -> bool {
         let is_in_log = self
             .logs
@@ -258,6 +257,8 @@ impl<'a> Scanning<'a> {
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+        list_or_report(directory, entries_max, |message| {
+            self.problem(directory, message)
+        })
     }
 }

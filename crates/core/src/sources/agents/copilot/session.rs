@@ -21,7 +21,7 @@ const FILES_MAX: usize = 10_000;
 
 /// The transcript's name.
 pub(super) const EVENTS: &str = "events.jsonl";
-/// The name of what tells directory, branch and name.
+/// The name of the file with directory, branch and name.
 pub(super) const WORKSPACE: &str = "workspace.yaml";
 
 /// One session's directory.
@@ -29,17 +29,17 @@ pub(super) const WORKSPACE: &str = "workspace.yaml";
 pub(super) struct SessionDir {
     pub(super) id: SessionId,
     pub(super) workspace: Workspace,
-    /// The transcript: there is one once somebody has said something.
+    /// The transcript: it exists from the first prompt on.
     pub(super) events: Option<PathBuf>,
     /// By PID.
     pub(super) locks: Vec<InUse>,
 }
 
-/// The files by which a process says that it uses the session: `inuse.PID.lock`
-/// and, held while it does, `inuse.PID.hold`.
+/// The files by which a process marks the session as in use: `inuse.PID.lock` and
+/// `inuse.PID.hold`, which it holds meanwhile.
 #[derive(Debug)]
 pub(super) struct InUse {
-    /// The process, as the names tell: a hint, for a PID means nothing by itself.
+    /// The process in the file name: a hint, since a PID alone identifies nothing.
     pub(super) pid: Pid,
     pub(super) path: PathBuf,
     pub(super) facts: FileFacts,

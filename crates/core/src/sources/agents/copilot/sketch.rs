@@ -1,4 +1,4 @@
-//! What is told of each session besides claims.
+//! The sketches of sessions: all facts except claims.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -79,8 +79,8 @@ impl Scanning<'_> {
                 .any(|lock| self.holders_of(lock).contains(&pid))
     }
 
-    /// Of an early version: a lock names the process, without anything that could be held,
-    /// and the session was used since the process began. (The PID may be a reused one.)
+    /// For early versions: a lock names the process, without a file that could be held, and
+    /// the session was used since the process began. (The PID may have been reused.)
     fn clues(
         &self,
         session: &SessionDir,
@@ -110,8 +110,8 @@ impl Scanning<'_> {
         self.servers().filter_map(clue).collect()
     }
 
-    /// Where the last events say what a session is doing, they are told when it
-    /// is described. Only what they can't say is told here.
+    /// A phase that the last events do not show. The phase in the events is read when the
+    /// session is described.
     fn fact(
         &self,
         session: &SessionDir,

@@ -2,8 +2,8 @@
 //!
 //! Copilot writes one `key: value` a line there. What is read: plain, single-
 //! and double-quoted values of keys that begin a line. What is not: nested
-//! values, values of several lines, anchors, tags; they are left out, and so is
-//! what can't be told. Seen in Copilot CLI 1.0.102, 2026-11.
+//! values, values of several lines, anchors, tags and malformed values. These are left out.
+//! Seen in Copilot CLI 1.0.102, 2026-11.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 256 * 1024;
 /// How many lines of it are read.
 const LINES_MAX: usize = 1_000;
 
-/// What a `workspace.yaml` says.
+/// Facts in a `workspace.yaml`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Workspace {
     pub(super) id: Option<String>,
@@ -72,7 +72,7 @@ fn at_ms(text: &str) -> Option<i64> {
     Some(at.as_millisecond())
 }
 
-/// The flat values of a YAML mapping. Of a key that comes twice the first counts.
+/// The flat values of a YAML mapping. If a key occurs twice, the first counts.
 fn parse_flat(text: &str) -> BTreeMap<&str, String> {
     let mut values = BTreeMap::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -95,12 +95,12 @@ fn parse_flat(text: &str) -> BTreeMap<&str, String> {
     values
 }
 
-/// One value on one line; `None` if it is absent or more than that.
+/// A value on a single line; `None` if it is absent or longer.
 fn scalar(value: &str) -> Option<String> {
     let text = match value.chars().next()? {
         '\'' => single_quoted(value)?,
         '"' => double_quoted(value)?,
-        // Values of several lines, nested ones, and what needs a YAML parser.
+        // Values of several lines, nested values, and values that need a YAML parser.
         '|' | '>' | '[' | '{' | '&' | '*' | '!' | '%' | '@' | '`' => return None,
         _ => {
             let plain = value.split(" #").next().unwrap_or_default().trim_end();
@@ -132,7 +132,7 @@ fn single_quoted(value: &str) -> Option<String> {
     }
 }
 
-/// `"a \"b\""`: the escapes that JSON has as well.
+/// `"a \"b\""`: the escapes of JSON.
 fn double_quoted(value: &str) -> Option<String> {
     let mut escaped = false;
     let end = value
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_something_else_is_told() -> std::io::Result<()> {
+    fn a_file_of_another_kind_is_reported() -> std::io::Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("workspace.yaml");
         assert_eq!(Workspace::read(&path), Ok(None));

@@ -32,17 +32,16 @@ const ANCESTORS_MAX: usize = 64;
 /// The usual name of a directory for data.
 const DATA_DIR: &str = ".crush";
 
-/// A project: a directory for data, and what is known of it.
+/// A project: a data directory, and the facts about it.
 #[derive(Debug)]
 pub(super) struct Project {
     pub(super) data_dir: PathBuf,
-    /// The directory that its sessions work in, where that is one only.
+    /// The directory that its sessions work in, if there is only one.
     pub(super) work_dir: Option<PathBuf>,
-    /// Crush's processes that work in it, as far as their arguments and
-    /// directories tell.
+    /// Crush processes that work in the project, by arguments and directories.
     pub(super) processes: Vec<Pid>,
     pub(super) lock: Lock,
-    /// The version of whoever had it open last.
+    /// The version of the Crush that opened the project last.
     pub(super) version: Option<String>,
 }
 
@@ -51,15 +50,15 @@ pub(super) struct Project {
 pub(super) enum Lock {
     /// There is no lock: it is of an early release, or such locks are turned off.
     Missing,
-    /// It can't be looked at, or its holders can't be asked for.
+    /// The lock or its holders cannot be examined.
     Unreadable,
     /// This process of Crush's holds it.
     Held(Pid, FileFacts),
-    /// None of Crush's own processes does; nobody else was asked.
+    /// No Crush process holds it; other processes were not asked.
     NotHeldByOwn(FileFacts),
     /// Another program holds it.
     HeldByOther(Pid, FileFacts),
-    /// Nobody holds it.
+    /// No process holds it.
     Free {
         is_everyone_asked: bool,
         facts: FileFacts,
@@ -113,7 +112,7 @@ pub(super) fn projects(look: &Look<'_>, home: &Home, problems: &mut Vec<Problem>
     projects
 }
 
-/// What leads to a project.
+/// Sources that name projects.
 #[derive(Debug, Default)]
 struct Known {
     /// The directories that it is listed for.
@@ -191,9 +190,9 @@ pub(super) fn listed_data_dirs(home: &Path) -> Vec<PathBuf> {
     data_dirs
 }
 
-/// The directory that the sessions of a project work in: the one that is
-/// listed for it, or where its data are in their usual place, the one that has
-/// them. Nothing tells which one of several.
+/// The directory that the sessions of a project work in: the listed directory, or, if the
+/// data are in their usual place, the directory that contains them. Of several listed
+/// directories none is chosen.
 fn work_dir(data_dir: &Path, listed: &[PathBuf]) -> Option<PathBuf> {
     match listed {
         [only] => Some(only.clone()),
@@ -204,8 +203,7 @@ fn work_dir(data_dir: &Path, listed: &[PathBuf]) -> Option<PathBuf> {
     }
 }
 
-/// The directory for data that a process uses, as far as its arguments and its
-/// directory tell.
+/// The data directory of a process, by arguments and working directory.
 fn data_dir_of(process: &AgentProcess, mounts: &Mounts) -> Option<PathBuf> {
     if let Some(named) = named_data_dir(&process.program()) {
         return mounts.touchable(&named).is_ok().then_some(named);
@@ -224,8 +222,8 @@ fn data_dir_of(process: &AgentProcess, mounts: &Mounts) -> Option<PathBuf> {
     None
 }
 
-/// Finds who has each project open. Whoever only wants to know what is live
-/// asks Crush's own processes.
+/// Finds the holders of each project. If only live sessions are wanted, only Crush processes
+/// are asked.
 fn find_holders(look: &Look<'_>, projects: &mut [Project], problems: &mut Vec<Problem>) {
     for project in projects.iter_mut() {
         let path = project.lock_path();
@@ -284,7 +282,11 @@ fn ask_own(
     files: &[FileId],
     projects: &mut [Project],
 ) -> Result<(), whosup_process::ProbeError> {
-    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let own: Vec<Pid> = look
+        .processes
+        .iter()
+        .map(|process| process.process.pid)
+        .collect();
     if own.is_empty() || files.is_empty() {
         return Ok(());
     }
@@ -309,13 +311,17 @@ fn ask_everybody(
         let (Some(file), Some(facts)) = (project.file(), project.facts()) else {
             continue;
         };
-        let its = held.get(&file).cloned().unwrap_or_default();
-        let is_own = |pid: Pid| look.processes.iter().any(|its| its.process.pid == pid);
-        project.lock = match its.by.first() {
+        let found = held.get(&file).cloned().unwrap_or_default();
+        let is_own = |pid: Pid| {
+            look.processes
+                .iter()
+                .any(|process| process.process.pid == pid)
+        };
+        project.lock = match found.by.first() {
             Some(pid) if is_own(*pid) => Lock::Held(*pid, facts),
             Some(pid) => Lock::HeldByOther(*pid, facts),
             None => Lock::Free {
-                is_everyone_asked: its.is_everyone_asked,
+                is_everyone_asked: found.is_everyone_asked,
                 facts,
             },
         };
@@ -323,11 +329,11 @@ fn ask_everybody(
     Ok(())
 }
 
-/// The version that whoever took a lock wrote into it.
+/// The version that the holder of a lock wrote into it.
 fn version_in(path: &Path) -> Option<String> {
     let file = read_regular(path, LOCK_BYTES_MAX, Links::Refuse).ok()?;
-    let told: Value = serde_json::from_slice(&file.bytes).ok()?;
-    let version = told.get("version")?.as_str()?.trim();
+    let content: Value = serde_json::from_slice(&file.bytes).ok()?;
+    let version = content.get("version")?.as_str()?.trim();
     let version = version.strip_prefix('v').unwrap_or(version);
     (!version.is_empty()).then(|| version.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The rows of a project's database, and what they tell.
+//! The rows of a project's database.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::adapter::{Message, MessageRole};
 
 /// How long the text of a message is at most, in characters.
 const TEXT_CHARS_MAX: usize = 20_000;
-/// A session that only makes up the title of another one has an id that begins so.
+/// The id prefix of a session that only makes the title of another session.
 const TITLE_SESSION_PREFIX: &str = "title-";
 
 /// A row of `sessions`.
@@ -23,7 +23,7 @@ pub(super) struct SessionRow {
 }
 
 impl SessionRow {
-    /// It was made for a moment, and nobody talks in it.
+    /// The session was made for a single internal request, such as a title.
     pub(super) fn is_passing(&self) -> bool {
         self.parent.is_some() && self.id.starts_with(TITLE_SESSION_PREFIX)
     }
@@ -45,8 +45,8 @@ pub(super) struct MessageRow {
     pub(super) updated_at_ms: Option<i64>,
 }
 
-/// What a session does, by its last message. A question to the person is kept
-/// in memory only, so one that waits for permission looks like one that works.
+/// The phase of a session, by its last message. A question to the person is kept in memory
+/// only, so a session that waits for permission looks like a working session.
 pub(super) fn phase(last: &MessageRow) -> Option<Phase> {
     match last.role.as_str() {
         "user" | "tool" => Some(Phase::Working),

@@ -1,4 +1,4 @@
-//! One home of Crush: its projects, and what is told of their sessions.
+//! One home of Crush: the projects and their sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         .map(|project| scanning.opener_of(project, &projects))
         .collect();
     for (project, opener) in projects.iter().zip(openers) {
-        if look.depth.is_walk() || !matches!(opener, Opener::Nobody) {
+        if look.depth.is_walk() || !matches!(opener, Opener::NoProcess) {
             scanning.add_project(project, opener);
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
 #[derive(Clone)]
 enum Opener<'a> {
     /// None, as far as is known.
-    Nobody,
+    NoProcess,
     /// This one alone: it holds the lock.
     One(&'a AgentProcess),
     /// A server, for its clients.
@@ -78,7 +78,7 @@ struct Scanning<'a> {
 impl<'a> Scanning<'a> {
     fn process(&self, pid: Pid) -> Option<&'a AgentProcess> {
         let mut processes = self.look.processes.iter();
-        processes.find(|its| its.process.pid == pid)
+        processes.find(|process| process.process.pid == pid)
     }
 
     fn opener_of(&self, project: &Project, all: &[Project]) -> Opener<'a> {
@@ -86,7 +86,7 @@ impl<'a> Scanning<'a> {
             return match self.process(pid) {
                 Some(process) if process.role == Role::Host => Opener::Server(process),
                 Some(process) => Opener::One(process),
-                None => Opener::Nobody,
+                None => Opener::NoProcess,
             };
         }
         let has_lock = |pid: Pid| {
@@ -94,14 +94,14 @@ impl<'a> Scanning<'a> {
                 .any(|other| matches!(other.lock, Lock::Held(holder, _) if holder == pid))
         };
         let pids = project.processes.iter().filter(|pid| !has_lock(**pid));
-        let its: Vec<&AgentProcess> = pids
+        let openers: Vec<&AgentProcess> = pids
             .filter_map(|pid| self.process(*pid))
             .filter(|process| process.role == Role::Session)
             .collect();
-        if its.is_empty() {
-            Opener::Nobody
+        if openers.is_empty() {
+            Opener::NoProcess
         } else {
-            Opener::Some(its)
+            Opener::Some(openers)
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Scanning<'a> {
         });
         let (rows, database) = match read {
             Ok(Some(read)) => read,
-            // It has been opened, and nobody has said anything in it.
+            // The project has been opened, and no session has a message.
             Ok(None) => return,
             Err(message) => {
                 self.problems.push(Problem::at(&AGENT, &path, message));
@@ -189,7 +189,7 @@ impl<'a> Scanning<'a> {
                 Some((says, false))
             }
             Opener::One(_) | Opener::Server(_) => None,
-            Opener::Some(_) | Opener::Nobody => unheld(&project.lock),
+            Opener::Some(_) | Opener::NoProcess => unheld(&project.lock),
         };
         if let Some((says, is_everyone_asked)) = claim {
             let claim = self.claim(project, &sketch, says, is_everyone_asked);
@@ -290,8 +290,8 @@ impl<'a> Scanning<'a> {
     }
 }
 
-/// What a lock that none of Crush's own processes holds says of each session
-/// of its project, and whether everybody was asked.
+/// The reason why no process owns the sessions of a project, by a lock that no Crush process
+/// holds, and whether all processes were asked.
 fn unheld(lock: &Lock) -> Option<(String, bool)> {
     match lock {
         Lock::Free {
@@ -313,7 +313,7 @@ fn unheld(lock: &Lock) -> Option<(String, bool)> {
     }
 }
 
-/// Dates are whole seconds: in the second in which a process began, another one may have
+/// Dates are whole seconds: in the second in which a process began, another process may have
 /// used the session before.
 fn used_since(process: &AgentProcess, at_ms: i64) -> Clue {
     let pid = process.process.pid;
@@ -340,8 +340,8 @@ fn facts_of(lock: &Lock) -> Option<&FileFacts> {
     }
 }
 
-/// Tells whether a session may be one that a process has open now: its
-/// arguments name it, or it was born or got records since that began.
+/// Returns whether a process may have a session open now: the arguments name the session, or
+/// the session was born or got records since the process began.
 fn may_be_open(row: &SessionRow, opener: &Opener<'_>) -> bool {
     let is_since = |process: &AgentProcess| {
         let Ok(began) = process.process.began_at_ms else {
@@ -357,7 +357,7 @@ fn may_be_open(row: &SessionRow, opener: &Opener<'_>) -> bool {
     };
     let may_have = |process: &AgentProcess| is_named(process) || is_since(process);
     match opener {
-        Opener::Nobody => false,
+        Opener::NoProcess => false,
         Opener::One(process) | Opener::Server(process) => may_have(process),
         Opener::Some(processes) => processes.iter().any(|process| may_have(process)),
     }

@@ -82,7 +82,7 @@ impl World {
         // Other tests run at the same time.
         processes.retain(|process| {
             let work_dir = process.work_dir();
-            work_dir.is_some_and(|its| its.starts_with(self.dir.path()))
+            work_dir.is_some_and(|dir| dir.starts_with(self.dir.path()))
         });
         for process in &mut processes {
             process.homes.clear();
@@ -155,8 +155,8 @@ fn only_what_was_written_since_the_holder_began_may_be_its_own() {
     world.add(&format!(
         "INSERT INTO sessions VALUES ('{NEW}', NULL, 'New', 0, strftime('%s','now'), strftime('%s','now'))"
     ));
-    let its = BTreeSet::from([holder.pid()]);
-    assert_eq!(world.open(), [(NEW.to_owned(), its)]);
+    let pids = BTreeSet::from([holder.pid()]);
+    assert_eq!(world.open(), [(NEW.to_owned(), pids)]);
 
     drop(holder);
     assert_eq!(world.open(), []);
@@ -175,8 +175,8 @@ fn the_short_form_in_the_arguments_means_a_session() {
     let Some(holder) = Holder::start(&world, &["-s", OLD_SHORT]) else {
         return;
     };
-    let its = BTreeSet::from([holder.pid()]);
-    assert_eq!(world.open(), [(OLD.to_owned(), its)]);
+    let pids = BTreeSet::from([holder.pid()]);
+    assert_eq!(world.open(), [(OLD.to_owned(), pids)]);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The short form of a session's id, which Crush prints and takes:
 //! the beginning of the XXH3 hash of the id, in hexadecimal digits.
 //!
-//! Read in the sources of Crush, 2026-08: `crush -s` takes a whole id, or the
-//! beginning of such a hash, never that of an id.
+//! Read in the sources of Crush, 2026-08: `crush -s` takes a whole id, or a prefix of such a
+//! hash, never a prefix of an id.
 
 /// How long a UUID is in its usual form, in bytes.
 const UUID_BYTES: usize = 36;
-/// What the hash multiplies with (`XXH_PRIME64_1` and the last step of XXH3;
-/// xxHash specification, version 0.2.0).
+/// The factors of the hash (`XXH_PRIME64_1` and the last step of XXH3; xxHash specification,
+/// version 0.2.0).
 const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
 const AVALANCHE: u64 = 0x1656_6791_9e37_79f9;
 /// The first 64 bytes of the default secret of XXH3, as eight numbers.
@@ -22,8 +22,7 @@ const SECRET: [u64; 8] = [
     0x4c26_3a81_e690_35e0,
 ];
 
-/// Tells whether `named`, as it stands in a process's arguments, means the
-/// session `id`.
+/// Returns whether `named`, an argument of a process, stands for the session `id`.
 pub(super) fn is_meant(named: &str, id: &str) -> bool {
     let is_short = !named.is_empty() && named.bytes().all(|byte| byte.is_ascii_hexdigit());
     named == id || (is_short && hash(id).is_some_and(|hash| hash.starts_with(named)))

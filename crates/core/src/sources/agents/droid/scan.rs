@@ -1,5 +1,4 @@
-//! One home of Droid: its transcripts, and which of them its processes may
-//! have open.
+//! One home of Droid: its transcripts, and the processes that may have them open.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +26,7 @@ const FOLDERS_MAX: usize = 20_000;
 const ENTRIES_MAX: usize = 100_000;
 /// How much older than its process a file may look, in milliseconds: for rounding.
 const ROUNDING_MS: i64 = 250;
-/// The folder of asides, which are forks that nobody resumes.
+/// The folder of asides: forks that are never resumed.
 const ASIDES: &str = "btw";
 
 /// Reads the claims and sketches of one home.
@@ -44,11 +43,11 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
         placement: look.machine.mounts().placement_of(&home.root),
         folders: processes
             .iter()
-            .flat_map(|its| folders_of(its, look.machine.mounts()))
+            .flat_map(|process| folders_of(process, look.machine.mounts()))
             .collect(),
         named: processes
             .iter()
-            .filter_map(|its| PROGRAMS.session(&its.program()))
+            .filter_map(|process| PROGRAMS.session(&process.program()))
             .collect(),
         since_ms: processes
             .iter()
@@ -82,7 +81,7 @@ struct Scanning<'a> {
     placement: crate::adapter::claim::Placement,
     /// The folders of the directories that its processes work in.
     folders: BTreeSet<String>,
-    /// What the arguments of its processes name.
+    /// The sessions in the arguments of its processes.
     named: BTreeSet<&'a str>,
     /// When the first of its processes began; `None` if there is none.
     since_ms: Option<i64>,
@@ -91,8 +90,8 @@ struct Scanning<'a> {
     problems: Vec<Problem>,
 }
 
-/// Tells whether a process may have the session with this transcript: its
-/// arguments name it, or it works in the directory of its folder.
+/// Returns whether a process may have the session with this transcript: the arguments name
+/// the session, or the process works in the directory of the folder.
 pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mounts) -> bool {
     let is_named = || {
         let stem = transcript.file_stem().and_then(|stem| stem.to_str());
@@ -101,7 +100,7 @@ pub(super) fn may_have(process: &AgentProcess, transcript: &Path, mounts: &Mount
     let is_in_folder = || {
         let folder = transcript.parent().and_then(Path::file_name);
         let folder = folder.and_then(|name| name.to_str());
-        folder.is_some_and(|folder| folders_of(process, mounts).iter().any(|its| its == folder))
+        folder.is_some_and(|folder| folders_of(process, mounts).iter().any(|own| own == folder))
     };
     is_named() || is_in_folder()
 }
@@ -210,8 +209,8 @@ impl Scanning<'_> {
         }
     }
 
-    /// A process names it, or works in its directory and may have written to
-    /// it. (A file that was changed before can't have records since.)
+    /// A process names the session, or works in its directory and may have written to the
+    /// file. (A file that was changed earlier has no later records.)
     fn may_be_open(&self, folder: &str, id: &str, facts: &FileFacts) -> bool {
         let is_since = || {
             let since = self.since_ms.zip(facts.modified_ms);
@@ -221,7 +220,7 @@ impl Scanning<'_> {
     }
 
     fn add(&mut self, id: &str, path: &Path, may_be_open: bool) {
-        // What is called otherwise is no session.
+        // A file with another name is no session.
         let Ok(id) = SessionId::parse(id) else {
             return;
         };
@@ -264,7 +263,7 @@ impl Scanning<'_> {
             })
         };
         if sketch.parent.is_some() {
-            let is_anywhere = |its: &&AgentProcess| folders_of(its, self.mounts).is_empty();
+            let is_anywhere = |process: &&AgentProcess| folders_of(process, self.mounts).is_empty();
             let may_be_open = may_be_open || self.processes.iter().any(is_anywhere);
             let ended = self.claim_of_ended(&sketch, &outline, may_be_open);
             sketch.may_have_ended = ended.is_none() && outline.missing_end.is_some();
@@ -274,20 +273,24 @@ impl Scanning<'_> {
         let mut open_to = Vec::new();
         if may_be_open {
             sketch.unclaimed = Unclaimed::Owner;
-            let may_be_its = |its: &&&AgentProcess| may_have(its, path, self.mounts);
-            let mut its = self.processes.iter().filter(may_be_its);
-            sketch.is_headless = Some(its.clone().all(|its| PROGRAMS.is_headless(&its.program())));
-            open_to.extend(its.clone().map(|its| its.process.pid));
+            let may_be_its = |process: &&&AgentProcess| may_have(process, path, self.mounts);
+            let mut candidates = self.processes.iter().filter(may_be_its);
+            sketch.is_headless = Some(
+                candidates
+                    .clone()
+                    .all(|process| PROGRAMS.is_headless(&process.program())),
+            );
+            open_to.extend(candidates.clone().map(|process| process.process.pid));
             if start.id.is_none() && sketch.work_dir.is_none() {
-                // It has lost its first line: its folder tells where it works.
-                sketch.work_dir = its.find_map(|its| work_dir_of(its));
+                // The first line is lost: the folder gives the directory.
+                sketch.work_dir = candidates.find_map(|process| work_dir_of(process));
             }
         }
         self.sketches.add(sketch, open_to);
     }
 
-    /// A sub-agent has ended once its last message has ended its turn, or
-    /// nobody can have written to it who is there now.
+    /// A sub-agent has ended once its last message has ended its turn, or if no running
+    /// process can have written to it.
     fn claim_of_ended(
         &self,
         sketch: &Sketch,
@@ -297,7 +300,7 @@ impl Scanning<'_> {
         let has_ended = outline.found.last_activity_at_ms.is_some()
             && outline.found.phase == Some(Phase::Idle)
             && outline.missing_end.is_none();
-        // Without any process it ends as its parent does, which may be hidden.
+        // Without any process it ends together with its parent, whose process may be hidden.
         let says = if !may_be_open && self.since_ms.is_some() {
             "nothing was written to it since a process of this agent began"
         } else if has_ended {

@@ -88,7 +88,7 @@ impl World {
 struct Waiting(Child);
 
 impl Waiting {
-    /// Starts it, and waits until the program is the one that was asked for.
+    /// Starts it, and waits until it runs the requested program.
     fn start(world: &World) -> Self {
         let child = Command::new(world.dir.path().join("droid"))
             .current_dir(world.project())

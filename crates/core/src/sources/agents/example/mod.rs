@@ -29,7 +29,7 @@ use crate::machine::Machine;
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::dialect::{Dialect, Record, Step, date_at, text_at, texts_in};
 use crate::sources::agents::kit::document::read_document;
-use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::folder::list_or_report;
 use crate::sources::trust::trust_of;
 
 const AGENT: AgentId = AgentId::from_static("example");
@@ -38,12 +38,11 @@ const AGENT: AgentId = AgentId::from_static("example");
 const ENTRIES_MAX: usize = 100_000;
 const REGISTRY_BYTES_MAX: u64 = 64 << 10;
 
-/// The adapter. Register it in `AGENTS` (`table.rs`), which this one is not in.
+/// The adapter. Register yours in `AGENTS` (`table.rs`); this example is not registered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Example;
 
-/// What is fixed. What an agent does not record stays at its default in
-/// [`Profile::USUAL`]: the answers are then *unknown* more often, and never wrong.
+/// The constant facts. Facts that an agent does not record keep the default in
 static PROFILE: Profile = Profile {
     id: "example",
     name: "Example",
@@ -124,7 +123,8 @@ fn claim_of(look: &Look<'_>, home: &Home, path: &Path) -> Result<Option<Claim>, 
         // The date of the claim is in the file; the date of the file is none.
         dated_at_ms: date_at(&entry, "/at"),
         modified_at_ms: file.modified_ms,
-        // Whoever serves a session writes this file: a dead claim is a dead session.
+        // Every process that serves a session writes this file: a dead claim is a dead
+        // session.
         exclusivity: Exclusivity::Exclusive,
         trust: trust_of(&file, home, look.machine),
         placement: look.machine.mounts().placement_of(path),
@@ -145,21 +145,21 @@ impl Adapter for Example {
         let (mut scan, mut problems) = (AgentScan::default(), Vec::new());
         let running = home.root.join("running");
         let mut problem = |path: &Path, why: String| problems.push(Problem::at(&AGENT, path, why));
-        let names = list_or_tell(&running, ENTRIES_MAX, |why| problem(&running, why));
+        let names = list_or_report(&running, ENTRIES_MAX, |why| problem(&running, why));
         for name in names.texts().filter(|name| name.ends_with(".json")) {
             let path = running.join(name);
             match claim_of(look, home, &path) {
                 Ok(claim) => scan.claim_all(claim),
-                // One bad file is a problem beside everything that can be read.
+                // A bad file is a problem and hides nothing else.
                 Err(why) => problem(&path, why),
             }
         }
         let sessions = home.root.join("sessions");
-        let names = list_or_tell(&sessions, ENTRIES_MAX, |why| problem(&sessions, why));
+        let names = list_or_report(&sessions, ENTRIES_MAX, |why| problem(&sessions, why));
         for name in names.texts() {
             let id = name.strip_suffix(".jsonl").map(SessionId::parse);
             let Some(Ok(id)) = id else { continue };
-            // The default depth reads what claims and processes lead to, and no more.
+            // The default depth reads only what claims and processes name.
             let is_claimed = scan.claims.iter().any(|claim| claim.key.session == id);
             if is_claimed || look.depth.reaches(&id) {
                 scan.sketch(Sketch {

@@ -1,13 +1,12 @@
 //! One chat file: `chats/session-MINUTE-ID8.jsonl`.
 //!
-//! The first line is a header (`sessionId`, `startTime`, `kind`), then come
-//! messages and changes of the whole (`$set`). When a session is taken up, its
-//! id is set once more, and a second, empty file by the new minute appears; in
-//! the same minute that is the same file, which then has a second header.
-//! A later start of Gemini CLI may add a summary, which has no date; whatever
-//! else is written has one. It also removes the files of sessions in which
-//! nothing was said, those of running ones included: the next message then
-//! makes the file anew, without a header. Seen in Gemini CLI 0.61.0, 2026-11.
+//! The first line is a header (`sessionId`, `startTime`, `kind`), then come messages and
+//! changes of the whole (`$set`). When a session is resumed, its id is set once more, and a
+//! second, empty file by the new minute appears; in the same minute that is the same file,
+//! which then has a second header. A later start of Gemini CLI may add a summary, which has
+//! no date; every other record has a date. It also removes the files of sessions without
+//! messages, even of running ones: the next message then makes the file anew, without a
+//! header. Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::path::{Path, PathBuf};
 
@@ -101,7 +100,7 @@ pub(super) struct Header {
     pub(super) is_subagent: bool,
 }
 
-/// What a chat file tells for finding out whose it is.
+/// Facts of a chat file that help to find the owner process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ChatFacts {
     pub(super) header: Option<Header>,
@@ -113,7 +112,7 @@ pub(super) struct ChatFacts {
     pub(super) missing_end: Option<MissingEnd>,
     /// The last prompts, newest first, and when they were sent.
     pub(super) prompts: Vec<(String, i64)>,
-    /// Somebody has said something.
+    /// The chat has a prompt or a reply.
     pub(super) has_conversation: bool,
 }
 
@@ -126,7 +125,7 @@ pub(super) fn read_header(path: &Path) -> Result<Option<Header>, String> {
     header_of(&file).map_err(|error| error.reason())
 }
 
-/// Reads what a chat file tells for finding out whose it is.
+/// Reads the facts of a chat file that help to find the owner process.
 pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
     let mut facts = ChatFacts::default();
     if is_object(path) {
@@ -166,7 +165,7 @@ pub(super) fn read_facts(path: &Path) -> Result<ChatFacts, String> {
     Ok(facts)
 }
 
-/// Reads what was said in a chat file of any kind.
+/// Returns whether a chat file of any kind has messages, and the date of the last message.
 pub(super) fn said(path: &Path) -> Said {
     read_facts(path).map_or(Said::UNREADABLE, |facts| Said {
         has_words: facts.has_conversation,
@@ -203,7 +202,7 @@ fn header_of(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
 
 fn header_in(record: &Value) -> Option<Header> {
     let text = |key: &str| record.get(key).and_then(Value::as_str);
-    // Messages have no such id. Some releases leave the hash of the project out.
+    // Messages do not have this id. Some releases leave the hash of the project out.
     let is_header = text("projectHash").is_some() || text("startTime").is_some();
     is_header.then_some(())?;
     Some(Header {
@@ -224,25 +223,25 @@ pub(super) fn read_object(path: &Path) -> Result<Value, String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chat {
     pub(super) id: SessionId,
-    /// The file that has its messages; `None` if another start has removed it,
-    /// and nobody has said anything since.
+    /// The file that has the messages; `None` if another start has removed it and no prompt
+    /// came since.
     pub(super) path: Option<PathBuf>,
-    /// When processes began it or took it up, by the headers of its files.
+    /// When processes began or resumed it, by the headers of its files.
     pub(super) starts_ms: Vec<i64>,
     /// The minute in which a process began it, where its file has lost the header.
     pub(super) minute_ms: Option<i64>,
     pub(super) last_at_ms: Option<i64>,
-    /// Until when something may have been recorded that is missing at its end.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
-    /// The same where a torn record says so. (A later start adds a summary, without a
-    /// date, to whole ones.)
+    /// The same if a torn record shows it. (A later start adds a summary, without a date, to
+    /// intact files.)
     pub(super) torn_until_ms: Option<i64>,
     pub(super) prompts: Vec<(String, i64)>,
     pub(super) has_conversation: bool,
 }
 
 impl Chat {
-    /// One of which nothing is known but its name.
+    /// A session with nothing known but its name.
     pub(super) const fn new(id: SessionId) -> Self {
         Self {
             id,

@@ -1,4 +1,4 @@
-//! What chat files tell for finding out whose they are.
+//! Which facts chat files give about the owner process.
 
 use super::*;
 

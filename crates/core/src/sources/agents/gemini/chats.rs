@@ -13,8 +13,8 @@ use super::scan::Scanning;
 
 /// How many chats of one project are looked at.
 const CHATS_MAX: usize = 200_000;
-/// How much older than a process a file may look that it has written, in
-/// milliseconds: clocks are set. What is older was not, and need not be read.
+/// How much older than a process a file may look that the process has written, in
+/// milliseconds: clocks are set. Older files need not be read.
 pub(super) const MODIFIED_SLACK_MS: i64 = 3_600_000;
 
 impl Scanning<'_> {
@@ -76,7 +76,7 @@ impl Scanning<'_> {
         by_id.into_values().collect()
     }
 
-    /// A file that has lost its header: the whole id stands in what was typed.
+    /// Adds a file that has lost its header: the typed texts have the whole id.
     fn add_without_header(
         &mut self,
         by_id: &mut BTreeMap<SessionId, Chat>,
@@ -110,8 +110,7 @@ impl Scanning<'_> {
     }
 }
 
-/// Adds the sessions in which somebody has typed since then, and whose files
-/// another start has removed.
+/// Adds the sessions with prompts since then whose files another start has removed.
 fn add_removed(
     by_id: &mut BTreeMap<SessionId, Chat>,
     names: &[ChatName],
@@ -136,7 +135,7 @@ fn begins_with(id: &str, name: &ChatName) -> bool {
 }
 
 fn is_modified_since(path: &Path, since_ms: i64) -> bool {
-    // What can't be told may be.
+    // An unreadable file may have been written since.
     facts(path, Links::Follow).map_or(true, |facts| {
         facts
             .modified_ms
@@ -144,8 +143,8 @@ fn is_modified_since(path: &Path, since_ms: i64) -> bool {
     })
 }
 
-/// Adds a file to its session. The first one by name has the messages; another
-/// one is the mark of its having been taken up.
+/// Adds a file to its session. The first file by name has the messages; a later file shows
+/// that the session was resumed.
 fn add_file(
     by_id: &mut BTreeMap<SessionId, Chat>,
     header: &chat::Header,

@@ -1,10 +1,10 @@
 //! Gemini CLI's hooks.
 //!
-//! Seen in Gemini CLI 0.61.0, 2026-11: `BeforeTool` comes before leave is asked
-//! for, and nothing tells that it was given until `AfterTool`. `PreCompress` comes
-//! before every turn. `/clear` ends one session and starts another; `/quit` sends
-//! `SessionEnd` twice, SIGTERM two or three times, a terminal that goes none, and
-//! the process outlives it. The turn waits for its hooks.
+//! Seen in Gemini CLI 0.61.0, 2026-11: `BeforeTool` comes before the question for
+//! permission, and no event reports the permission until `AfterTool`. `PreCompress` comes
+//! before every turn. `/clear` ends one session and starts another. `/quit` sends
+//! `SessionEnd` twice, SIGTERM two or three times, a closed terminal never, and the process
+//! survives it. The turn waits for its hooks.
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 use crate::adapter::phase::WaitingFor;
@@ -15,7 +15,7 @@ use crate::adapter::{
 pub(super) static HOOKS: Hooks = Hooks {
     meaning,
     keys: PayloadKeys::SNAKE_CASE,
-    // Its transcripts have the beginning of the id in their names only.
+    // The names of its transcripts have only a prefix of the id.
     session_of_transcript: no_session_by_path,
     settings: &[SettingsFile {
         place: SettingsPlace::Home("settings.json"),

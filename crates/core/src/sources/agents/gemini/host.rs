@@ -1,7 +1,7 @@
 //! Processes that serve sessions to editors (`--acp`).
 //!
-//! Such a process has as many sessions as it is asked for, in any directory,
-//! and nothing tells which. Seen in Gemini CLI 0.61.0, 2026-11.
+//! Such a process has as many sessions as its client asks for, in any directory, and nothing
+//! records which. Seen in Gemini CLI 0.61.0, 2026-11.
 
 use whosup_sidecar::file::{Links, facts};
 
@@ -38,8 +38,8 @@ impl Scanning<'_> {
         modified_ms.is_some_and(|at| at >= since.saturating_sub(MODIFIED_SLACK_MS))
     }
 
-    /// What was made or went on since a host began, and is no terminal's, that
-    /// host may be serving; nothing tells.
+    /// A host may serve any session that was made or used since it began and belongs to no
+    /// terminal. Nothing records which.
     pub(super) fn claim_of_hosts(&mut self, chat: &Chat, is_perhaps_of_terminal: bool) {
         if is_perhaps_of_terminal {
             return;
@@ -69,7 +69,7 @@ impl Scanning<'_> {
             return;
         };
         for host in &hosts {
-            // The launcher has the same arguments as what it has started.
+            // The launcher has the same arguments as the process that it started.
             let pid = host.process.pid;
             if hosts.iter().any(|other| other.process.ppid == Some(pid)) {
                 continue;

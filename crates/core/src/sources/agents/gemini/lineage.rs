@@ -1,8 +1,8 @@
-//! Where the process went that was launched with a session. Pure.
+//! The sessions that a process went through. Pure.
 //!
-//! Whatever is typed in a terminal is logged under the session that its process was
-//! launched with, for as long as it runs. So the log connects the sessions that one
-//! process went through; the launch connects the first of them with the process.
+//! Everything that is typed in a terminal is logged under the session that its process was
+//! launched with, for as long as the process runs. So the log connects the sessions that one
+//! process went through, and the launch connects the first of them with the process.
 
 use std::ops::RangeInclusive;
 
@@ -21,20 +21,20 @@ const PROMPT_MS_MAX: i64 = 60_000;
 /// How much before that it may look, in milliseconds.
 const PROMPT_SLACK_MS: i64 = 1_000;
 
-/// What the log shows about a process that was launched with a session.
+/// The log's facts about a process that was launched with a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Path {
     /// When it was launched with it.
     pub(super) launched_at_ms: i64,
     /// The sessions that it went to, and when, oldest first.
     pub(super) visits: Vec<(SessionId, i64)>,
-    /// When it went on to a session that is not known.
+    /// When it moved to an unknown session.
     pub(super) lost_at_ms: Option<i64>,
     /// When it quit.
     pub(super) quit_at_ms: Option<i64>,
 }
 
-/// The sessions of one project, and what was typed there.
+/// The sessions of one project, and the text that was typed there.
 pub(super) struct Lineage<'a> {
     pub(super) chats: &'a [Chat],
     pub(super) prompts: &'a Prompts,
@@ -49,11 +49,12 @@ impl Lineage<'_> {
             .collect()
     }
 
-    /// Where the process went that was launched with `first` then.
+    /// The path of the process that was launched with `first` then.
     ///
-    /// What was typed while another process that was launched with `first` may have been
-    /// there is of either of them. Then a prompt shows that this one is still where it
-    /// was, and a prompt elsewhere is the other's; where a command led is not known.
+    /// While another process that was launched with `first` may have been running, an entry
+    /// may belong to either. Then a prompt in the session of this process shows that the
+    /// process is still there, and a prompt elsewhere belongs to the other process. The
+    /// effect of a command is unknown.
     fn path_of(&self, first: &Chat, launched_at_ms: i64) -> Path {
         let mut path = Path {
             launched_at_ms,
@@ -102,19 +103,20 @@ impl Lineage<'_> {
         typed.filter(move |typed| typed.first_session == id)
     }
 
-    /// When processes may have been launched with the session: at its starts, but for the
-    /// first one if `/clear` may have made the session.
+    /// When processes may have been launched with the session: at each start of its files,
+    /// except for the first start if `/clear` may have made the session.
     pub(super) fn launches_of<'a>(&self, chat: &'a Chat) -> &'a [i64] {
         match chat.starts_ms.as_slice() {
-            // The process that something was typed in under this session was launched so.
+            // Text was typed under this session, so its process was launched with this
+            // session.
             [only] if self.typed_under(chat).next().is_some() => std::slice::from_ref(only),
             [_, later @ ..] if self.clears_before(chat).next().is_some() => later,
             all => all,
         }
     }
 
-    /// Within which time a process was launched with the session, where its file has lost
-    /// the date: in the minute of its name, and before anything was typed there.
+    /// The period in which a process was launched with the session, if its file has lost the
+    /// date: in the minute of its name, and before the first typed text.
     pub(super) fn launched_within(&self, chat: &Chat) -> Option<RangeInclusive<i64>> {
         let first = self.typed_under(chat).map(|typed| typed.at_ms).min()?;
         let minute_ms = chat.minute_ms;
@@ -132,7 +134,7 @@ impl Lineage<'_> {
         })
     }
 
-    /// What was typed that became the prompt `text`, sent at `at_ms`.
+    /// The typed text that became the prompt `text`, sent at `at_ms`.
     fn typed(&self, text: &str, at_ms: i64) -> Option<&Typed> {
         let text = text.trim();
         let fitting = self.prompts.typed.iter().filter(|typed| {
@@ -142,7 +144,7 @@ impl Lineage<'_> {
         fitting.min_by_key(|typed| (at_ms - typed.at_ms).abs())
     }
 
-    /// The session in which what was typed became a prompt.
+    /// The session in which the typed text became a prompt.
     fn session_with(&self, typed: &Typed) -> Option<&Chat> {
         let has_it = |chat: &&Chat| {
             chat.prompts.iter().any(|(text, at_ms)| {
@@ -152,8 +154,8 @@ impl Lineage<'_> {
         self.chats.iter().find(has_it)
     }
 
-    /// The session that `/clear` made, if only one can have been made by it, and that one
-    /// by no other `/clear`.
+    /// The session that `/clear` made, if only one session matches, and no other `/clear`
+    /// matches that session.
     fn cleared_to(&self, typed: &Typed) -> Option<&Chat> {
         let is_of_it = |chat: &&Chat| {
             let mut clears = self.clears_before(chat);

@@ -86,7 +86,7 @@ fn what_was_typed_leads_from_one_session_to_the_next() {
     let all: Vec<Vec<i64>> = chats.iter().map(launches).collect();
     let starts = chats.each_ref().map(|chat| chat.starts_ms.clone());
     assert_eq!(all, [starts[0].clone(), Vec::new(), starts[2].clone()]);
-    // Somebody resumed it later.
+    // A process resumed it later.
     let mut resumed = chats[1].clone();
     resumed.starts_ms.push(ms(90));
     assert_eq!(launches(&resumed), [ms(90)]);
@@ -100,7 +100,7 @@ fn a_new_session_that_is_not_there_yet_is_not_known() {
 }
 
 #[test]
-fn two_that_were_cleared_together_are_not_told_apart() {
+fn two_that_were_cleared_together_stay_ambiguous() {
     let chats = [
         chat("a", 1, &[]),
         chat("b", 2, &[]),
@@ -147,7 +147,7 @@ fn who_has_quit_is_gone() {
 }
 
 #[test]
-fn two_that_were_launched_with_one_session_are_told_apart_by_where_they_are() {
+fn two_that_were_launched_with_one_session_are_separated_by_directory() {
     let mut first = chat("a", 8, &[("one", 20), ("three", 70), ("four", 90)]);
     first.starts_ms.push(ms(60));
     let chats = [first, chat("b", 41, &[("two", 50)])];

@@ -9,18 +9,18 @@ use crate::sources::agents::kit::dialect::{
 use crate::sources::agents::kit::prompt::Wrapping;
 use crate::sources::usage::Counting;
 
-/// What Gemini CLI itself tells the model, as in the first message of every
+/// Text that Gemini CLI itself sends to the model, such as the first message of every
 /// session.
 const WRAPPING: Wrapping = Wrapping {
     elements: &["session_context"],
     notices: &["This is the Gemini CLI. We are setting up the context"],
 };
 
-/// What is noted when a person interrupts a turn.
+/// The text that Gemini CLI records when a person interrupts a turn.
 const CANCELLED: &str = "Request cancelled";
 
-/// How the records of Gemini CLI read. A summary may be nowhere. Where nothing was said
-/// yet, it waits for that.
+/// The dialect of Gemini CLI's records. A summary may stand anywhere. A session without a
+/// message waits for the first prompt.
 pub(super) const DIALECT: Dialect = Dialect {
     wrapping: WRAPPING,
     rare_bytes: 64 * 1024,
@@ -28,10 +28,10 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::of(record_of)
 };
 
-/// A prompt and the answers of tools are on their way to the model. A reply is
-/// recorded before the tools that it calls, and these only once they are done:
-/// so after a reply the turn has ended, or a tool runs, or a person is asked.
-/// (What the terminal's title says is not in doubt.)
+/// A prompt or tool results are on their way to the model. A reply is recorded before the
+/// tools that it calls run, and tool calls only after they finish: so after a reply the turn
+/// has ended, or a tool runs, or a person is asked. (The phase in the terminal's title is
+/// certain.)
 pub(super) const COUNTING: Counting = Counting {
     messages: Some(messages_in),
     ..Counting::of(&DIALECT, &["\"tokens\""])
@@ -101,9 +101,8 @@ fn tokens_in(tokens: &Value) -> TokenCount {
     }
 }
 
-/// The date of a record: of a message, or of a change of the whole that says
-/// when the session was last served. A summary that a later start adds says
-/// nothing of the kind.
+/// The date of a record: of a message, or of a metadata change that records when the session
+/// was last served. A summary that a later start adds has no such date.
 pub(super) fn last_date(value: &Value) -> Option<i64> {
     date_at(value, "/timestamp")
         .or_else(|| date_at(value, "/$set/lastUpdated"))

@@ -7,19 +7,18 @@
 //! |---|---|---|
 //! | `projects.json`, `tmp/SLUG/.project_root` | at the first launch in a directory | which folder is which directory |
 //! | `tmp/SLUG/chats/session-MINUTE-ID8.jsonl` | at launch, at `/clear` | the conversation; born then |
-//! | a second one by a later minute, same id | when it is taken up (`--resume`) | that a process has taken it up, and when |
+//! | a second one by a later minute, same id | when it is resumed (`--resume`) | that a process has resumed it, and when |
 //! | `tmp/SLUG/chats/PARENT/ID.jsonl` | by sub-agents | theirs |
-//! | `tmp/SLUG/logs.json` | whenever somebody types | what, when, and the session that the process began with |
+//! | `tmp/SLUG/logs.json` | whenever a person types | what, when, and the session that the process began with |
 //!
 //! Nothing names a process, nothing is held open. The rest is in the process's
 //! arguments and in the title of its terminal (`◇  Ready`, `✦  Working…`,
-//! `✋  Action Required`). A start removes every chat of its project in which
-//! nothing was said, those of running processes included, and with the mark of
-//! a session that was taken up that session itself; both come back, without
-//! their first line, when something is said in them. A process outlives its
-//! terminal, and has none then. Transcripts of others are opened to be read,
-//! and summaries are added to them, so neither an open file nor a file's time
-//! says anything.
+//! `✋  Action Required`). A start removes every chat of its project without messages, even
+//! those of running processes, and together with the mark of a resumed session that session
+//! itself. Both come back with the next message, without their first line. A process
+//! survives its terminal, and then has none. Gemini CLI opens the transcripts of other
+//! processes to read them, and adds summaries to them, so neither an open file nor a
+//! modification time identifies a process.
 
 mod chat;
 mod chats;
@@ -52,9 +51,9 @@ use crate::sources::usage::Counting;
 /// The id of this agent.
 const AGENT: AgentId = AgentId::from_static("gemini");
 
-/// The variable that names what stands for the user's home.
+/// The variable that replaces the user's home.
 const HOME_VARIABLE: &str = "GEMINI_CLI_HOME";
-/// Where its things are below that.
+/// The folder of Gemini CLI below that home.
 const DEFAULT_HOME: &str = ".gemini";
 
 /// The adapter for Gemini CLI.
@@ -122,7 +121,7 @@ impl Adapter for Gemini {
         };
         let (found, problem) = match transcript::describe(path) {
             Ok(described) => described,
-            // Another start has removed it: nothing was said in it yet.
+            // Another start has removed it: it had no messages yet.
             Err(_) if !is_there(path) => return Found::default(),
             Err(message) => (Description::default(), Some(message)),
         };
@@ -167,10 +166,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminals_title_tells_the_phase() {
+    fn a_terminals_title_shows_the_phase() {
         let phase = |title: &str| {
-            let told = Gemini.phase_in_title(title)?;
-            Some((told.phase?, told.waiting_for, told.word?))
+            let fact = Gemini.phase_in_title(title)?;
+            Some((fact.phase?, fact.waiting_for, fact.word?))
         };
         let ready = Some((Phase::Idle, None, "Ready".to_owned()));
         assert_eq!(phase("\u{25C7}  Ready (app)          "), ready);

@@ -14,8 +14,8 @@
 
 use crate::adapter::{CommandLine, Form, Is, Named, Role};
 
-/// Gemini CLI's programs: the link that npm makes, what it leads to as published, and a
-/// checkout of its sources.
+/// Gemini CLI's programs: the link that npm makes, its target in the published package, and
+/// a checkout of the sources.
 pub(super) static PROGRAMS: CommandLine = CommandLine {
     programs: &[(
         Is::ByArguments,

@@ -1,15 +1,14 @@
 //! The folders of a home that hold the chats of one project each:
 //! `tmp/SLUG/`, where `SLUG` is made of the directory's name.
 //!
-//! `projects.json` says which directory has which slug, and `.project_root` in
-//! the folder says the same the other way round. Both name the directory's real
-//! path, also where the shell came there by a link, and the folder of one real
-//! path is never used in another: a project that has been moved, with a link in
-//! its old place, has a new one. Seen in Gemini CLI 0.61.0, 2026-11.
+//! `projects.json` maps directories to slugs, and `.project_root` in the folder names the
+//! directory. Both name the directory's real path, even if the shell came there by a link,
+//! and the folder of one real path is never used for another: a project that has been moved,
+//! with a link in its old place, has a new folder. Seen in Gemini CLI 0.61.0, 2026-11.
 //!
-//! The mark has no end that shows: what a full disk or a torn write leaves of it is
-//! the path of a directory above, or of none. So where the list has a longer path, that
-//! one counts, and without the list what is left may be the beginning of any.
+//! The mark file has no visible end: a full disk or a torn write leaves the path of a parent
+//! directory, or of none. So if the list has a longer path, that path counts, and without
+//! the list the rest may be the prefix of any path.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -59,7 +58,7 @@ impl Project {
         })
     }
 
-    /// It may be that of `work_dir`, if its mark is torn.
+    /// The folder may belong to `work_dir`, if the mark is torn.
     pub(super) fn may_be_of(&self, work_dir: &Path) -> bool {
         let root = self.root.as_deref();
         root.is_none_or(|root| is_beginning_of(root, work_dir))
@@ -71,7 +70,7 @@ pub(super) fn folders_in(home: &Path) -> PathBuf {
     home.join("tmp")
 }
 
-/// The folder of a directory in releases before 0.30, and in later ones until it is
+/// The folder of a directory in releases before 0.30, and in later releases until it is
 /// moved: the hash of its path.
 pub(super) fn hashed_slug(root: &Path) -> Option<String> {
     let mut slug = String::new();
@@ -108,7 +107,7 @@ pub(super) fn is_slug(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_of_slug)
 }
 
-/// What is left of a longer path of which a part is missing.
+/// The rest of a longer path after a part was lost.
 fn is_beginning_of(torn: &Path, path: &Path) -> bool {
     let (torn, path) = (torn.as_os_str(), path.as_os_str());
     torn != path && path.as_encoded_bytes().starts_with(torn.as_encoded_bytes())

@@ -1,10 +1,10 @@
 //! `logs.json`: what people typed in the terminals of one project.
 //!
 //! One array for all processes, each entry `{sessionId, messageId, type,
-//! message, timestamp}`. The id is that of the session that the typing process
-//! *began* with, and stays the same when the process goes on to another one: so
-//! it tells which sessions one process went through. Commands like `/clear` are
-//! in it as well. `gemini -p` writes nothing here.
+//! message, timestamp}`. The id is that of the session that the typing process *began* with,
+//! and stays the same when the process moves to another session: so it shows which sessions
+//! one process went through. Commands like `/clear` are recorded too. `gemini -p` writes
+//! nothing here.
 //! Seen in Gemini CLI 0.61.0, 2026-11.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use whosup_sidecar::file::{Links, OpenFile, ReadFileError};
 /// How much of the end is read: thousands of prompts.
 const BYTES_MAX: u64 = 2 << 20;
 
-/// One thing that somebody typed.
+/// A prompt or command that a person typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Typed {
     /// The session that the process began with.
@@ -25,20 +25,20 @@ pub(super) struct Typed {
     pub(super) at_ms: i64,
 }
 
-/// What was typed, oldest first.
+/// The typed texts, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Prompts {
     pub(super) typed: Vec<Typed>,
-    /// What was typed earlier was not read.
+    /// Earlier texts were not read.
     pub(super) is_cut: bool,
 }
 
-/// What a typed command does to the session of its terminal.
+/// The effect of a typed command on the session of its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     /// It begins a new one.
     Clear,
-    /// It may go over to any other one.
+    /// The process may move to any other session.
     Browse,
     /// It ends.
     Quit,
@@ -89,15 +89,15 @@ impl Prompts {
     fn parse(text: &str, is_cut: bool) -> Result<Self, String> {
         let whole;
         let text = if is_cut {
-            // The first entry that begins in what was read.
+            // The first entry that begins in the bytes that were read.
             let (_, rest) = text.split_once("\n  {").unwrap_or_default();
             whole = format!("[{{{rest}");
             &whole
         } else {
             text
         };
-        // It is made empty and written anew: a reader may come in between, and
-        // knows nothing then of what was typed.
+        // Gemini CLI empties the file and writes it anew: a reader in between knows nothing
+        // of the typed texts.
         if text.trim().is_empty() {
             return Ok(Self {
                 typed: Vec::new(),
@@ -111,7 +111,7 @@ impl Prompts {
         Ok(Self { typed, is_cut })
     }
 
-    /// Tells whether all is known that was typed since then.
+    /// Returns whether the file records everything that was typed since then.
     pub(super) fn reaches_back_to(&self, at_ms: i64) -> bool {
         !self.is_cut || self.typed.first().is_some_and(|first| first.at_ms < at_ms)
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_from_prompts() {
+    fn commands_are_no_prompts() {
         let command = |text: &str| {
             let typed = Typed {
                 first_session: String::new(),

@@ -1,4 +1,4 @@
-//! What a home tells: its projects, their sessions, and whose these may be.
+//! Scans a home: its projects, their sessions, and the candidate processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::adapter::{
 };
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::{
-    Names, is_directory, list_folders_or_tell, list_or_tell,
+    Names, is_directory, list_folders_or_report, list_or_report,
 };
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 
@@ -93,8 +93,8 @@ impl<'a> Scanning<'a> {
         let is_in_list = |work_dir: &PathBuf| slugs.contains_key(work_dir);
         if is_all || !seekers.keys().all(is_in_list) || self.hosts_since().is_some() {
             let directory = project::folders_in(&self.home.root);
-            let names = list_folders_or_tell(&directory, PROJECTS_MAX, |told| {
-                self.problem(&directory, told);
+            let names = list_folders_or_report(&directory, PROJECTS_MAX, |message| {
+                self.problem(&directory, message);
             });
             slugs_to_read.extend(
                 names
@@ -103,7 +103,7 @@ impl<'a> Scanning<'a> {
                     .map(str::to_owned),
             );
         }
-        // Of a folder called by a hash any path that is known may be its.
+        // A folder named by a hash may belong to any known path.
         let known = slugs.keys().chain(seekers.keys());
         let hashed: BTreeMap<String, &Path> = known
             .filter_map(|root| Some((project::hashed_slug(root)?, root.as_path())))
@@ -137,7 +137,7 @@ impl<'a> Scanning<'a> {
         projects
     }
 
-    /// The folder `slug`, which the list says to be of `root`.
+    /// The folder `slug`, which the list assigns to `root`.
     fn project(&mut self, slug: &str, root: Option<&Path>) -> Project {
         Project::at(&self.home.root, slug, root).unwrap_or_else(|message| {
             let folder = project::folders_in(&self.home.root).join(slug);
@@ -159,21 +159,21 @@ impl<'a> Scanning<'a> {
             }
             Err(_) => None,
         };
-        let began = |its: &AgentProcess| its.process.began_at_ms.clone().ok();
-        let oldest = seekers.iter().filter_map(|its| began(its)).min();
+        let began = |process: &AgentProcess| process.process.began_at_ms.clone().ok();
+        let oldest = seekers.iter().filter_map(|process| began(process)).min();
         let since = oldest.into_iter().chain(self.hosts_since()).min();
-        let programs: Vec<Program<'_>> = seekers.iter().map(|its| its.program()).collect();
+        let programs: Vec<Program<'_>> = seekers.iter().map(|process| process.program()).collect();
         let named: Vec<&str> = programs
             .iter()
             .filter_map(|program| process::PROGRAMS.session(program))
             .collect();
         let chats = self.chats(project, since, &named, prompts.as_ref());
-        // Without what was typed, a session that `/clear` made can't be told from one that
+        // Without the typed prompts, a session that `/clear` made looks like a session that
         // another process was launched with.
-        let is_typed_known = seekers.iter().all(|its| {
+        let is_typed_known = seekers.iter().all(|process| {
             let all = prompts.as_ref();
-            process::PROGRAMS.is_headless(&its.program())
-                || began(its).is_some_and(|at| all.is_some_and(|all| all.reaches_back_to(at)))
+            process::PROGRAMS.is_headless(&process.program())
+                || began(process).is_some_and(|at| all.is_some_and(|all| all.reaches_back_to(at)))
         });
         let prompts = prompts.unwrap_or_default();
         let lineage = Lineage {
@@ -191,8 +191,8 @@ impl<'a> Scanning<'a> {
                 .max(chat.perhaps_until_ms)
                 .max(chat.born_at_ms());
             let latest = latest.max(typed_at_ms);
-            let may_serve = |its: &&&AgentProcess| {
-                began(its).is_none_or(|began| {
+            let may_serve = |process: &&&AgentProcess| {
+                began(process).is_none_or(|began| {
                     latest.is_some_and(|at| at >= began.saturating_sub(CLOCK_SLACK_MS))
                 })
             };
@@ -212,11 +212,13 @@ impl<'a> Scanning<'a> {
                 .collect();
             if !is_typed_known {
                 let says = "what was typed in its terminal cannot be read";
-                let gaps = possible.iter().map(|its| Clue::gap(its.process.pid, says));
+                let gaps = possible
+                    .iter()
+                    .map(|process| Clue::gap(process.process.pid, says));
                 sketch.clues.extend(gaps);
             }
             self.sketches
-                .add(sketch, possible.iter().map(|its| its.process.pid));
+                .add(sketch, possible.iter().map(|process| process.process.pid));
             self.claim_of_hosts(chat, !possible.is_empty());
             if !possible.is_empty() || self.look.depth.is_walk() {
                 subagent::read(self, project, chat);
@@ -225,7 +227,8 @@ impl<'a> Scanning<'a> {
     }
 
     fn sketch(&self, project: &Project, chat: &Chat, possible: &[&AgentProcess]) -> Sketch {
-        let is_one_shot = |its: &&AgentProcess| process::PROGRAMS.is_headless(&its.program());
+        let is_one_shot =
+            |process: &&AgentProcess| process::PROGRAMS.is_headless(&process.program());
         let is_headless = !possible.is_empty() && possible.iter().all(is_one_shot);
         Sketch {
             work_dir: project.root.clone(),
@@ -242,12 +245,14 @@ impl<'a> Scanning<'a> {
     }
 
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+        list_or_report(directory, entries_max, |message| {
+            self.problem(directory, message)
+        })
     }
 }
 
-/// Of a folder whose mark may be the torn one of a directory that a process works in,
-/// which has no other folder, it is not known of which directory it is.
+/// Marks the directory of a folder as unknown if its mark may be the torn path of a
+/// directory in which a process works and which has no other folder.
 fn forget_torn_marks<'a>(
     projects: &mut [Project],
     work_dirs: impl Iterator<Item = &'a Path>,
@@ -270,7 +275,7 @@ fn forget_torn_marks<'a>(
     }
 }
 
-/// What the log shows about a process that was launched with a session.
+/// Adds the log's facts about a process that was launched with a session.
 fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess]) {
     sketch.lost.extend(path.lost_at_ms.map(|at_ms| Lost {
         launched_at_ms: path.launched_at_ms,
@@ -279,12 +284,12 @@ fn add_path(sketch: &mut Sketch, path: &lineage::Path, possible: &[&AgentProcess
     let Some(quit_at_ms) = path.quit_at_ms else {
         return;
     };
-    let before = possible.iter().filter(|its| {
-        let began = its.process.began_at_ms.as_ref();
+    let before = possible.iter().filter(|process| {
+        let began = process.process.began_at_ms.as_ref();
         began.is_ok_and(|began| *began <= quit_at_ms)
     });
-    sketch.clues.extend(before.map(|its| {
-        let pid = its.process.pid;
+    sketch.clues.extend(before.map(|seeker| {
+        let pid = seeker.process.pid;
         Clue::untouched(
             pid,
             format!("the process that had it has quit, and {pid} runs"),
@@ -298,11 +303,11 @@ fn visits_of<'a>(
     path: &'a lineage::Path,
     chat: &'a Chat,
 ) -> impl Iterator<Item = Visit> + 'a {
-    let its = path
+    let visits = path
         .visits
         .iter()
         .filter(|(session, _)| *session == chat.id);
-    its.map(|(_, at_ms)| Visit {
+    visits.map(|(_, at_ms)| Visit {
         launched_with: first.id.clone(),
         launched_at_ms: path.launched_at_ms,
         at_ms: *at_ms,

@@ -55,10 +55,10 @@ fn read_one(
         last.zip(parent).is_some_and(|(last, parent)| parent > last)
     };
     let has_ended = is_past(read.last_at_ms.max(perhaps_until_ms), parent.last_at_ms);
-    // The end of the one or the other is missing.
-    let is_untold = parent.perhaps_until_ms.is_some() || perhaps_until_ms.is_some();
+    // The end of at least one of the two transcripts is missing.
+    let is_unknown = parent.perhaps_until_ms.is_some() || perhaps_until_ms.is_some();
     let may_have_ended = !has_ended
-        && is_untold
+        && is_unknown
         && (read.last_at_ms.is_none()
             || is_past(
                 read.last_at_ms,

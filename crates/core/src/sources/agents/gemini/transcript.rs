@@ -1,4 +1,4 @@
-//! What a chat tells of its session when somebody wants to see it.
+//! Describes a session from its chat, when a user asks for details.
 
 use std::path::Path;
 

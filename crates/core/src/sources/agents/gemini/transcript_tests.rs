@@ -1,4 +1,4 @@
-//! What chats tell, record by record.
+//! Which facts chats give, record by record.
 
 use super::*;
 use crate::adapter::phase::Phase;

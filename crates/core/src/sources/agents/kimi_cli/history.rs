@@ -13,15 +13,15 @@ pub(super) const START_MS_MAX: i64 = 30_000;
 /// How much later than it does something a process may look begun, in milliseconds: the
 /// steps in which kernels date that, and more.
 const TICK_MS: i64 = 50;
-/// How long after its birth a session is taken up by the process that made it with
-/// `/clear`, in milliseconds.
+/// How soon after its birth a session is resumed by the process that made it with `/clear`,
+/// in milliseconds.
 const SWITCH_MS_MAX: i64 = 3_000;
 
-/// What the log says about one session.
+/// Events of one session in the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Events {
     /// When a process was launched with it, or may have been: it was made at a launch, or
-    /// taken up, at a launch or later.
+    /// resumed at a launch or later.
     pub(super) launches_ms: Vec<i64>,
     /// When a running process made it and took it up.
     pub(super) switched_at_ms: Option<i64>,
@@ -30,7 +30,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// A process made it at its launch, and nobody has taken it up since. So a process
+    /// A process made it at its launch, and no process has resumed it since. So a process
     /// that was launched at another time cannot serve it.
     pub(super) fn exclude(&self, began_at_ms: Option<i64>) -> bool {
         let Some(began) = began_at_ms else {
@@ -47,14 +47,14 @@ fn is_of_launch(began_ms: i64, at_ms: i64) -> bool {
     (-CLOCK_SLACK_MS..=START_MS_MAX).contains(&at_ms.saturating_sub(began_ms))
 }
 
-/// What the log says of the sessions of one folder.
+/// The log's events for the sessions of one folder.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// What happened, and when as far as that can be told.
+    /// The events, with dates where these are known.
     events: Vec<(Event, Option<i64>)>,
-    /// From when to when the logs tell what happened, as far as that can be told.
+    /// The periods that the logs cover, as far as these are known.
     spans: Vec<Span>,
-    /// The log lacks its end: what happened last is not told.
+    /// The end of the log is missing: the last events are unknown.
     pub(super) is_torn: bool,
     /// Something in its middle is missing.
     pub(super) has_hole: bool,
@@ -102,17 +102,17 @@ impl History {
         }
     }
 
-    /// What the log says about one session.
+    /// The log's events for one session.
     pub(super) fn events_of(&self, session: &SessionId) -> Events {
-        let mut its = Events::default();
+        let mut found = Events::default();
         let events = self.events.iter();
         for (event, at_ms) in events.filter(|(event, _)| event.session == session.as_str()) {
-            its.was_created |= event.kind == EventKind::Created;
-            its.was_taken_up |= event.kind == EventKind::TakenUp;
-            its.launches_ms.extend(*at_ms);
+            found.was_created |= event.kind == EventKind::Created;
+            found.was_taken_up |= event.kind == EventKind::TakenUp;
+            found.launches_ms.extend(*at_ms);
         }
-        its.switched_at_ms = self.switched_at_ms(session);
-        its
+        found.switched_at_ms = self.switched_at_ms(session);
+        found
     }
 
     /// `/clear` makes a session and takes it up at once. It logs the latter alone.
@@ -147,17 +147,16 @@ impl History {
         })
     }
 
-    /// When it was taken up, at each time that is known.
+    /// The known dates at which it was resumed.
     fn taken_up_ms(&self, session: &SessionId) -> impl Iterator<Item = i64> {
         let events = self.events.iter();
-        let its = events.filter(|(event, _)| {
+        let resumes = events.filter(|(event, _)| {
             event.kind == EventKind::TakenUp && event.session == session.as_str()
         });
-        its.filter_map(|(_, at)| *at)
+        resumes.filter_map(|(_, at)| *at)
     }
 
-    /// The dates of a session: that it was taken up is the last that is known
-    /// of it, where nobody has said anything since.
+    /// The dates of a session: the last resume is its last date if no prompt came since.
     pub(super) fn corrected(&self, session: &SessionId, dates: Dates) -> Dates {
         let taken_up = self.taken_up_ms(session).max();
         Dates {
@@ -166,9 +165,9 @@ impl History {
         }
     }
 
-    /// The logs do not tell how a session came to be, for it was made after one of them
-    /// ended and before the next began, or they lack something. (A process logs that it
-    /// makes one, by `/clear` as well.)
+    /// The logs lack the beginning of a session, because it was made between two of them, or
+    /// because they have a hole. (A process logs each session that it makes, by `/clear`
+    /// too.)
     pub(super) fn is_beyond(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
         let is_between_logs = born_at_ms.is_some_and(|born| {
             let ended_before = |span: &Span| span.ends_ms.saturating_add(CLOCK_SLACK_MS) < born;
@@ -178,10 +177,10 @@ impl History {
             };
             self.spans.iter().any(ended_before) && !self.spans.iter().any(is_within)
         });
-        !self.is_told(session) && (is_between_logs || self.has_hole)
+        !self.is_in_log(session) && (is_between_logs || self.has_hole)
     }
 
-    fn is_told(&self, session: &SessionId) -> bool {
+    fn is_in_log(&self, session: &SessionId) -> bool {
         let mut events = self.events.iter();
         events.any(|(event, _)| event.session == session.as_str())
     }
@@ -193,14 +192,14 @@ impl History {
         began_at_ms.is_some_and(|began| launches.any(|at| is_of_launch(began, at)))
     }
 
-    /// The log does not tell how a session came to be, and may not reach back to
-    /// that: it is begun anew now and then.
-    pub(super) fn is_untold(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
+    /// The log lacks the beginning of a session, and may not reach back to it: the log is
+    /// renamed and begun anew now and then.
+    pub(super) fn is_origin_unknown(&self, session: &SessionId, born_at_ms: Option<i64>) -> bool {
         let first = self.events.iter().filter_map(|(_, at)| *at).min();
         let reaches_back = first
             .zip(born_at_ms)
             .is_some_and(|(first, born)| first <= born.saturating_add(CLOCK_SLACK_MS));
-        !self.is_told(session) && !reaches_back
+        !self.is_in_log(session) && !reaches_back
     }
 }
 
@@ -228,7 +227,7 @@ mod tests {
         }
     }
 
-    /// One process made `a` at its launch and went on to `c` with `/clear`; another one
+    /// One process made `a` at its launch and moved to `c` with `/clear`; another process
     /// made `b`. The local clock is 7,000,000 ms ahead.
     fn history(more: &[Event], began_ms: &[i64]) -> History {
         let mut events = vec![
@@ -279,7 +278,7 @@ mod tests {
     fn clear_is_of_a_running_process_if_the_log_knows_no_other() {
         let switched = |began: &[i64]| history(&[], began).events_of(&id("c")).switched_at_ms;
         assert_eq!(switched(&[100_000, 160_000]), Some(200_000));
-        // The other process has gone, and may have done so as well.
+        // The other process has gone, and may have done the same.
         assert_eq!(switched(&[100_000]), None);
         assert_eq!(
             history(&[], &[100_000]).events_of(&id("b")).switched_at_ms,
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_younger_than_the_log_is_not_told_of_by_its_silence() {
+    fn silence_of_the_log_proves_nothing_about_a_session_younger_than_the_log() {
         let history = history(&[], &[100_000]);
         let is_beyond = |session: &str, born| history.is_beyond(&id(session), Some(born));
         assert!(is_beyond("unheard-of", 203_000));

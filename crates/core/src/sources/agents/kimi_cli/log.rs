@@ -1,10 +1,9 @@
-//! What a log that kimi-cli processes share says of sessions.
+//! Sessions in a log that kimi-cli processes share.
 //!
-//! It has a line for every session that a process makes when it
-//! starts (`Created new session: ID`), and for every one that a process takes
-//! up: at its start by `--session`, or later, also after `/clear` (`Resuming
-//! session: ID`). It names no process and gives its times by the local clock,
-//! without a zone. Seen in kimi-cli 1.50.0, 2026-11.
+//! The log has a line for every session that a process makes at its start (`Created new
+//! session: ID`), and for every session that a process resumes: at its start by `--session`,
+//! or later, also after `/clear` (`Resuming session: ID`). It names no process and uses
+//! local time without a zone. Seen in kimi-cli 1.50.0, 2026-11.
 
 use std::iter::Peekable;
 use std::path::Path;
@@ -29,7 +28,7 @@ pub(super) struct Event {
     pub(super) kind: EventKind,
     /// The session's id.
     pub(super) session: String,
-    /// When, in milliseconds since 1970 as if the local clock were that of UTC.
+    /// When, in milliseconds since 1970, as if the local clock showed UTC.
     pub(super) local_ms: i64,
 }
 
@@ -42,7 +41,7 @@ pub(super) enum EventKind {
     TakenUp,
 }
 
-/// From the first line that was read of a log to its last one, as `local_ms`.
+/// From the first to the last line that was read of a log, as `local_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) begins_ms: i64,
@@ -54,17 +53,16 @@ pub(super) struct Span {
 pub(super) struct Log {
     /// Oldest first.
     pub(super) events: Vec<Event>,
-    /// From when to when it tells what happened.
+    /// The periods that the log covers.
     pub(super) spans: Vec<Span>,
-    /// Its last line has no end: what came after it may be missing as well.
+    /// The last line has no end: later lines may be missing too.
     pub(super) is_torn: bool,
-    /// In one line another one goes on: what came between them is missing.
+    /// Another line begins in the middle of a line: the text between them is missing.
     pub(super) has_hole: bool,
 }
 
 impl Log {
-    /// What several logs say together: each in its own order, and all of them in that of
-    /// their times.
+    /// Merges several logs: each keeps its own order, and together they are ordered by time.
     pub(super) fn of_all(logs: Vec<Self>) -> Self {
         let mut all = Self::default();
         let mut left: Vec<_> = Vec::with_capacity(logs.len());
@@ -102,7 +100,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Log>, TranscriptError> {
     let mut span: Option<Span> = None;
     for line in file.backwards(LOG_BOUNDS)? {
         let line = line?;
-        // An id that has no end may be the beginning of another one.
+        // An id that has no end may be the prefix of another id.
         if line.is_torn {
             log.is_torn = true;
             continue;
@@ -167,10 +165,10 @@ fn parse(line: &str) -> Option<Event> {
     })
 }
 
-/// Puts the local times of a log on the time line of everybody else.
+/// Converts the local times of a log to UTC.
 ///
-/// A session's directory is made in the moment that the log says so; the
-/// difference of the two is the local clock's. The nearest such line counts.
+/// A session's directory is made at the moment of its log line. The difference of the two is
+/// the offset of the local clock. The nearest such line counts.
 pub(super) fn time_of(
     events: &[Event],
     at: usize,
@@ -180,7 +178,7 @@ pub(super) fn time_of(
     events.get(at)?.local_ms.checked_sub(ahead_ms)
 }
 
-/// How far the local clock was ahead of that of everybody else at an event.
+/// How far the local clock was ahead of UTC at an event.
 pub(super) fn local_clock_ahead_ms(
     events: &[Event],
     at: usize,

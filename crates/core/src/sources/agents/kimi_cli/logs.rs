@@ -1,16 +1,15 @@
-//! The logs of a share directory: the one that is written now, and those before it.
+//! The logs of a share directory: the current log, and the renamed earlier logs.
 //!
-//! A process may have taken a session up days ago, and said nothing since: only a log
-//! that was renamed tells of it. Each morning at six whoever writes next renames the
-//! log, so that there may be several of one day; they are kept for ten days.
-//! Seen in kimi-cli 1.50.0, 2026-11.
+//! A process may have resumed a session days ago and been idle since: only a renamed log
+//! records that. The first write after six each morning renames the log, so that there may
+//! be several of one day. They are kept for ten days. Seen in kimi-cli 1.50.0, 2026-11.
 
 use std::path::{Path, PathBuf};
 
 use whosup_sidecar::file::{Directory, Links};
 
 use super::log::{self, Log};
-use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::folder::list_or_report;
 
 /// Where the logs are, below the share directory.
 pub(super) const FOLDER: &str = "logs";
@@ -21,8 +20,8 @@ const ENTRIES_MAX: usize = 10_000;
 /// How many logs are read, the newest of them.
 const LOGS_MAX: usize = 32;
 
-/// The share directory of a process that has the log `path` open, as every one
-/// has: who has a log open that was renamed keeps it until it has something to write.
+/// The share directory of a process that has the log `path` open. Every kimi-cli process has
+/// one open. After a rename, a process keeps the renamed log open until its next write.
 pub(super) fn home_of(path: &Path) -> Option<PathBuf> {
     let folder = path.parent()?;
     let home = folder.parent()?;
@@ -40,16 +39,16 @@ fn is_log(name: &str) -> bool {
 pub(super) fn read(
     folder: &Path,
     since_ms: Option<i64>,
-    tell: &mut dyn FnMut(&Path, String),
+    report: &mut dyn FnMut(&Path, String),
 ) -> Option<Log> {
-    let names = list_or_tell(folder, ENTRIES_MAX, |told| tell(folder, told));
+    let names = list_or_report(folder, ENTRIES_MAX, |message| report(folder, message));
     let opened = Directory::open(folder).ok()?;
     let mut logs: Vec<(i64, &str)> = names
         .texts()
         .filter(|name| is_log(name))
         .map(|name| {
             let facts = opened.facts(name.as_ref(), Links::Follow).ok();
-            // What can't be looked at is opened, and tells why.
+            // A log whose metadata cannot be read is opened, which reports the reason.
             let written = facts.and_then(|facts| facts.modified_ms);
             (written.unwrap_or(i64::MAX), name)
         })
@@ -62,7 +61,7 @@ pub(super) fn read(
     let read = logs.into_iter().filter_map(|(_, name)| {
         let path = folder.join(name);
         log::read(&path).unwrap_or_else(|error| {
-            tell(&path, error.reason());
+            report(&path, error.reason());
             None
         })
     });
@@ -93,10 +92,10 @@ mod tests {
         }
     }
 
-    /// The sessions that logs tell of which were written to since then.
+    /// The sessions in logs that were written to since then.
     fn sessions(folder: &Path, since_ms: Option<i64>) -> Vec<String> {
-        let log = read(folder, since_ms, &mut |path, told| {
-            panic!("{path:?}: {told}")
+        let log = read(folder, since_ms, &mut |path, reported| {
+            panic!("{path:?}: {reported}")
         });
         let events = log.unwrap().events.into_iter();
         events.map(|event| event.session).collect()
@@ -156,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_log_there_is_none_and_what_is_none_is_told() {
+    fn a_missing_log_is_ignored_and_an_unreadable_one_is_reported() {
         let folder = tempfile::tempdir().unwrap();
-        let mut told = Vec::new();
-        let mut tell = |path: &Path, why: String| told.push((path.to_owned(), why));
-        assert_eq!(read(&folder.path().join("none"), None, &mut tell), None);
+        let mut reported = Vec::new();
+        let mut report = |path: &Path, why: String| reported.push((path.to_owned(), why));
+        assert_eq!(read(&folder.path().join("none"), None, &mut report), None);
         std::fs::create_dir(folder.path().join(CURRENT)).unwrap();
-        assert_eq!(read(folder.path(), None, &mut tell), None);
+        assert_eq!(read(folder.path(), None, &mut report), None);
         let right = (folder.path().join(CURRENT), "it is a directory".to_owned());
-        assert_eq!(told, [right]);
+        assert_eq!(reported, [right]);
     }
 }

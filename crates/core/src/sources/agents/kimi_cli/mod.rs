@@ -1,7 +1,7 @@
 //! kimi-cli, the one written in Python.
 //!
 //! What it leaves, below its share directory (`KIMI_SHARE_DIR`, `~/.kimi`).
-//! Seen in kimi-cli 1.50.0, 2026-11; 1.52.0 only leads on to its successor.
+//! Seen in kimi-cli 1.50.0, 2026-11; 1.52.0 only starts its successor.
 //!
 //! | File | Written | Says |
 //! |---|---|---|
@@ -9,15 +9,14 @@
 //! | `sessions/MD5/SESSION/wire.jsonl` | from the first prompt | the conversation |
 //! | `sessions/MD5/SESSION/state.json` | after a turn | the title |
 //! | `sessions/MD5/SESSION/runtime.json` | by no release so far (kimi-cli#2082) | PID, host, session, directory |
-//! | `logs/kimi.log` | by all processes | which session a starting process made, and which ones were taken up |
+//! | `logs/kimi.log` | by all processes | which session a starting process made, and which sessions were resumed |
 //! | `kimi.json` | at launch | the directories, whose MD5s name the folders |
 //!
-//! None of this is removed at the end, and apart from the sidecar nothing names
-//! a process; the arguments and the environment of the process are blanked. So
-//! a session goes with a process by what the log dates: launches, and what was made or
-//! taken up since. `/clear`
-//! and `/new` make a new session directory in the same process. Of a process
-//! that was started for another directory (`--work-dir`), its own shows nothing.
+//! None of this is removed at the end, and apart from the sidecar nothing names a process;
+//! the arguments and the environment of the process are blanked. So the dates in the log
+//! assign a session to a process: launches, and sessions that were made or resumed since.
+//! `/clear` and `/new` make a new session directory in the same process. If a process was
+//! started for another directory (`--work-dir`), its working directory shows nothing.
 
 mod history;
 mod hooks;
@@ -106,11 +105,11 @@ impl Adapter for KimiCli {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let told = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
+        let described = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
         let Found {
             mut found,
             mut problems,
-        } = told;
+        } = described;
         let path = directory.join("state.json");
         match read_title(&path) {
             Ok(Some(title)) => {

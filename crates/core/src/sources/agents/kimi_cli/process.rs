@@ -13,7 +13,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
         (
             Is::ByArguments,
             &[
-                // A web server or an ACP server shows the same and can't be told apart.
+                // A web server or an ACP server has the same title and looks the same.
                 Form::Title("Kimi Code"),
                 // A process of the web interface that serves one session.
                 Form::Title("kimi-code-worker"),

@@ -23,7 +23,7 @@ use crate::adapter::phase::PhaseFact;
 use crate::adapter::{AgentProcess, AgentScan, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 use crate::sources::trust::trust_of;
 
 use directory::SessionDir;
@@ -45,9 +45,9 @@ pub(super) struct Reading<'a> {
     work_dirs: HashMap<String, PathBuf>,
     claims: Vec<Box<Claim>>,
     sketches: OnePerSession,
-    /// Sessions whose sidecar is there and can't be read.
+    /// Sessions that have a sidecar which cannot be read.
     unread: BTreeSet<SessionId>,
-    /// What the log says, once it was looked for.
+    /// The log, once it was looked for.
     log: Option<Option<Log>>,
     problems: Vec<Problem>,
 }
@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
                 Err(error) => reading.problem(&home.root.join("kimi.json"), error),
             }
         }
-        // What the kernel says of a process's directory needs no list.
+        // The kernel shows the directory of a process without the list.
         for process in look.processes_of(home) {
             for path in process.work_dirs() {
                 if let Some(folder) = folder_of(path) {
@@ -98,7 +98,7 @@ impl<'a> Reading<'a> {
         reading
     }
 
-    /// Reads what the processes lead to, or everything.
+    /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
         let seekers_of = self.seekers_of();
         let is_all = self.look.depth.is_walk();
@@ -112,7 +112,7 @@ impl<'a> Reading<'a> {
             folders.sort_unstable();
             folders
         };
-        let mut told_of = Vec::new();
+        let mut partly_read = Vec::new();
         for folder in &folders {
             let seekers = seekers_of.get(folder).map(Vec::as_slice);
             let seekers = seekers.unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'a> Reading<'a> {
                     let folder = self.read_folder(folder, seekers);
                     self.date_folder(folder, is_all);
                 }
-                Some(FolderKind::Local) => told_of.push(self.read_told_of(folder, seekers)),
+                Some(FolderKind::Local) => partly_read.push(self.read_named(folder, seekers)),
                 Some(FolderKind::Remote) => self.sketch_remote(folder),
                 // Something else, which some release may have put here.
                 None => {}
@@ -130,12 +130,12 @@ impl<'a> Reading<'a> {
         }
         if !is_all {
             if !self.are_all_accounted_for() {
-                for folder in &mut told_of {
+                for folder in &mut partly_read {
                     self.read_touched(folder);
                 }
             }
             let mut silent = Vec::new();
-            for folder in told_of {
+            for folder in partly_read {
                 silent.extend(self.date_folder(folder, is_all));
             }
             self.search_for(&silent, &folders);
@@ -170,32 +170,34 @@ impl<'a> Reading<'a> {
         seekers
     }
 
-    /// What the logs say that may tell of a process, if there are any that can be read.
+    /// The log lines that may concern a process, if any log can be read.
     fn log(&mut self) -> Option<Log> {
         if self.log.is_none() {
             let processes = self.look.processes_of(self.home);
-            let began = processes.map(|its| its.process.began_at_ms.clone().ok());
+            let began = processes.map(|process| process.process.began_at_ms.clone().ok());
             // `None`, if one of them is of unknown age.
             let since = began.min().flatten();
             let since = since.map(|began| began.saturating_sub(BEGAN_SLACK_MS));
             let folder = self.home.root.join(logs::FOLDER);
-            let read = logs::read(&folder, since, &mut |path, told| self.problem(path, told));
+            let read = logs::read(&folder, since, &mut |path, message| {
+                self.problem(path, message)
+            });
             self.log = Some(read);
         }
         self.log.clone().flatten()
     }
 
-    /// What the log says of the sessions of one folder.
+    /// The log's events for the sessions of one folder.
     fn history(&mut self, born: impl IntoIterator<Item = (SessionId, Option<i64>)>) -> History {
         let log = self.log().unwrap_or_default();
         let processes = self.look.processes_of(self.home);
         let sessions = processes.filter(|process| process.role == Role::Session);
-        let began = sessions.filter_map(|its| its.process.began_at_ms.clone().ok());
+        let began = sessions.filter_map(|process| process.process.began_at_ms.clone().ok());
         History::new(log, born, began.collect())
     }
 
-    /// Sessions that work on another machine: who serves them can't be told by
-    /// their directory, and a PID in their sidecar may be one of that machine.
+    /// Sessions that work on another machine: their directory does not identify a process
+    /// here, and a PID in their sidecar may belong to that machine.
     fn sketch_remote(&mut self, folder: &str) {
         for session in self.sessions_in(folder) {
             let mut sketch = Sketch::new(self.key(&session.id));
@@ -221,11 +223,11 @@ impl<'a> Reading<'a> {
     ) -> Sketch {
         let made_at_ms = self.unless_ahead(session.made_at_ms);
         let mut sketch = Sketch::new(self.key(&session.id));
-        if let Some(its) = sidecar {
-            sketch.work_dir = Some(its.work_dir);
-            sketch.agent_version = its.agent_version;
-            sketch.endpoint = its.endpoint;
-            sketch.facts = its.facts;
+        if let Some(recorded) = sidecar {
+            sketch.work_dir = Some(recorded.work_dir);
+            sketch.agent_version = recorded.agent_version;
+            sketch.endpoint = recorded.endpoint;
+            sketch.facts = recorded.facts;
         }
         sketch.unclaimed = Unclaimed::Owner;
         sketch.born_at_ms = if dates.born_at_ms == session.made_at_ms {
@@ -240,8 +242,10 @@ impl<'a> Reading<'a> {
             sketch.work_dir = Some(work_dir.clone());
         }
         let mut processes = self.look.processes_of(self.home);
-        // Whoever is there may be named, also one that an older sidecar names.
-        if self.unread.contains(&session.id) && processes.any(|its| its.role == Role::Session) {
+        // The sidecar may name any process, even a process that an older sidecar names.
+        if self.unread.contains(&session.id)
+            && processes.any(|process| process.role == Role::Session)
+        {
             let path = session.path().join(SIDECAR);
             let placement = self.look.machine.mounts().placement_of(&path);
             let key = self.key(&session.id);
@@ -299,12 +303,12 @@ impl<'a> Reading<'a> {
             return None;
         }
         let key = self.key(&session.id);
-        let phase = told_by_sidecar::phase(&sidecar, &facts, self.look.machine);
-        let told = FromSidecar {
+        let phase = sidecar_facts::phase(&sidecar, &facts, self.look.machine);
+        let found = FromSidecar {
             pid,
             work_dir: sidecar.work_dir.clone(),
             agent_version: sidecar.agent_version.take(),
-            endpoint: told_by_sidecar::endpoint(&sidecar),
+            endpoint: sidecar_facts::endpoint(&sidecar),
             facts: phase.into_iter().collect(),
         };
         let path = path();
@@ -316,12 +320,12 @@ impl<'a> Reading<'a> {
         };
         self.claims
             .push(Box::new(sidecar::claim(key, sidecar, source)));
-        Some(told)
+        Some(found)
     }
 }
 
-/// The session may be this process's: its arguments name it, or it was born or
-/// went on after the process began.
+/// The session may belong to this process: the arguments name the session, or it was born or
+/// used after the process began.
 fn fits(seeker: &AgentProcess, session: &SessionId, dates: Dates) -> bool {
     let named = process::PROGRAMS.session(&seeker.program());
     let is_named = named.is_some_and(|named| session.as_str().starts_with(named));

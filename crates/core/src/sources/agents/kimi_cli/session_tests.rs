@@ -1,4 +1,4 @@
-//! What can't be told by a fixture: when a directory was made is always now.
+//! Cases that no fixture can hold: the creation date of a directory is always now.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -191,12 +191,12 @@ fn only_a_session_that_has_no_transcript_is_described_as_untouched() {
     let sketches = world.scan(&Depth::All).found.sketches;
     let described = |id: &str| {
         let mut sketches = sketches.iter();
-        let mut its = sketches
-            .find(|its| its.key.session.as_str() == id)
+        let mut sketch = sketches
+            .find(|sketch| sketch.key.session.as_str() == id)
             .expect("it")
             .clone();
-        its.work_dir = Some(WORK_DIR.into());
-        KimiCli.describe(&look, &its)
+        sketch.work_dir = Some(WORK_DIR.into());
+        KimiCli.describe(&look, &sketch)
     };
     let empty = described("empty");
     assert_eq!(empty.found.phase, Some(Phase::Idle));
@@ -229,7 +229,7 @@ fn a_process_without_a_session_in_its_directory_is_looked_for_elsewhere() {
     assert_eq!(world.scan(&Depth::All).found.claims.len(), 2);
 }
 
-/// A session of long ago that a process takes up does not change its folder.
+/// A process that resumes an old session does not change its folder.
 #[test]
 fn in_a_folder_from_before_the_process_only_what_the_log_names_is_looked_at() {
     let world = world(&[5_000]);
@@ -242,7 +242,7 @@ fn in_a_folder_from_before_the_process_only_what_the_log_names_is_looked_at() {
     std::fs::File::open(&folder)
         .and_then(|folder| folder.set_modified(old))
         .expect("a date");
-    // Without a log nothing rules out that one of them was taken up.
+    // Without a log, each session may have been resumed.
     assert_eq!(claimed(&world.scan(&Depth::Live)), ["s-1", "s-2"]);
     let log =
         "2026-11-27 22:59:58.924 | INFO     | kimi_cli.cli:_run:571 |  - Resuming session: s-2\n";

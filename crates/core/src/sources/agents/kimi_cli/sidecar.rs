@@ -7,7 +7,7 @@ use whosup_sidecar::Sidecar;
 use crate::adapter::claim::{
     Claim, ClaimedScope, Evidence, EvidenceKind, Placement, SessionKey, Subject, Trust,
 };
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 
 /// Where a sidecar was read.
 pub(super) struct Source {
@@ -38,7 +38,7 @@ pub(super) fn unread_claim(key: SessionKey, path: PathBuf, placement: Placement)
 /// Not an exclusive one: a headless run of the same session overwrites the
 /// sidecar of the shell that still serves it, and exits.
 pub(super) fn claim(key: SessionKey, sidecar: Sidecar, source: Source) -> Claim {
-    let (subject, says) = told_by_sidecar::subject(&sidecar);
+    let (subject, says) = sidecar_facts::subject(&sidecar);
     Claim {
         scope: ClaimedScope {
             host: Some(sidecar.hostname).filter(|host| !host.is_empty()),

@@ -19,13 +19,13 @@ use crate::adapter::AgentProcess;
 /// clocks are set.
 pub(super) const BEGAN_SLACK_MS: i64 = 3_600_000;
 
-/// Tells which sessions of a folder nothing happened to since the processes of
-/// the home began, so that none of these can be serving them.
+/// Finds sessions of a folder that have not changed since the processes of the home began,
+/// so that none of these processes can serve them.
 pub(super) struct Untouched<'a> {
     folder: Directory,
     /// Somewhat before the first of the processes began.
     since_ms: i64,
-    /// The sessions that the log tells something of.
+    /// The sessions that the log names.
     in_log: HashSet<String>,
     /// The sessions that arguments name, or beginnings of their ids.
     named: Vec<&'a str>,
@@ -41,7 +41,7 @@ impl<'a> Untouched<'a> {
     ) -> Option<Self> {
         let began = processes
             .iter()
-            .map(|its| its.process.began_at_ms.clone().ok());
+            .map(|process| process.process.began_at_ms.clone().ok());
         // None, if one of them is of unknown age.
         let began = began.min().flatten()?;
         let named = processes.iter();
@@ -50,18 +50,18 @@ impl<'a> Untouched<'a> {
             since_ms: began - BEGAN_SLACK_MS,
             in_log: events.iter().map(|event| event.session.clone()).collect(),
             named: named
-                .filter_map(|its| process::PROGRAMS.session(&its.program()))
+                .filter_map(|process| process::PROGRAMS.session(&process.program()))
                 .collect(),
         })
     }
 
     /// The log or arguments name it.
-    pub(super) fn is_told_of(&self, id: &str) -> bool {
+    pub(super) fn is_named(&self, id: &str) -> bool {
         self.in_log.contains(id) || self.named.iter().any(|named| id.starts_with(named))
     }
 
-    /// Neither the transcript nor the sidecar of a session that is not told of was
-    /// written since. One without a transcript may have been made since.
+    /// Neither transcript nor sidecar was written since, and the log does not name the
+    /// session. A session without a transcript may have been made since.
     pub(super) fn has(&self, id: &str) -> bool {
         self.written(id, WIRE).is_some_and(|at| at < self.since_ms)
             && self
@@ -73,7 +73,7 @@ impl<'a> Untouched<'a> {
         match self.folder.facts(below(id, name).as_ref(), Links::Follow) {
             Ok(facts) => Some(facts.modified_ms.unwrap_or(i64::MAX)),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
-            // Whoever reads it says why it can't be read.
+            // The reader of the file reports why it cannot be read.
             Err(_) => Some(i64::MAX),
         }
     }

@@ -1,5 +1,5 @@
-//! The transcript: `wire.jsonl`, what kimi-cli's engine told its interface,
-//! one message a line after a line of metadata.
+//! The transcript: `wire.jsonl`, the messages of kimi-cli's engine to its interface, one per
+//! line after a line of metadata.
 
 use serde_json::Value;
 
@@ -18,8 +18,8 @@ const BIRTH_BOUNDS: HeadBounds = HeadBounds {
 };
 /// The kind of message that counts tokens.
 const STATUS: &str = "StatusUpdate";
-/// Messages that a later start of kimi-cli may write, or that say nothing
-/// about the conversation itself.
+/// Messages that a later start of kimi-cli may write, or that do not belong to the
+/// conversation itself.
 const ASIDES: &[&str] = &[
     "BtwBegin",
     "BtwEnd",
@@ -119,9 +119,9 @@ fn tokens_of(status: &Value) -> TokenCount {
 pub(super) struct WireDates {
     /// The date inside its first record.
     pub(super) first_at_ms: Option<i64>,
-    /// The date inside its last one.
+    /// The date in the last record.
     pub(super) last_at_ms: Option<i64>,
-    /// Until when it may have gone on, where its end is missing.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
 }
 

@@ -22,14 +22,14 @@ const MD5_CHARACTERS: usize = 32;
 /// What kind of folder a name below `sessions/` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FolderKind {
-    /// Of a directory of this machine.
+    /// A directory of this machine.
     Local,
-    /// Of a directory of another machine.
+    /// A directory of another machine.
     Remote,
 }
 
 impl FolderKind {
-    /// Tells by the name; `None` if it is no such folder.
+    /// Recognizes the kind by the name; `None` for other folders.
     pub(super) fn of(name: &str) -> Option<Self> {
         let is_md5 = |text: &str| {
             let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -57,7 +57,7 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
 ///
 /// # Errors
 ///
-/// Why it can't be read. One that is not there lists none.
+/// Why the file cannot be read. A missing file lists no directories.
 pub(super) fn read(home: &Path) -> Result<HashMap<String, PathBuf>, String> {
     let path = home.join("kimi.json");
     let file = match read_regular(&path, METADATA_BYTES_MAX, Links::Follow) {

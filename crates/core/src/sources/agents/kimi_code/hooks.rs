@@ -38,7 +38,7 @@ pub(super) static HOOKS: Hooks = Hooks {
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     match name {
-        // Whatever was answered, it goes on.
+        // Whatever the answer was, the turn continues.
         "PermissionResult" => Ok(EventKind::ToolStarted),
         "Interrupt" => Ok(EventKind::TurnEnded),
         _ => usual_meaning(name, payload),

@@ -9,23 +9,22 @@
 //! | `…/agents/main/wire.jsonl` | with it | the conversation |
 //!
 //! Nothing of this names a process, and nothing is removed at the end; the
-//! arguments of the process are blanked, its environment stays. A process that
-//! nobody has prompted yet has no session, and one that has taken up an old
-//! session leaves no sign of it before the next prompt. So directory and
-//! dates make candidates, and the terminal chooses among them, by its use and by
-//! the title that it shows: the session's, cut. Two traps are in that:
+//! arguments of the process are blanked, its environment stays. A process without a prompt
+//! has no session, and a process that has resumed an old session leaves no sign of it before
+//! the next prompt. So directory and dates give candidates, and the terminal chooses among
+//! them by its use and by its title, which is the session's title, cut. There are two traps:
 //!
-//! - `/new` makes the new session at once, and the terminal shows the title of
-//!   the left one until the next prompt. While a younger session of that
-//!   directory has had no prompt, the titles of older ones prove nothing.
-//! - A run with `--prompt` makes a session that has no title, and is gone soon.
-//!   It is not taken for the `/new` of a terminal's process beside it. Of a run
-//!   whose start took unusually long nobody can say whether it is still there.
+//! - `/new` makes the new session at once, and the terminal shows the title of the previous
+//!   session until the next prompt. While a younger session of that directory has had no
+//!   prompt, the titles of older sessions prove nothing.
+//! - A run with `--prompt` makes a session without a title, and exits soon. Such a session
+//!   is not attributed to a terminal process beside it as if by `/new`. If the start of the
+//!   run took unusually long, it is unknown whether the run is still there.
 //!
-//! A session that was begun or went on when nobody had typed in a terminal, or
-//! nothing was shown there, is not of the process in it. What may still mislead
-//! (such a pair is marked as inferred): a session of a process that has gone,
-//! beside one in whose terminal somebody has typed since and sent nothing.
+//! A process does not own a session that began or was used while its terminal had no key
+//! presses or showed nothing. One case may still mislead (such a pair is marked as
+//! inferred): a session of a process that has gone, beside a terminal in which a person has
+//! typed since and sent nothing.
 
 mod hooks;
 mod process;
@@ -98,11 +97,11 @@ impl Adapter for KimiCode {
         let Some(directory) = session_directory(sketch) else {
             return Found::default();
         };
-        let told = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
+        let described = kimi_wire::describe(&DIALECT, &AGENT, &directory.join(session::WIRE));
         let Found {
             mut found,
             mut problems,
-        } = told;
+        } = described;
         let path = directory.join(state::FILE);
         match state::read(&path, sketch.key.session.as_str()) {
             Ok(Some(state)) => {

@@ -11,7 +11,7 @@ pub(super) static PROGRAMS: CommandLine = CommandLine {
     programs: &[(
         Is::ByArguments,
         &[
-            // A server shows the same and can't be told apart.
+            // A server has the same title and looks the same.
             Form::Title("kimi-code"),
             Form::Script("@moonshot-ai/kimi-code/**"),
             Form::Script("bin/kimi"),

@@ -17,7 +17,7 @@ use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::adapter::{AgentProcess, AgentScan, Clue, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::agents::kit::folder::metadata;
-use crate::sources::agents::kit::folder::{Names, list_or_tell};
+use crate::sources::agents::kit::folder::{Names, list_or_report};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
@@ -31,9 +31,9 @@ pub(super) const WIRE: &str = "agents/main/wire.jsonl";
 
 /// How a folder of sessions is called.
 const FOLDER_PREFIX: &str = "wd_";
-/// How much of a directory's own name is in its folder's.
+/// How much of a directory's own name is in the folder name.
 const SLUG_CHARACTERS_MAX: usize = 40;
-/// How much of the hash of its path.
+/// How many bytes of the path's hash are in the folder name.
 const HASH_BYTES: usize = 6;
 /// How much of a session's title a terminal shows, in UTF-16 units.
 const TERMINAL_TITLE_UNITS_MAX: usize = 32;
@@ -54,7 +54,7 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
         if is_kept(character) {
             slug.push(character);
         } else if !slug.ends_with('\0') {
-            // One hyphen for a row of others.
+            // One hyphen for a row of other characters.
             slug.push('\0');
         }
     }
@@ -83,8 +83,8 @@ pub(super) struct Reading<'a> {
     problems: Vec<Problem>,
 }
 
-/// One session, as its own files tell of it.
-struct Told {
+/// A session, as recorded in its own files.
+struct StoredSession {
     id: SessionId,
     path: PathBuf,
     /// `None` where it can't be read.
@@ -93,7 +93,7 @@ struct Told {
     has_wire: bool,
 }
 
-impl Told {
+impl StoredSession {
     fn born_at_ms(&self) -> Option<i64> {
         let state = self.state.as_ref();
         let created_at_ms = state.and_then(|state| state.created_at_ms);
@@ -104,24 +104,24 @@ impl Told {
         self.dates.last_at_ms.or(self.born_at_ms())
     }
 
-    /// The latest that it can have gone on.
+    /// The latest possible date of use.
     fn latest_ms(&self) -> Option<i64> {
         self.last_at_ms().max(self.dates.perhaps_until_ms())
     }
 
-    /// `/new` made it, and nobody has said anything in it.
+    /// `/new` made the session, and it has no prompt yet.
     fn is_unprompted(&self) -> bool {
         self.has_wire && self.dates.prompted_at_ms.is_none()
     }
 
-    /// A run with `--prompt` made it, and nobody has prompted it in a terminal
-    /// since: then it would have got a title.
+    /// A run with `--prompt` made the session, and it has had no prompt in a terminal since:
+    /// that would have given it a title.
     fn is_of_a_run(&self) -> bool {
         let has_no_title = |state: &State| state.title.is_none();
         self.dates.prompted_at_ms.is_some() && self.state.as_ref().is_some_and(has_no_title)
     }
 
-    /// What a terminal shows that is in it.
+    /// The terminal title of this session.
     fn terminal_title(&self) -> Option<String> {
         let title = self.state.as_ref()?.title.as_deref()?.trim();
         let units: Vec<u16> = title
@@ -144,16 +144,16 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads what the processes lead to, or everything.
+    /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
         let seekers_of = self.seekers_of();
         let is_all = self.look.depth.is_walk();
         let mut folders: BTreeSet<String> = seekers_of.keys().cloned().collect();
         if is_all {
             let names = self.names(&self.sessions(), FOLDERS_MAX);
-            // The names with a dot are caches of its own.
-            let its = names.texts().filter(|name| !name.starts_with('.'));
-            folders.extend(its.map(str::to_owned));
+            // Names with a dot are caches.
+            let visible = names.texts().filter(|name| !name.starts_with('.'));
+            folders.extend(visible.map(str::to_owned));
         }
         for folder in &folders {
             let seekers = seekers_of
@@ -197,24 +197,29 @@ impl<'a> Reading<'a> {
         for (id, path) in self.sessions_in(folder) {
             sessions.push(self.read_session(id, path, !seekers.is_empty()));
         }
-        for told in &sessions {
-            if is_all || seekers.iter().any(|seeker| fits(seeker, told)) {
-                self.sketch(told, seekers, &sessions);
+        for session in &sessions {
+            if is_all || seekers.iter().any(|seeker| fits(seeker, session)) {
+                self.sketch(session, seekers, &sessions);
             }
         }
     }
 
-    fn sketch(&mut self, told: &Told, seekers: &[&AgentProcess], sessions: &[Told]) {
+    fn sketch(
+        &mut self,
+        session: &StoredSession,
+        seekers: &[&AgentProcess],
+        sessions: &[StoredSession],
+    ) {
         let key = SessionKey {
             agent: AGENT,
-            session: told.id.clone(),
+            session: session.id.clone(),
             home: self.home.root.clone(),
         };
         let mut sketch = Sketch::new(key);
         sketch.unclaimed = Unclaimed::Owner;
-        let folder = told.path.parent().and_then(Path::file_name);
+        let folder = session.path.parent().and_then(Path::file_name);
         let is_of_folder =
-            |dir: &&Path| folder_of(dir).is_some_and(|its| Some(its.as_ref()) == folder);
+            |dir: &&Path| folder_of(dir).is_some_and(|name| Some(name.as_ref()) == folder);
         let beside = || {
             seekers
                 .first()?
@@ -222,34 +227,36 @@ impl<'a> Reading<'a> {
                 .find(is_of_folder)
                 .map(Path::to_owned)
         };
-        let state = told.state.as_ref();
+        let state = session.state.as_ref();
         let named = state.and_then(|state| state.work_dir.clone());
         sketch.work_dir = named.or_else(beside);
-        sketch.born_at_ms = told.born_at_ms();
-        sketch.last_record_at_ms = told.dates.last_at_ms;
-        sketch.perhaps_until_ms = told.dates.perhaps_until_ms();
-        sketch.transcript = told.has_wire.then(|| told.path.join(WIRE));
+        sketch.born_at_ms = session.born_at_ms();
+        sketch.last_record_at_ms = session.dates.last_at_ms;
+        sketch.perhaps_until_ms = session.dates.perhaps_until_ms();
+        sketch.transcript = session.has_wire.then(|| session.path.join(WIRE));
         if seekers.is_empty() {
             self.sketches.add(sketch, []);
             return;
         }
-        // Whoever went over to an unprompted session still shows the title of
-        // the one that was left.
+        // A process that moved to an unprompted session still shows the title of the
+        // previous session.
         let unprompted_born = sessions.iter().filter(|one| one.is_unprompted());
-        let unprompted_at_ms = unprompted_born.filter_map(Told::born_at_ms).max();
-        let may_be_left = unprompted_at_ms > told.last_at_ms();
+        let unprompted_at_ms = unprompted_born.filter_map(StoredSession::born_at_ms).max();
+        let may_be_left = unprompted_at_ms > session.last_at_ms();
         if !may_be_left {
-            sketch.terminal_title = told.terminal_title();
+            sketch.terminal_title = session.terminal_title();
         }
         let now_ms = self.look.machine.now_ms();
-        add_run(&mut sketch, told, seekers, now_ms);
-        let open_to = seekers.iter().filter(|seeker| fits(seeker, told));
+        add_run(&mut sketch, session, seekers, now_ms);
+        let open_to = seekers.iter().filter(|seeker| fits(seeker, session));
         self.sketches
-            .add(sketch, open_to.map(|its| its.process.pid));
+            .add(sketch, open_to.map(|process| process.process.pid));
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+        list_or_report(directory, entries_max, |message| {
+            self.problem(directory, message)
+        })
     }
 
     fn sessions_in(&mut self, folder: &str) -> Vec<(SessionId, PathBuf)> {
@@ -277,9 +284,8 @@ impl<'a> Reading<'a> {
         sessions
     }
 
-    /// Reads one session: when things happened in it too, where somebody may
-    /// serve it.
-    fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> Told {
+    /// Reads one session. The dates of its records are read only if a process may serve it.
+    fn read_session(&mut self, id: SessionId, path: PathBuf, may_be_served: bool) -> StoredSession {
         let file = path.join(state::FILE);
         let state = state::read(&file, id.as_str()).unwrap_or_else(|message| {
             self.problem(&file, message);
@@ -298,7 +304,7 @@ impl<'a> Reading<'a> {
                 (Dates::default(), false)
             }
         };
-        Told {
+        StoredSession {
             id,
             path,
             state,
@@ -308,29 +314,29 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The session may be this process's: its arguments name it, or it was born or
-/// went on after the process began.
-fn fits(seeker: &AgentProcess, told: &Told) -> bool {
+/// The session may belong to this process: the arguments name the session, or it was born or
+/// used after the process began.
+fn fits(seeker: &AgentProcess, session: &StoredSession) -> bool {
     let named = process::PROGRAMS.session(&seeker.program());
-    let is_named = named.is_some_and(|named| told.id.as_str().starts_with(named));
+    let is_named = named.is_some_and(|named| session.id.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [told.born_at_ms(), told.latest_ms()];
+        let dates = [session.born_at_ms(), session.latest_ms()];
         dates.into_iter().flatten().any(|at| at >= since)
     });
     is_named || is_of_its_time
 }
 
-/// Adds what shows that a run with `--prompt` made it, as soon as that had started.
-fn add_run(sketch: &mut Sketch, told: &Told, seekers: &[&AgentProcess], now_ms: i64) {
-    if !told.is_of_a_run() {
+/// Adds the clues of a run with `--prompt`, if one made the session.
+fn add_run(sketch: &mut Sketch, session: &StoredSession, seekers: &[&AgentProcess], now_ms: i64) {
+    if !session.is_of_a_run() {
         return;
     }
     sketch.is_headless = Some(true);
-    sketch.launched_at_ms.extend(told.born_at_ms());
+    sketch.launched_at_ms.extend(session.born_at_ms());
     let older = seekers
         .iter()
-        .filter(|seeker| is_no_run_of(seeker, told, now_ms));
+        .filter(|seeker| is_no_run_of(seeker, session, now_ms));
     sketch.clues.extend(older.map(|seeker| {
         let pid = seeker.process.pid;
         Clue::untouched(
@@ -340,13 +346,12 @@ fn add_run(sketch: &mut Sketch, told: &Told, seekers: &[&AgentProcess], now_ms: 
     }));
 }
 
-/// A session without a title is of a run, which makes it when it starts: this
-/// process had begun long before. That a title is missing says so once there was
-/// time to write it.
-fn is_no_run_of(seeker: &AgentProcess, told: &Told, now_ms: i64) -> bool {
-    let prompted = told.dates.prompted_at_ms;
+/// A session without a title was made by a run at its start, if there was time to set a
+/// title. This process had begun long before, so it is not that run.
+fn is_no_run_of(seeker: &AgentProcess, session: &StoredSession, now_ms: i64) -> bool {
+    let prompted = session.dates.prompted_at_ms;
     let is_settled = prompted.is_some_and(|at| now_ms.saturating_sub(at) > TITLE_MS_MAX);
-    let born = told.born_at_ms();
+    let born = session.born_at_ms();
     let is_of_launch = |born: i64| {
         let began = seeker.process.began_at_ms.as_ref();
         began.map_or(true, |began| born <= began.saturating_add(RUN_START_MS_MAX))

@@ -10,28 +10,28 @@ pub(super) const FILE: &str = "state.json";
 
 /// How long it may be: it has the whole last prompt.
 const STATE_BYTES_MAX: u64 = 16 << 20;
-/// The word for a title that is the first prompt, until a better one is found.
+/// The value for a title that is the first prompt, until a better title is found.
 const TITLE_IS_A_PROMPT: &str = "replaceable";
 
-/// What releases before 0.33 call a session that has no title yet.
+/// The title of a session without a title, in releases before 0.33.
 const UNTITLED: &str = "New Session";
 
-/// What it says.
+/// Facts in the state file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) work_dir: Option<PathBuf>,
     pub(super) created_at_ms: Option<i64>,
-    /// Its title, as it is.
+    /// The unchanged title.
     pub(super) title: Option<String>,
-    /// Nobody gave the title: it is the first prompt.
+    /// The title is the first prompt: no person set it.
     pub(super) is_title_a_prompt: bool,
 }
 
-/// Reads that of `session`; `None` if there is none.
+/// Reads the state of `session`; `None` if it has no file.
 ///
 /// # Errors
 ///
-/// Why it can't be read, or that it is of another session.
+/// Why the file cannot be read, or that it belongs to another session.
 pub(super) fn read(path: &Path, session: &str) -> Result<Option<State>, String> {
     let file = match read_regular(path, STATE_BYTES_MAX, Links::Follow) {
         Ok(file) => file,

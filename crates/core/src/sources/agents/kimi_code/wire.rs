@@ -11,8 +11,8 @@ use crate::sources::agents::kit::kimi_wire::{WRAPPING, tokens_in};
 use crate::sources::transcript::{MissingEnd, TranscriptError, TranscriptFile};
 use crate::sources::usage::Counting;
 
-/// How records of the conversation itself begin. The others say how the
-/// session is set up, or count.
+/// Prefixes of records that belong to the conversation. Other records set up the session or
+/// count tokens.
 const CONVERSATION: &[&str] = &[
     "agent.message.",
     "agent.turn.",
@@ -21,7 +21,7 @@ const CONVERSATION: &[&str] = &[
     "prompt.",
     "turn.",
 ];
-/// What happens within a turn, by `event`.
+/// The `event` of records within a turn.
 const LOOP: &str = "context.append_loop_event";
 
 /// When things happened in a session.
@@ -38,7 +38,7 @@ pub(super) struct Dates {
 }
 
 impl Dates {
-    /// Until when it may have gone on, where its end is missing.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) fn perhaps_until_ms(self) -> Option<i64> {
         self.missing_end.map(|end| end.until_ms)
     }
@@ -70,7 +70,7 @@ fn record_of(record: &Value) -> Record<'_> {
     let born_at_ms = created_at_ms(record);
     let mut found = Record {
         at_ms: at_ms(record).or(born_at_ms),
-        is_aside: !CONVERSATION.iter().any(|its| kind.starts_with(its)),
+        is_aside: !CONVERSATION.iter().any(|prefix| kind.starts_with(prefix)),
         born_at_ms,
         step: step_of(record),
         ..Record::default()
@@ -95,7 +95,7 @@ fn record_of(record: &Value) -> Record<'_> {
     found
 }
 
-/// Reads when it began, was prompted first, and had its last record.
+/// Reads the dates of the start, the first prompt and the last record.
 pub(super) fn read_dates(file: &TranscriptFile) -> Result<Dates, TranscriptError> {
     let created_at_ms = find_first(file, HEAD_BOUNDS, created_at_ms)?;
     let prompted = find_first(file, HEAD_BOUNDS, |record| {
@@ -129,7 +129,7 @@ fn step_of(record: &Value) -> Step<'_> {
         }
         LOOP | "llm.request" | "agent.turn.started" => Step::Within,
         kind if kind.starts_with("turn.") => Step::Within,
-        // Also what is put into the context between two turns.
+        // Also records that are added to the context between two turns.
         _ => Step::Aside,
     }
 }

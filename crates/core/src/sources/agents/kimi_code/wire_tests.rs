@@ -1,4 +1,4 @@
-//! What the records of a transcript tell.
+//! Which facts the records of a transcript give.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 

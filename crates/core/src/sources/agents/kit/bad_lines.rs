@@ -21,7 +21,7 @@ impl LineReader for BadLines {
     }
 }
 
-/// Lines that are no records: how many, and what was wrong with the first.
+/// Lines that are no records: their count, and the error of the first.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {
     count: usize,
@@ -29,8 +29,8 @@ pub(crate) struct BadLines {
 }
 
 impl BadLines {
-    /// Counts what is unsound on a line, and returns what is sound. A last line
-    /// that is still being written is nothing to complain about.
+    /// Counts the unsound values on a line, and returns the sound values. A last line that
+    /// is still being written is no problem.
     pub(crate) fn values(&mut self, line: &Line) -> Vec<Value> {
         let json = line.json();
         let is_normal = json
@@ -44,7 +44,7 @@ impl BadLines {
         json.values
     }
 
-    /// Says it in a sentence, if there are any.
+    /// The problem message, if there are bad lines.
     pub(crate) fn message(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let count = self.count;

@@ -37,13 +37,13 @@ use crate::sources::transcript::{
     HeadBounds, MissingEnd, Stopped, TailBounds, TranscriptError, TranscriptFile,
 };
 
-/// How much of the beginning is read for the birth of a session and its first prompt.
-/// One of these lines may have the system prompt.
+/// How much of the start is read for the birth of a session and its first prompt. The system
+/// prompt may be in one of these lines.
 pub(crate) const HEAD_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 1024 * 1024,
     lines_max: 64,
 };
-/// How far back from the end is read for what was last.
+/// How far back from the end is read for the last records.
 pub(crate) const LAST_BOUNDS: TailBounds = TailBounds {
     bytes_max: 1024 * 1024,
 };
@@ -53,8 +53,8 @@ const MESSAGES_BOUNDS: TailBounds = TailBounds {
 };
 /// How far back the context's size is looked for, in bytes.
 const CONTEXT_BYTES: u64 = LAST_BOUNDS.bytes_max;
-/// How far back the beginning of the last turn is looked for, in bytes. What a longer
-/// turn has produced is not known by the end of the transcript alone.
+/// How far back the beginning of the last turn is looked for, in bytes. The facts of a
+/// longer turn are not known from the end of the transcript alone.
 const TURN_BYTES: u64 = 256 * 1024;
 /// How long the text of a message is at most, in characters.
 const TEXT_CHARS_MAX: usize = 20_000;
@@ -63,20 +63,20 @@ const TEXT_CHARS_MAX: usize = 20_000;
 pub(crate) struct Dialect {
     /// Reads one record.
     pub(crate) record: fn(&Value) -> Record<'_>,
-    /// What the agent puts where prompts stand.
+    /// Texts that the agent puts in place of prompts.
     pub(crate) wrapping: Wrapping,
     /// How much of the beginning is read.
     pub(crate) head_bounds: HeadBounds,
     /// Replies name their model.
     pub(crate) has_models: bool,
-    /// Its steps show the turns. Otherwise whoever reads the lines finds the phase.
+    /// The steps show the turns. Otherwise the reader of the lines derives the phase.
     pub(crate) has_turns: bool,
     /// How far back from the end a title or a directory is looked for, in bytes, once
     /// the rest is known: there may be none.
     pub(crate) rare_bytes: u64,
     /// Its records count tokens.
     pub(crate) has_tokens: bool,
-    /// What a session does whose transcript shows no turn.
+    /// The phase of a session whose transcript shows no turn.
     pub(crate) phase_without_turn: Option<Phase>,
 }
 
@@ -95,7 +95,7 @@ impl Dialect {
         }
     }
 
-    /// Reads both ends of the transcript at `path`; `None` if there is no such file.
+    /// Reads both ends of the transcript at `path`; `None` if the file does not exist.
     pub(crate) fn describe(&self, agent: &AgentId, path: &Path) -> Option<Found<Description>> {
         let mut bad_lines = BadLines::default();
         let read = TranscriptFile::open(path).and_then(|file| self.read(&file, &mut bad_lines));
@@ -180,7 +180,7 @@ impl Dialect {
         Ok(fold.finish())
     }
 
-    /// What the end of records shows that were read as a whole.
+    /// The facts at the end of records that were read as a whole.
     pub(crate) fn tail_of(&self, records: &[Value]) -> Description {
         let mut fold = Tail::default();
         for record in records.iter().rev() {
@@ -189,7 +189,7 @@ impl Dialect {
         fold.finish(self)
     }
 
-    /// What the beginning of records shows that were read as a whole.
+    /// The facts at the start of records that were read as a whole.
     pub(crate) fn head_of(&self, records: &[Value]) -> Description {
         let mut fold = Head::default();
         for record in records {
@@ -256,13 +256,13 @@ impl Dialect {
         last.finish(messages_max)
     }
 
-    /// What a person typed in one record.
+    /// The prompt in one record.
     pub(crate) fn prompt_of(&self, record: &Value) -> Option<String> {
         self.wrapping.typed_in((self.record)(record).typed)
     }
 
-    /// The messages of one record: what a person typed, what the model replied, and the
-    /// names of the tools that it called.
+    /// The messages of one record: the prompt, the reply, and the names of the tools that
+    /// the model called.
     fn messages_of(&self, record: &Record<'_>) -> Vec<Message> {
         let typed = self.wrapping.typed_in(record.typed.iter().copied());
         let reply = (!record.reply.is_empty()).then(|| record.reply.join("\n"));
@@ -281,7 +281,8 @@ impl Dialect {
             .collect()
     }
 
-    /// Reads whether anything was said in the transcript at `path`, and when last.
+    /// Returns whether the transcript at `path` has messages, and the date of the last
+    /// message.
     pub(crate) fn said(&self, path: &Path) -> Said {
         let last = |record: &Value| {
             let record = (self.record)(record);
@@ -372,7 +373,7 @@ fn is_missing(error: &TranscriptError) -> bool {
     matches!(error, TranscriptError::File(ReadFileError::NotFound { .. }))
 }
 
-/// What both ends of one transcript show, where the end counts first.
+/// Joins the facts at both ends of one transcript. The end wins.
 pub(crate) fn joined(tail: Description, head: Description) -> Description {
     Description {
         is_title_a_prompt: tail.title.is_none() && head.is_title_a_prompt,

@@ -4,8 +4,8 @@ use crate::adapter::hook_event::{EventKind, HookError, HookPayload};
 use crate::adapter::phase::WaitingFor;
 use crate::adapter::started;
 
-/// What one of the usual names means. A reminder that an agent has been idle for
-/// a while is a `Notification`, as a request for leave is.
+/// The meaning of a usual event name. A reminder that an agent has been idle for a while is
+/// a `Notification`, and so is a request for permission.
 pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     Ok(match name {
         "SessionStart" => started(payload)?,
@@ -18,7 +18,7 @@ pub(crate) fn usual_meaning(name: &str, payload: &HookPayload<'_>) -> Result<Eve
         "Elicitation" => EventKind::InputRequested(WaitingFor::Question),
         "Notification" => match payload.text("notification_type")? {
             Some("permission_prompt") => EventKind::InputRequested(WaitingFor::Permission),
-            // `idle_prompt`, `auth_success` and whatever else: nobody is asked.
+            // `idle_prompt`, `auth_success` and all others: no question to a person.
             _ => EventKind::Heartbeat,
         },
         "Stop" | "StopFailure" => EventKind::TurnEnded,

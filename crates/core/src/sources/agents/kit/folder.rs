@@ -21,54 +21,54 @@ impl Names {
     }
 }
 
-/// A name in a directory, and what it is the name of.
+/// A name in a directory, and the type of the entry.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
-    /// Of a regular file, as the listing says.
+    /// The listing shows a regular file.
     pub(crate) is_file: bool,
 }
 
-/// Lists the names in `directory`, at most `entries_max` of them. A directory
-/// that is not there has none; nor is one there whose name is longer than any
-/// on its file system, as agents make up from a long working directory (pi#9836).
+/// Lists the names in `directory`, at most `entries_max` of them. A missing directory is
+/// empty. So is a directory whose name is longer than the file system allows, which agents
+/// can build from a long working directory (pi#9836).
 ///
 /// # Errors
 ///
-/// What the system said if it can't be read.
+/// The system's error if the directory cannot be read.
 pub(crate) fn names_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
     list(directory, entries_max, |entry| entry.file_name())
 }
 
-/// The same, with what each name is the name of.
+/// Lists like [`names_in`], with the type of each entry.
 ///
 /// # Errors
 ///
-/// What the system said if it can't be read.
+/// The system's error if the directory cannot be read.
 pub(crate) fn entries_in(directory: &Path, entries_max: usize) -> io::Result<Names<Entry>> {
     list(directory, entries_max, |entry| Entry {
         name: entry.file_name(),
-        is_file: entry.file_type().is_ok_and(|told| told.is_file()),
+        is_file: entry.file_type().is_ok_and(|kind| kind.is_file()),
     })
 }
 
-/// Tells whether there is a directory in a home that is looked at.
+/// Returns whether a home that is looked at contains this directory.
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 pub(crate) fn is_directory(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Tells whether there is anything at a path in a home that is looked at.
+/// Returns whether a home that is looked at contains anything at this path.
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 pub(crate) fn is_there(path: &Path) -> bool {
     path.exists()
 }
 
-/// Asks for what the file system knows of a path in a home that is looked at.
+/// Reads the metadata of a path in a home that is looked at.
 ///
 /// # Errors
 ///
-/// What the system said if there is nothing, or it can't be looked at.
+/// The system's error if the path does not exist or cannot be examined.
 #[expect(clippy::disallowed_methods, reason = "homes are looked at")]
 pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
     std::fs::metadata(path)
@@ -113,7 +113,7 @@ fn can_not_be_there(error: &io::Error) -> bool {
 ///
 /// # Errors
 ///
-/// What the system said if it can't be read.
+/// The system's error if the directory cannot be read.
 pub(crate) fn folders_in(directory: &Path, entries_max: usize) -> io::Result<Names> {
     let listed = entries_in(directory, entries_max)?;
     let folders = listed.names.into_iter().filter(|entry| !entry.is_file);
@@ -123,34 +123,38 @@ pub(crate) fn folders_in(directory: &Path, entries_max: usize) -> io::Result<Nam
     })
 }
 
-/// The same; tells what keeps it from listing everything.
-pub(crate) fn list_folders_or_tell(
+/// Lists like [`folders_in`] and reports why entries are missing.
+pub(crate) fn list_folders_or_report(
     directory: &Path,
     entries_max: usize,
-    tell: impl FnMut(String),
+    report: impl FnMut(String),
 ) -> Names {
-    tell_of(folders_in(directory, entries_max), entries_max, tell)
+    names_or_report(folders_in(directory, entries_max), entries_max, report)
 }
 
-/// [`names_in`]; tells what keeps it from listing everything.
-pub(crate) fn list_or_tell(
+/// Lists like [`names_in`] and reports why entries are missing.
+pub(crate) fn list_or_report(
     directory: &Path,
     entries_max: usize,
-    tell: impl FnMut(String),
+    report: impl FnMut(String),
 ) -> Names {
-    tell_of(names_in(directory, entries_max), entries_max, tell)
+    names_or_report(names_in(directory, entries_max), entries_max, report)
 }
 
-fn tell_of(listed: io::Result<Names>, entries_max: usize, mut tell: impl FnMut(String)) -> Names {
+fn names_or_report(
+    listed: io::Result<Names>,
+    entries_max: usize,
+    mut report: impl FnMut(String),
+) -> Names {
     match listed {
         Ok(names) => {
             if names.is_cut {
-                tell(format!("it has more than {entries_max} entries"));
+                report(format!("it has more than {entries_max} entries"));
             }
             names
         }
         Err(error) => {
-            tell(error.to_string());
+            report(error.to_string());
             Names::default()
         }
     }
@@ -187,14 +191,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_is_the_name_of_is_told() -> std::io::Result<()> {
+    fn an_entry_shows_whether_it_is_a_regular_file() -> std::io::Result<()> {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("b"), "")?;
         std::fs::create_dir(directory.path().join("a"))?;
         let entries = entries_in(directory.path(), 3)?.names;
-        let told = entries.iter().map(|one| (one.name.to_str(), one.is_file));
+        let listed = entries.iter().map(|one| (one.name.to_str(), one.is_file));
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            listed.collect::<Vec<_>>(),
             [(Some("a"), false), (Some("b"), true)]
         );
         Ok(())

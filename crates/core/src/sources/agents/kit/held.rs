@@ -1,4 +1,4 @@
-//! Who holds the files of an agent: its own processes first, then whoever does.
+//! Finds the processes that hold an agent's files: first the agent's own, then all others.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::sources::recognize::what_it_runs;
 /// Who holds one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Held {
-    /// Processes that hold it: those of the agent if there are any, else
-    /// whoever does. (A child that inherited the descriptor holds on as well.)
+    /// Processes that hold the file: the agent's own if there are any, else all others. A
+    /// child that inherited the descriptor counts as a holder too.
     pub(crate) by: Vec<Pid>,
     /// Every process that could hold it was asked.
     pub(crate) is_everyone_asked: bool,
 }
 
-/// What counts as holding a file.
+/// Which kind of open file counts as held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Having a lock on it.
@@ -35,18 +35,22 @@ impl Hold {
     }
 }
 
-/// Asks who holds `files`. That nobody holds one takes a look at all processes;
-/// one that can't be asked matters if it may be the agent's.
+/// Finds the holders of `files`. To show that a file has no holder, all processes must be
+/// asked. A process that cannot be asked matters only if it may be the agent.
 ///
 /// # Errors
 ///
-/// What the system said if it can't be told at all.
+/// The system's error if holders cannot be found at all.
 pub(crate) fn who_holds(
     look: &Look<'_>,
     adapter: &dyn Adapter,
     files: &[FileId],
 ) -> Result<BTreeMap<FileId, Held>, ProbeError> {
-    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let own: Vec<Pid> = look
+        .processes
+        .iter()
+        .map(|process| process.process.pid)
+        .collect();
     let mut held: BTreeMap<FileId, Held> = BTreeMap::new();
     if files.is_empty() {
         return Ok(held);
@@ -74,12 +78,16 @@ pub(crate) fn who_holds(
 ///
 /// # Errors
 ///
-/// What the system said if it can't be told at all.
+/// The system's error if holders cannot be found at all.
 pub(crate) fn which_write(
     look: &Look<'_>,
     files: &[FileId],
 ) -> Result<BTreeMap<FileId, Held>, ProbeError> {
-    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let own: Vec<Pid> = look
+        .processes
+        .iter()
+        .map(|process| process.process.pid)
+        .collect();
     let mut held = BTreeMap::new();
     if !files.is_empty() && !own.is_empty() {
         let holders = look.machine.table().holders(files, Among::These(&own))?;
@@ -101,9 +109,8 @@ fn add(held: &mut BTreeMap<FileId, Held>, holders: &Holders, hold: Hold, own: &[
     }
 }
 
-/// Tells whether one of the processes that could not be asked may be the
-/// agent's. Others' processes can rarely be asked; that they are a shell or a
-/// server is seen from outside.
+/// Returns whether a process that could not be asked may be the agent. Processes of other
+/// users can rarely be asked, but their names show a shell or a server.
 fn may_hide_a_holder(look: &Look<'_>, adapter: &dyn Adapter, holders: &Holders) -> bool {
     let table = look.machine.table();
     holders.unreadable.iter().any(|(pid, _)| {

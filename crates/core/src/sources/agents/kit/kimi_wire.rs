@@ -13,13 +13,13 @@ use crate::machine::problem::Found;
 use crate::sources::agents::kit::dialect::{Dialect, TokenCount, count_at};
 use crate::sources::agents::kit::prompt::Wrapping;
 
-/// What both put where a prompt stands.
+/// Texts that both agents put in place of a prompt.
 pub(crate) const WRAPPING: Wrapping = Wrapping {
     elements: &["kimi-", "notification", "system"],
     notices: &[],
 };
 
-/// What is known of a session without a transcript: it waits for its first prompt.
+/// The description of a session without a transcript: it waits for its first prompt.
 pub(crate) fn of_untouched() -> Description {
     Description {
         phase: Some(Phase::Idle),
@@ -27,7 +27,7 @@ pub(crate) fn of_untouched() -> Description {
     }
 }
 
-/// What the wire file at `path` shows of its session.
+/// Describes a session from the wire file at `path`.
 pub(crate) fn describe(dialect: &Dialect, agent: &AgentId, path: &Path) -> Found<Description> {
     let described = dialect.describe(agent, path);
     described.unwrap_or_else(|| Found::clean(of_untouched()))

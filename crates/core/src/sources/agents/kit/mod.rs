@@ -1,5 +1,4 @@
-//! What adapters share, so that an agent's own folder states only what is particular
-//! to it.
+//! Code that adapters share, so that an agent's folder contains only what differs.
 
 pub(crate) mod bad_lines;
 pub(crate) mod dialect;
@@ -12,5 +11,5 @@ pub(crate) mod one_per_session;
 #[cfg(test)]
 pub(crate) mod program_tests;
 pub(crate) mod prompt;
+pub(crate) mod sidecar_facts;
 pub(crate) mod title;
-pub(crate) mod told_by_sidecar;

@@ -1,7 +1,7 @@
-//! The sketches of a home: one for each session, also where several files have its id.
+//! The sketches of a home: one for each session, even if several files have the same id.
 //!
-//! Going to another worktree, or copying a directory, leaves a file with the session's
-//! id in which nothing was said. That file may be newer than the conversation.
+//! Moving to another worktree, or copying a directory, leaves a file with the session's id
+//! and without messages. That file may be newer than the conversation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +12,12 @@ use whosup_sidecar::SessionId;
 use crate::adapter::claim::Claim;
 use crate::adapter::{AgentScan, Clue, Sketch, Unclaimed};
 
-/// What was said in a file.
+/// Whether a file has messages, and how recent they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Said {
-    /// Something was said, or may have been.
+    /// The file has messages, or may have some.
     pub(crate) has_words: bool,
-    /// When something was said last.
+    /// The date of the last message.
     pub(crate) last_at_ms: Option<i64>,
 }
 
@@ -31,11 +31,11 @@ impl Said {
 
 /// The sketches of a home, by session.
 ///
-/// Of several files with one id the session's is the one that a running process may be
-/// working on: the default depth reads no other. Then comes the one with words, then
-/// the one in which something was said last, then the first.
+/// If several files have one id, the file that a running process may be working on wins: the
+/// default depth reads no other. Then a file with messages wins, then the file with the
+/// newest message, then the first file.
 pub(crate) struct OnePerSession {
-    /// Reads what was said in a transcript. Called only where an id has several files.
+    /// Reads whether a transcript has messages. Called only where an id has several files.
     read: fn(&Path) -> Said,
     files: BTreeMap<SessionId, File>,
 }
@@ -44,7 +44,7 @@ struct File {
     sketch: Box<Sketch>,
     /// The processes that may be working on it.
     open_to: Vec<Pid>,
-    /// What its records show about the end of a sub-agent.
+    /// The claim that a sub-agent has ended, from its records.
     ended: Option<Box<Claim>>,
 }
 
@@ -60,8 +60,8 @@ impl OnePerSession {
         self.files.contains_key(session)
     }
 
-    /// Adds what a file shows about its session, and the processes that may be working
-    /// on that file.
+    /// Adds the facts in a file about its session, and the processes that may be working on
+    /// that file.
     pub(crate) fn add(
         &mut self,
         sketch: impl Into<Box<Sketch>>,
@@ -111,8 +111,8 @@ impl File {
         (!self.open_to.is_empty(), said.unwrap_or_default())
     }
 
-    /// Keeps what `other`, a file of less worth, shows about processes: a process that
-    /// works beside that file may serve the session all the same.
+    /// Keeps the processes of `other`, a file of lower rank: a process that works beside
+    /// that file may still serve the session.
     fn beside(mut self, other: Self) -> Self {
         let mine = &mut self.sketch;
         mine.is_orphan_when_stale |= other.sketch.is_orphan_when_stale;
@@ -139,7 +139,7 @@ mod tests {
     use crate::adapter::ClueKind;
     use crate::adapter::claim::SessionKey;
 
-    /// What is said in a file of this test stands in its name: `WORDS-DATE`.
+    /// The name of a file in this test stands for its messages: `WORDS-DATE`.
     fn said_by_name(path: &Path) -> Said {
         let name = path.to_str().unwrap_or_default();
         let (words, date) = name.split_once('-').unwrap_or_default();
@@ -173,7 +173,7 @@ mod tests {
                 kept.add(file(name), open_to.iter().map(|number| pid(*number)));
             }
             let kept = kept.into_scan(Vec::new()).sketches;
-            let names: Vec<_> = kept.into_iter().map(|its| its.transcript).collect();
+            let names: Vec<_> = kept.into_iter().map(|sketch| sketch.transcript).collect();
             assert_eq!(names, [Some(PathBuf::from(right))], "{order:?}");
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         kept.add(file("words-1"), [pid(6)]);
         kept.add(file("none-2"), [pid(6), pid(7)]);
         let sketches = kept.into_scan(Vec::new()).sketches;
-        let clues = sketches.iter().flat_map(|its| &its.clues);
+        let clues = sketches.iter().flat_map(|sketch| &sketch.clues);
         let clues: Vec<_> = clues.map(|clue| (clue.pid, clue.kind)).collect();
         assert_eq!(clues, [(pid(7), ClueKind::Touched)]);
     }

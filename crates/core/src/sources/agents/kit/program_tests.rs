@@ -1,4 +1,4 @@
-//! Programs that tests run under an agent's name, and recorded ones.
+//! Programs that tests run under an agent's name, and recorded processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -36,8 +36,8 @@ pub(crate) fn started_by(command: &str) -> RecordedProcess {
     }
 }
 
-/// What a process is to an agent, and what its arguments mean, in words such as
-/// `session headless continues names ID in /w/lib`; `none` for other programs.
+/// How an agent sees a process, and the meaning of its arguments, in words such as `session
+/// headless continues names ID in /w/lib`; `none` for other programs.
 pub(crate) fn described(programs: &CommandLine, process: &RecordedProcess) -> String {
     let program = program_of(process);
     let Some(role) = programs.recognize(&program) else {

@@ -1,8 +1,8 @@
 //! Finds what a person typed among what agents, editors and hooks send to a
 //! model in the person's name.
 //!
-//! What is the same whoever writes it is listed here; what only one agent
-//! writes, its adapter declares as [`Wrapping`].
+//! Markers that several agents share are listed here. An adapter declares the markers of its
+//! agent as [`Wrapping`].
 
 use crate::sources::agents::kit::title::one_line;
 
@@ -43,7 +43,7 @@ const REQUEST_HEADING: &str = "## My request";
 /// How many elements before and behind a prompt are passed over.
 const ELEMENTS_MAX: usize = 64;
 
-/// What one agent puts where prompts stand, beyond what all do.
+/// Texts that one agent puts in place of prompts, besides the texts of all agents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wrapping {
     /// Names of elements, as in [`ELEMENTS`].
@@ -53,13 +53,13 @@ pub(crate) struct Wrapping {
 }
 
 impl Wrapping {
-    /// Nothing of its own.
+    /// No texts of its own.
     pub(crate) const NONE: Self = Self {
         elements: &[],
         notices: &[],
     };
 
-    /// What a person typed in one part of a message; `None` if nothing.
+    /// The prompt in one part of a message; `None` if there is none.
     pub(crate) fn typed<'t>(&self, text: &'t str) -> Option<&'t str> {
         let mut text = text.trim();
         for _ in 0..ELEMENTS_MAX {
@@ -80,7 +80,7 @@ impl Wrapping {
         is_typed.then_some(text)
     }
 
-    /// What a person typed in the parts of a message.
+    /// The prompt in the parts of a message.
     pub(crate) fn typed_in<'t>(&self, parts: impl IntoIterator<Item = &'t str>) -> Option<String> {
         let typed = parts.into_iter().filter_map(|part| self.typed(part));
         let typed: Vec<&str> = typed.collect();
@@ -94,8 +94,8 @@ impl Wrapping {
         })
     }
 
-    /// The text behind the element that it begins with. One that has no end is
-    /// cut off, and nothing is behind it.
+    /// The text behind the element at its start. An element without an end is cut off, and
+    /// nothing is behind it.
     fn behind_element<'t>(&self, text: &'t str) -> Option<&'t str> {
         let name = element_name(text.strip_prefix('<')?);
         if !self.is_element(name) {
@@ -142,8 +142,8 @@ fn behind_heading(text: &str) -> Option<&str> {
     }
 }
 
-/// The command that a person typed with arguments: `/review the parser`. One
-/// without arguments says nothing about the session.
+/// The command that a person typed with arguments: `/review the parser`. A command without
+/// arguments is no useful title.
 pub(crate) fn command_in(text: &str) -> Option<String> {
     let text = text.trim();
     let (name, arguments) = match text.starts_with("<command-") {
@@ -164,8 +164,8 @@ fn content<'t>(text: &'t str, element: &str) -> Option<&'t str> {
     Some(rest.split_once(&format!("</{element}>"))?.0)
 }
 
-/// The title that a conversation's own words make: its first prompt, or, where
-/// none is near, a command with arguments.
+/// The title from a conversation's own text: the first prompt, or, if none is near, a
+/// command with arguments.
 #[derive(Debug, Default)]
 pub(crate) struct FirstWords {
     prompt: Option<String>,
@@ -173,7 +173,7 @@ pub(crate) struct FirstWords {
 }
 
 impl FirstWords {
-    /// Adds a message of the person; earlier ones have been added before.
+    /// Adds a message of the person; earlier messages have been added before.
     pub(crate) fn add<'t>(
         &mut self,
         parts: impl IntoIterator<Item = &'t str>,

@@ -1,10 +1,9 @@
-//! Sessions that were used after the end of the log, so that it does not tell by whom.
+//! Sessions that were used after the end of the log, so that the log does not name the run.
 //!
-//! Whoever prompts a session logs that in the same moment. So the end of the log is
-//! missing (a full disk, a copy, a torn write) if the database has a later use, unless
-//! whoever that was logs nothing. (Of a part in the middle that is missing, the broken
-//! line there tells.) That a log which just ends is no longer whole can't
-//! be told in any other way; nor does it matter then, for nothing was said since.
+//! A process logs each prompt in the same moment. So a later use in the database means that
+//! the end of the log is missing (a full disk, a copy, a torn write), or that the process
+//! does not log. (A missing part in the middle leaves a broken line.) Nothing else shows
+//! that the end of the log is missing. Without a later use, a missing end does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +15,21 @@ use super::scan::Scanning;
 use super::session::Row;
 use crate::adapter::{AgentProcess, Role};
 
-/// How much later than the last line a use may look that this line tells of, in
-/// milliseconds: a prompt is in the database just before it is logged.
+/// How much later than its log line a use may appear, in milliseconds: a prompt is in the
+/// database just before it is logged.
 const LAG_MS: i64 = 2_000;
 
 impl<'a> Scanning<'a> {
-    /// Finds the terminals that may have gone on to another session than their runs
-    /// tell, and which these may be.
+    /// Finds the terminals that may have moved to a session outside of their runs in the
+    /// log, and the candidate sessions.
     pub(super) fn find_strayed(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let mut strayed: BTreeMap<Pid, BTreeSet<SessionId>> = BTreeMap::new();
-        let untold: Vec<&Row> = rows.iter().filter(|row| self.is_untold(row)).collect();
-        for row in untold {
-            let known = self.of_role(Role::Session).filter(|its| self.is_known(its));
+        let unlogged: Vec<&Row> = rows.iter().filter(|row| self.is_untold(row)).collect();
+        for row in unlogged {
+            let known = self
+                .of_role(Role::Session)
+                .filter(|process| self.is_known(process));
             let known: Vec<&AgentProcess> = known.collect();
             for terminal in known {
                 let programs = self.agent.programs;
@@ -36,8 +37,8 @@ impl<'a> Scanning<'a> {
                     && is_since(terminal, row)
                     && self.real_paths.are_beside(terminal, row);
                 if may_have_gone_on {
-                    let its = strayed.entry(terminal.process.pid).or_default();
-                    its.insert(row.id.clone());
+                    let candidates = strayed.entry(terminal.process.pid).or_default();
+                    candidates.insert(row.id.clone());
                 }
             }
         }
@@ -52,26 +53,26 @@ impl<'a> Scanning<'a> {
         let id = row.id.as_str();
         let used_at_ms = row.created_at_ms.max(row.last_message_at_ms);
         let is_after = |end: i64| used_at_ms.is_some_and(|at| at > end.saturating_add(LAG_MS));
-        // Where a part is missing, somebody may have used it there.
+        // If a part of the log is missing, the use may have been logged there.
         let is_in_hole = runs.log.hole_until_ms.zip(used_at_ms);
         let is_in_hole = is_in_hole.is_some_and(|(until, at)| at <= until.saturating_add(LAG_MS));
-        let told_until_ms = match runs.last_on(id) {
+        let logged_until_ms = match runs.last_on(id) {
             _ if !is_in_hole => runs.log.ends_at_ms,
             Some((_, run)) => run.worked_on.get(id).copied(),
             None => Some(i64::MIN),
         };
-        if row.parent.is_some() || !told_until_ms.is_some_and(is_after) {
+        if row.parent.is_some() || !logged_until_ms.is_some_and(is_after) {
             return false;
         }
-        let is_told = runs.last_on(id).is_some_and(|(name, run)| {
-            let is_host = |pid| self.processes.iter().any(|its| is_host(its, pid));
+        let is_logged = runs.last_on(id).is_some_and(|(name, run)| {
+            let is_host = |pid| self.processes.iter().any(|process| is_host(process, pid));
             let by = runs.process_of(name);
             by.is_some_and(|pid| is_host(pid) || runs.log.last_session_of(run) == Some(id))
         });
-        !is_told
+        !is_logged
     }
 
-    /// The log tells which run a process is.
+    /// The log shows which run belongs to a process.
     pub(super) fn is_known(&self, process: &AgentProcess) -> bool {
         let runs = self.runs.as_ref();
         runs.is_some_and(|runs| runs.of(process.process.pid).is_some())
@@ -82,7 +83,7 @@ impl<'a> Scanning<'a> {
         self.strayed.contains_key(&process.process.pid)
     }
 
-    /// The terminals that may have gone on to a session unsaid, or from it.
+    /// The terminals that may have moved to a session without a log line, or away from it.
     pub(super) fn strayed_about(&self, session: &SessionId) -> BTreeSet<Pid> {
         let is_about = |(pid, to): &(&Pid, &BTreeSet<SessionId>)| {
             let run = self.runs.as_ref().and_then(|runs| {
@@ -91,8 +92,8 @@ impl<'a> Scanning<'a> {
             });
             to.contains(session) || run == Some(session.as_str())
         };
-        let its = self.strayed.iter().filter(is_about);
-        its.map(|(pid, _)| *pid).collect()
+        let strayed = self.strayed.iter().filter(is_about);
+        strayed.map(|(pid, _)| *pid).collect()
     }
 }
 

@@ -15,8 +15,8 @@ use crate::adapter::{AgentProcess, Role};
 use crate::sources::trust::trust_of;
 
 impl Scanning<'_> {
-    /// What the processes whose runs are known worked on, and what they were
-    /// started for.
+    /// Claims of processes with known runs: the sessions that they worked on or were started
+    /// for.
     pub(super) fn claim_by_runs(&mut self) {
         let Some(runs) = &self.runs else { return };
         let mut claims = Vec::new();
@@ -35,7 +35,7 @@ impl Scanning<'_> {
                 let row = self.row(session);
                 let is_sub_agent = runs.log.sub_agents.contains(session)
                     || row.is_some_and(|row| row.parent.is_some());
-                // One that is in no database was deleted, or is another home's.
+                // A session that is in no database was deleted, or belongs to another home.
                 if is_sub_agent || (row.is_none() && self.is_all_read) {
                     continue;
                 }
@@ -52,8 +52,8 @@ impl Scanning<'_> {
         self.claims.extend(claims);
     }
 
-    /// What was the last session of a process when the log ends, after which it may
-    /// have gone on to another one.
+    /// The last session of a process at the end of the log. The process may have moved to
+    /// another session after that.
     fn claim_of_strayed(&self, runs: &Runs, process: &AgentProcess) -> Option<Claim> {
         let pid = process.process.pid;
         let (name, run) = runs.of(pid)?;
@@ -99,8 +99,8 @@ impl Scanning<'_> {
         Some(claim)
     }
 
-    /// A server may be serving whatever was used since it began and that the log
-    /// does not tell of: everything if its run is not known.
+    /// A server may be serving every session that was used since it began and that the log
+    /// does not assign to a run: all sessions if the server's run is unknown.
     pub(super) fn claim_for_unknown_hosts(&mut self) {
         let mut claims = Vec::new();
         for host in self.of_role(Role::Host) {
@@ -139,12 +139,12 @@ impl Scanning<'_> {
         claim
     }
 
-    /// A sub-agent has ended with its turn, and with the process that ran it: then every
-    /// process of the home is younger than what was said in it last.
+    /// A sub-agent ends with its turn, and with the process that ran it: then every process
+    /// of the home is younger than its last message.
     pub(super) fn claim_of_ended(&self, row: &Row) -> Option<Claim> {
         let (path, database) = self.databases.get(row.database)?;
         let processes = self.processes.iter();
-        let began = processes.map(|its| its.process.began_at_ms.clone().ok());
+        let began = processes.map(|process| process.process.began_at_ms.clone().ok());
         let oldest = began.min().flatten();
         let (at_ms, says) = match database.turn(row.id.as_str()).ok()?? {
             Turn::Ended => (

@@ -9,8 +9,8 @@ use crate::machine::mounts::Mounts;
 /// How much older than its process a session may look and still be its own, in
 /// milliseconds, as in the solver.
 const ROUNDING_MS: i64 = 250;
-/// How long ago a session may have been used last to be taken up by `--continue`,
-/// in milliseconds: thirty days, less a day for whoever looks at its edge.
+/// How long ago a session may have been used last to be resumed by `--continue`, in
+/// milliseconds: thirty days, less a day for scans close to the limit.
 const CONTINUED_MS_MAX: i64 = 29 * 24 * 60 * 60 * 1_000;
 
 /// Where directories really are, in one Unicode form.
@@ -29,7 +29,7 @@ impl RealPaths<'_> {
     }
 }
 
-/// The session was born, or something was said in it, since the process began.
+/// The session was born, or got a message, since the process began.
 pub(super) fn is_since(process: &AgentProcess, row: &Row) -> bool {
     let Ok(began) = process.process.began_at_ms else {
         return false;
@@ -45,9 +45,9 @@ pub(super) fn is_named(process: &AgentProcess, row: &Row) -> bool {
     named.is_some_and(|named| row.id.as_str() == named)
 }
 
-/// The session that a process took up which was started with `--continue`: of
-/// its directory and those below, the one that was changed last before it began.
-/// `None` if one of them was changed since, so that this can't be told any more.
+/// The session that a process started with `--continue` resumed: of the process's directory
+/// and those below, the session that changed last before the process began. `None` if one of
+/// them was changed since, because the order then is no longer known.
 pub(super) fn continued<'a>(
     process: &AgentProcess,
     rows: &'a [Row],
@@ -59,8 +59,8 @@ pub(super) fn continued<'a>(
     let began = *process.process.began_at_ms.as_ref().ok()?;
     let work_dir = composed(process.work_dir()?.to_owned());
     let was_there = |row: &&Row| {
-        let is_below = row.directory.as_deref().is_some_and(|its| {
-            its.starts_with(&work_dir) || real.0.real_path(its).starts_with(&work_dir)
+        let is_below = row.directory.as_deref().is_some_and(|directory| {
+            directory.starts_with(&work_dir) || real.0.real_path(directory).starts_with(&work_dir)
         });
         is_below && row.parent.is_none() && row.created_at_ms.is_none_or(|at| at < began)
     };
@@ -73,10 +73,10 @@ pub(super) fn continued<'a>(
         .count()
         > 1;
     let is_recent = began.saturating_sub(updated) < CONTINUED_MS_MAX;
-    // One below may be another project's, which it would not have been offered.
+    // A session below may belong to another project, in which opencode would not offer it.
     let is_here = real.are_beside(process, newest);
-    let is_told = updated < began && !is_tie && is_recent && is_here && !newest.is_archived;
-    is_told.then_some(newest)
+    let is_certain = updated < began && !is_tie && is_recent && is_here && !newest.is_archived;
+    is_certain.then_some(newest)
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_continue_took_up_can_not_be_told_any_more_once_something_changed() {
+    fn what_continue_resumed_is_unknown_once_something_changed() {
         let mut changed = before();
         changed[1].updated_at_ms = Some(T + 1_000);
         check(&changed, None);

@@ -1,7 +1,7 @@
 //! opencode's hooks: a plugin of ours that runs the command.
 //!
 //! Seen in opencode 1.18.33, 2026-11: it loads every file of its `plugin` directory
-//! into its own process. Nothing tells a plugin that the process exits.
+//! into its own process. A plugin gets no event when the process exits.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub(super) static HOOKS: Hooks = Hooks {
 
 fn meaning(name: &str, payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     match name {
-        // Whatever was answered, it goes on.
+        // Whatever the answer was, the turn continues.
         "PermissionResult" => Ok(EventKind::ToolStarted),
         _ => usual_meaning(name, payload),
     }

@@ -1,9 +1,8 @@
-//! What the log that all opencode processes share says of runs and sessions.
+//! Runs and sessions in the log that all opencode processes share.
 //!
 //! `log/opencode.log`: one line for each event, `timestamp=… level=INFO
-//! run=d2b054c0 message=… KEY=VALUE …`, values with blanks as JSON strings. Nobody
-//! rotates it. A run is one process; its PID is not told. Seen in opencode
-//! 1.18.33, 2026-11.
+//! run=d2b054c0 message=… KEY=VALUE …`, values with blanks as JSON strings. The log is never
+//! rotated. A run is one process; its PID is not logged. Seen in opencode 1.18.33, 2026-11.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,14 +22,14 @@ const LOG_BOUNDS: TailBounds = TailBounds {
 /// How many fields of a line are looked at; those that matter come early.
 const FIELDS_MAX: usize = 32;
 
-/// What a run says when it opens a directory; the first thing of all, unless it
-/// is a server.
+/// The message of a run that opens a directory; the first message of all runs except
+/// servers.
 const DIRECTORY_MESSAGE: &str = "creating instance";
-/// What a server says first, and all programs of some relatives.
+/// The first message of a server, and of all programs of some relatives.
 const SERVER_MESSAGE: &str = "loading";
-/// What it says when it makes a session.
+/// The message of a run that makes a session.
 const MADE_MESSAGE: &str = "created";
-/// What it says while it works on a session.
+/// The messages of a run that works on a session.
 const SESSION_MESSAGES: &[&str] = &["exiting loop", "loop", "process", "stream"];
 
 /// What one process wrote.
@@ -61,10 +60,10 @@ pub(super) struct Log {
     pub(super) is_cut: bool,
     /// When its newest line was written, of those that were read.
     pub(super) ends_at_ms: Option<i64>,
-    /// Its last line has no end: what came after it may be missing as well.
+    /// The last line has no end: later lines may be missing too.
     pub(super) is_torn: bool,
-    /// In one line another one goes on: what came between them is missing. Then this is
-    /// when the next line was written, and the newest of such if there are several.
+    /// Another line begins in the middle of a line: the text between them is missing. This
+    /// is the date of the next line, and the newest such date if there are several.
     pub(super) hole_until_ms: Option<i64>,
 }
 
@@ -96,7 +95,7 @@ pub(super) fn read(
     let mut lines = file.backwards(LOG_BOUNDS)?;
     for line in lines.by_ref() {
         let line = line?;
-        // One that is still being written may not even name its run.
+        // A line that is still being written may not even name its run.
         if line.is_torn {
             log.is_torn = true;
             continue;
@@ -132,8 +131,8 @@ impl Log {
 
     /// The session that a run worked on last; not those that sub-agents have.
     pub(super) fn last_session_of<'a>(&self, run: &'a Run) -> Option<&'a str> {
-        let its = run.worked_on.iter();
-        let own = its.filter(|(session, _)| !self.sub_agents.contains(*session));
+        let sessions = run.worked_on.iter();
+        let own = sessions.filter(|(session, _)| !self.sub_agents.contains(*session));
         let (session, _) = own.max_by_key(|(session, at)| (**at, *session))?;
         Some(session)
     }
@@ -205,7 +204,7 @@ impl<'a> Entry<'a> {
                 ("run", Cow::Borrowed(run)) => entry.run = run,
                 ("message", _) => {
                     entry.message = value;
-                    // The fields of most lines say nothing that matters.
+                    // The fields of most lines are not needed.
                     if !has_fields(&entry.message) {
                         break;
                     }
@@ -223,8 +222,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The line that begins in the middle of this one. What the first one says is cut
-/// anywhere, even in an ID, and tells nothing.
+/// The line that begins in the middle of this one. The first line is cut at any point, even
+/// in an ID, and is ignored.
 fn after_hole(line: &str) -> Option<&str> {
     let begins = line.match_indices("timestamp=").map(|(at, _)| at);
     let fused = begins.filter(|at| *at > 0 && line[*at..].contains(" level="));

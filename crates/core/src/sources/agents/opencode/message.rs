@@ -1,12 +1,12 @@
-//! What the JSON in the columns `message.data` and `part.data` says.
+//! The JSON in the columns `message.data` and `part.data`.
 
 use serde_json::Value;
 
 use super::session::{RunningTool, Turn};
 use crate::adapter::MessageRole;
 
-/// What a call says that a person has refused without a word: the turn is over
-/// then, and the model is not asked again. A refusal with words goes on.
+/// The errors of a call that a person refused without a reason: the turn is over then, and
+/// the model is not asked again. After a refusal with a reason the turn continues.
 const REFUSALS: &[&str] = &[
     "The user dismissed this question",
     "The user rejected permission to use this specific tool call.",
@@ -18,7 +18,7 @@ pub(super) struct Head {
     pub(super) role: MessageRole,
     /// The model is done with it, or gave it up.
     is_complete: bool,
-    /// It ended with calls of tools, whose answers the next message is about.
+    /// It ended with tool calls, whose results the next message contains.
     calls_tools: bool,
 }
 
@@ -68,7 +68,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What the parser makes of a part; `None` of those that nobody wrote: steps,
+    /// Parses a part; `None` for parts that neither a person nor a model wrote: steps,
     /// snapshots, and texts that opencode adds to a prompt.
     pub(super) fn parse(json: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(json).ok()?;
@@ -93,7 +93,9 @@ fn running_tool(json: &str, called_at_ms: i64) -> Option<RunningTool> {
         Some(RunningTool {
             name: value.get("tool")?.as_str()?.to_owned(),
             called_at_ms,
-            has_begun: state.get("metadata").is_some_and(|told| !told.is_null()),
+            has_begun: state
+                .get("metadata")
+                .is_some_and(|metadata| !metadata.is_null()),
         })
     })?
 }

@@ -87,8 +87,8 @@ pub(super) fn is_client_without_directory(programs: &CommandLine, program: &Prog
     programs.recognize(program) == Some(Role::Client) && program.option("--dir").is_none()
 }
 
-/// Where it listens, by its arguments. The port that it takes without being
-/// told is not known.
+/// The address in the arguments at which it listens. A port that opencode chooses itself is
+/// unknown.
 pub(super) fn endpoint(program: &Program<'_>) -> Option<String> {
     let port = port(program)?;
     let host = program.option("--hostname").unwrap_or("127.0.0.1");
@@ -106,7 +106,7 @@ pub(super) fn may_be_server_of(
         .or_else(|| programs.word_after(client, "attach"));
     let asked = url.and_then(port_of_url);
     match (port(server), asked) {
-        (Some(its), Some(asked)) => its == asked,
+        (Some(listening), Some(asked)) => listening == asked,
         _ => true,
     }
 }

@@ -58,7 +58,7 @@ impl Runs {
         self.placed.run_of.is_empty()
     }
 
-    /// Of processes whose runs are not known, those that may be this one.
+    /// The processes without a known run that may be this run.
     pub(super) fn owners(&self, run: &str) -> BTreeSet<Pid> {
         self.placed.open.get(run).cloned().unwrap_or_default()
     }

@@ -25,7 +25,7 @@ pub(super) const DATABASES_MAX: usize = 16;
 pub(super) fn scan(agent: &'static Relative, look: &Look<'_>, home: &Home) -> Found<AgentScan> {
     let processes: Vec<&AgentProcess> = look.processes_of(home).collect();
     let matters =
-        |its: &&AgentProcess| matches!(its.role, Role::Session | Role::Host | Role::Client);
+        |process: &&AgentProcess| matches!(process.role, Role::Session | Role::Host | Role::Client);
     if *look.depth == Depth::Live && !processes.iter().any(matters) {
         return Found::default();
     }
@@ -61,14 +61,14 @@ pub(super) struct Scanning<'a> {
     pub(super) look: &'a Look<'a>,
     pub(super) home: &'a Home,
     pub(super) processes: Vec<&'a AgentProcess>,
-    /// The runs of the log; `None` if there is no log, or nobody to match.
+    /// The runs of the log; `None` if there is no log, or no process to match.
     pub(super) runs: Option<Runs>,
     pub(super) databases: Vec<(PathBuf, SessionDb)>,
     /// Every database could be read.
     pub(super) is_all_read: bool,
     pub(super) rows: Vec<Row>,
-    /// The terminals that may have gone on to other sessions than the log tells, and
-    /// to which.
+    /// The terminals that may have moved to sessions outside of the log, with the candidate
+    /// sessions.
     pub(super) strayed: BTreeMap<Pid, BTreeSet<SessionId>>,
     pub(super) claims: Vec<Claim>,
     pub(super) real_paths: RealPaths<'a>,
@@ -80,11 +80,11 @@ impl<'a> Scanning<'a> {
         let began = self
             .processes
             .iter()
-            .map(|its| its.process.began_at_ms.clone().ok());
+            .map(|process| process.process.began_at_ms.clone().ok());
         let Some(Some(since_ms)) = began.min() else {
             return;
         };
-        // Of a process whose start is not known, no run can be told.
+        // A process with an unknown start matches no run.
         let root = &self.home.root;
         let directory = if is_database(root) {
             root.parent().unwrap_or(root)
@@ -125,15 +125,15 @@ impl<'a> Scanning<'a> {
                 }
             }
         }
-        // A session that was moved to another database is told of once.
+        // A session that was moved to another database is listed once.
         self.rows
             .sort_by(|a, b| a.id.cmp(&b.id).then(b.updated_at_ms.cmp(&a.updated_at_ms)));
         self.rows.dedup_by(|later, first| later.id == first.id);
         self.read_dates();
     }
 
-    /// When something was last said: in every session, or in those that a
-    /// process may be serving.
+    /// Reads the dates of the last messages: of all sessions, or of those that a process may
+    /// serve.
     fn read_dates(&mut self) {
         let is_every = self.look.depth.is_walk() || self.unknown_hosts().next().is_some();
         let seeking: Vec<&AgentProcess> = self.of_role(Role::Session).collect();
@@ -144,9 +144,9 @@ impl<'a> Scanning<'a> {
             let is_wanted = is_every
                 || is_beyond_log
                 || self.is_worked_on(row.id.as_str())
-                || seeking
-                    .iter()
-                    .any(|its| self.real_paths.are_beside(its, row) || is_named(its, row));
+                || seeking.iter().any(|process| {
+                    self.real_paths.are_beside(process, row) || is_named(process, row)
+                });
             if is_wanted {
                 wanted.entry(row.database).or_default().push(at);
             }
@@ -159,7 +159,7 @@ impl<'a> Scanning<'a> {
             let Some(Ok(dates)) = self
                 .databases
                 .get(database)
-                .map(|(_, its)| its.last_messages(&ids))
+                .map(|(_, database)| database.last_messages(&ids))
             else {
                 continue;
             };
@@ -183,7 +183,7 @@ impl<'a> Scanning<'a> {
         self.processes
             .iter()
             .copied()
-            .filter(move |its| its.role == role)
+            .filter(move |process| process.role == role)
     }
 
     /// Some run that was read worked on it.
@@ -194,7 +194,7 @@ impl<'a> Scanning<'a> {
 
     pub(super) fn unknown_hosts(&self) -> impl Iterator<Item = &'a AgentProcess> + use<'a, '_> {
         self.of_role(Role::Host)
-            .filter(move |its| !self.is_known(its))
+            .filter(move |process| !self.is_known(process))
     }
 
     pub(super) fn row(&self, session: &str) -> Option<&Row> {

@@ -1,4 +1,4 @@
-//! A session as its row tells of it.
+//! A session, as recorded in its row.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ const TERMINAL_UNITS_MAX: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) id: SessionId,
-    /// The session that this one is a sub-agent of. (A fork has none.)
+    /// The session whose sub-agent this session is. (A fork has none.)
     pub(super) parent: Option<SessionId>,
     pub(super) directory: Option<PathBuf>,
     /// Its title, once it has one.
@@ -29,18 +29,19 @@ pub(super) struct Row {
     pub(super) version: Option<String>,
     pub(super) model: Option<String>,
     pub(super) created_at_ms: Option<i64>,
-    /// When the row was last changed, for whatever cause.
+    /// When the row was last changed, for any reason.
     pub(super) updated_at_ms: Option<i64>,
     /// When its last message was begun.
     pub(super) last_message_at_ms: Option<i64>,
     /// A person put it away.
     pub(super) is_archived: bool,
-    /// The place of its database among those of the home.
+    /// The index of its database among the databases of the home.
     pub(super) database: usize,
 }
 
 impl Row {
-    /// What a terminal shows that is in it, where the title tells it from others.
+    /// The terminal title of this session, where the title differs from other sessions'
+    /// titles.
     pub(super) fn terminal_title(&self, agent: &Relative) -> Option<String> {
         let (prefix, end) = agent.terminal_title;
         let title = self.title.as_deref()?;
@@ -52,7 +53,7 @@ impl Row {
         Some(format!("{prefix}{start}{end}"))
     }
 
-    /// What it tells a person.
+    /// The description that a person reads.
     pub(super) fn description(&self) -> Description {
         Description {
             title: self.title.clone(),
@@ -84,7 +85,7 @@ pub(super) fn model_of(json: &str) -> Option<String> {
 pub(super) enum Turn {
     /// The turn has ended.
     Ended,
-    /// A turn goes on, if whoever wrote this is still there.
+    /// A turn is running, if the process that wrote this still exists.
     GoesOn {
         /// When its last message was begun.
         since_ms: i64,
@@ -98,20 +99,20 @@ pub(super) enum Turn {
 pub(super) struct RunningTool {
     pub(super) name: String,
     pub(super) called_at_ms: i64,
-    /// It has said something since: it was allowed to run.
+    /// The tool has shown output: it was allowed to run.
     pub(super) has_begun: bool,
 }
 
 /// The tool by which a person is asked something.
 const QUESTION_TOOL: &str = "question";
-/// Tools that say something, or are done, as soon as they are allowed to run.
-/// Of others it can't be told whether they wait for that.
+/// Tools that show output or finish as soon as they may run. Other tools may be waiting for
+/// permission or may be running.
 const PROMPT_TOOLS: &[&str] = &["apply_patch", "bash", "edit", "multiedit", "patch", "write"];
 
 impl Turn {
-    /// What the session does while `began_at_ms` is when a process began that
-    /// may be serving it, and `asked_at_ms` when its run last asked for
-    /// permission. What was said before any such process began is over.
+    /// The phase of the session. `began_at_ms` is when a process began that may serve it,
+    /// and `asked_at_ms` when the run last asked for permission. Turns that began before any
+    /// such process are over.
     pub(super) fn phase(
         &self,
         began_at_ms: Option<i64>,

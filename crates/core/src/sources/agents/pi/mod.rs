@@ -9,28 +9,27 @@
 //! | `settings.json`, also `.pi/` in a project | by a person | where the sessions lie (`sessionDir`) |
 //!
 //! Nothing of this names a process, and nothing is removed at the end; the
-//! arguments of the process are blanked, its environment stays. Before the
-//! first reply there is no file, and a process that has taken up an old session
-//! leaves no sign of it before the next prompt. But the birth in the first line
-//! is when the process was launched, or told `/new`. So a session that was born
-//! just after a process began is that process's; of others the use and the
-//! title of the terminal decide, or nothing does.
+//! arguments of the process are blanked, its environment stays. Before the first reply there
+//! is no file, and a process that has resumed an old session leaves no
+//! sign of it before the next prompt. But the birth date in the first line is the time of
+//! the launch or of `/new`. So a session that was born just after a process began belongs to
+//! that process. For others, the use and the title of the terminal decide, or nothing does.
 //!
-//! A younger session may be of `/new`, or of a process that has gone: the file
-//! looks the same. What tells them apart is the terminal of the process that is
-//! there: if nobody had typed in it when the session was born, it was not told
-//! `/new`. What is left is undecided, with the process as the candidate:
+//! A younger session may come from `/new`, or from a process that has gone: the file looks
+//! the same. The terminal of the running process separates the two: without a key press
+//! before the birth, there was no `/new`. The rest is undecided, with the process as the
+//! candidate:
 //!
-//! - a session that had its only prompt at its birth, as one of a run with
-//!   `--print` has: unless the process had just begun then;
-//! - one that was prompted when nobody had typed in the terminal for long;
-//! - one that is too young to be of the launch, where no other session of the
-//!   process is known that `/new` could have been told in.
+//! - a session whose only prompt came at its birth, as in a run with `--print`: unless the
+//!   process had just begun then;
+//! - a session that was prompted long after the last key press in the terminal;
+//! - a session that is too young to be of the launch, if the process has no other known
+//!   session in which `/new` could have been typed.
 //!
-//! What may still mislead (such a pair is marked as inferred): a process that was
-//! launched within the same seconds and has gone, beside one that nobody has
-//! prompted; and a session of a process that has gone, beside one in whose
-//! terminal somebody has typed since and sent nothing.
+//! Two cases may still mislead (such a pair is marked as inferred): a process that was
+//! launched within the same seconds and has gone, beside a process without a prompt; and a
+//! session of a process that has gone, beside a terminal in which a person has typed since
+//! and sent nothing.
 
 mod process;
 mod session;

@@ -1,8 +1,8 @@
 //! How pi's processes look.
 //!
-//! A Node process that puts `pi` over its arguments as soon as its modules are
-//! loaded; its environment stays. Seen in pi 0.73.1, 2026-11. The build that is
-//! one executable is not recognized: another program is called `pi` as well.
+//! A Node process that puts `pi` over its arguments as soon as its modules are loaded; its
+//! environment stays. Seen in pi 0.73.1, 2026-11. The build as a single executable is not
+//! recognized, because another program has the name `pi` too.
 
 use crate::adapter::{CommandLine, Form, Is, Named, Role};
 

@@ -13,7 +13,7 @@ use super::{AGENT, process};
 use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::adapter::{AgentProcess, AgentScan, Depth, Home, Look, Role, Sketch, Unclaimed};
 use crate::machine::problem::{Found, Problem};
-use crate::sources::agents::kit::folder::{Names, list_folders_or_tell, list_or_tell};
+use crate::sources::agents::kit::folder::{Names, list_folders_or_report, list_or_report};
 use crate::sources::agents::kit::one_per_session::OnePerSession;
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
@@ -28,12 +28,12 @@ const SUFFIX: &str = ".jsonl";
 pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
-    sessions: Vec<(SessionId, Told)>,
+    sessions: Vec<(SessionId, SessionFile)>,
     problems: Vec<Problem>,
 }
 
-/// One session, as its file tells.
-struct Told {
+/// A session, as recorded in its file.
+struct SessionFile {
     path: PathBuf,
     work_dir: Option<PathBuf>,
     /// Where that really is, if there are processes to compare it with.
@@ -42,7 +42,7 @@ struct Told {
     outline: Outline,
 }
 
-impl Told {
+impl SessionFile {
     const fn born_at_ms(&self) -> Option<i64> {
         self.header.born_at_ms
     }
@@ -51,12 +51,12 @@ impl Told {
         self.outline.last_at_ms.or(self.born_at_ms())
     }
 
-    /// Until when it may have gone on, where its end is missing.
+    /// The latest possible date of a record, if the end of the file is missing.
     fn perhaps_until_ms(&self) -> Option<i64> {
         self.outline.missing_end.map(|end| end.until_ms)
     }
 
-    /// The latest that it can have gone on.
+    /// The latest possible date of use.
     fn latest_ms(&self) -> Option<i64> {
         self.last_at_ms().max(self.perhaps_until_ms())
     }
@@ -72,7 +72,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads what the processes lead to, or everything.
+    /// Reads the folders in which processes work, or all folders.
     pub(super) fn walk(&mut self) {
         let sessions = self.home.root.join("sessions");
         let work_dirs = self
@@ -82,8 +82,8 @@ impl<'a> Reading<'a> {
         let mut folders: BTreeSet<PathBuf> =
             work_dirs.map(|folder| sessions.join(folder)).collect();
         if self.look.depth.is_walk() {
-            let names = list_folders_or_tell(&sessions, FOLDERS_MAX, |told| {
-                self.problem(&sessions, told);
+            let names = list_folders_or_report(&sessions, FOLDERS_MAX, |message| {
+                self.problem(&sessions, message);
             });
             folders.extend(names.names.iter().map(|name| sessions.join(name)));
         }
@@ -96,23 +96,23 @@ impl<'a> Reading<'a> {
     pub(super) fn finish(mut self) -> Found<AgentScan> {
         let mut sketches = OnePerSession::new(|path| transcript::DIALECT.said(path));
         let mut problems = Vec::new();
-        for (id, told) in &self.sessions {
-            let seekers = self.seekers().filter(|seeker| fits(seeker, id, told));
+        for (id, session) in &self.sessions {
+            let seekers = self.seekers().filter(|seeker| fits(seeker, id, session));
             let seekers: Vec<&AgentProcess> = seekers.collect();
             if seekers.is_empty() && *self.look.depth == Depth::Live {
                 continue;
             }
-            let mut sketch = self.sketch(id, told);
+            let mut sketch = self.sketch(id, session);
             if !seekers.is_empty() {
-                let read = TranscriptFile::open(&told.path)
+                let read = TranscriptFile::open(&session.path)
                     .and_then(|file| transcript::prompts(&file))
                     .unwrap_or_else(|error| {
-                        problems.push(Problem::at(&AGENT, &told.path, error.reason()));
+                        problems.push(Problem::at(&AGENT, &session.path, error.reason()));
                         Prompts::default()
                     });
-                add_prompts(&mut sketch, told, read, &seekers);
+                add_prompts(&mut sketch, session, read, &seekers);
             }
-            sketches.add(sketch, seekers.iter().map(|its| its.process.pid));
+            sketches.add(sketch, seekers.iter().map(|process| process.process.pid));
         }
         self.problems.extend(problems);
         Found {
@@ -132,7 +132,9 @@ impl<'a> Reading<'a> {
     }
 
     fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+        list_or_report(directory, entries_max, |message| {
+            self.problem(directory, message)
+        })
     }
 
     fn read_folder(&mut self, folder: &Path) {
@@ -145,11 +147,11 @@ impl<'a> Reading<'a> {
     }
 
     fn read_session(&mut self, path: &Path) {
-        let told = match self.read_told(path) {
-            Ok(Some(told)) => told,
+        let session = match self.read_session_file(path) {
+            Ok(Some(session)) => session,
             Ok(None) => {
-                // What is called otherwise is no session of its own.
-                if transcript::is_named_like_one(path) {
+                // A file with another name is no session.
+                if transcript::has_session_name(path) {
                     self.problem(path, "its first line is not that of a session");
                 }
                 return;
@@ -161,18 +163,19 @@ impl<'a> Reading<'a> {
                 return;
             }
         };
-        let id = match SessionId::parse(&told.header.id) {
+        let id = match SessionId::parse(&session.header.id) {
             Ok(id) => id,
             Err(error) => {
                 self.problem(path, error);
                 return;
             }
         };
-        self.sessions.push((id, told));
+        self.sessions.push((id, session));
     }
 
-    /// Reads one session: how it went on too, where somebody may serve it.
-    fn read_told(&self, path: &Path) -> Result<Option<Told>, TranscriptError> {
+    /// Reads one session file. The last date is read only if a process may serve the
+    /// session.
+    fn read_session_file(&self, path: &Path) -> Result<Option<SessionFile>, TranscriptError> {
         let file = TranscriptFile::open(path)?;
         let header = match transcript::header(&file)? {
             Some(header) => Some(header),
@@ -184,21 +187,21 @@ impl<'a> Reading<'a> {
         let work_dir = header.work_dir.as_deref().map(PathBuf::from);
         let has_seekers = self.seekers().next().is_some();
         let real_dir = work_dir.as_deref().filter(|_| has_seekers);
-        let mut told = Told {
+        let mut session = SessionFile {
             path: path.to_owned(),
             real_dir: real_dir.map(|dir| self.look.machine.mounts().real_path(dir)),
             work_dir,
             header,
             outline: Outline::default(),
         };
-        if self.seekers().any(|seeker| is_beside(seeker, &told)) {
-            told.outline = transcript::outline(&file, &told.header)?;
+        if self.seekers().any(|seeker| is_beside(seeker, &session)) {
+            session.outline = transcript::outline(&file, &session.header)?;
         }
-        Ok(Some(told))
+        Ok(Some(session))
     }
 
-    /// What the name and the folder of a file tell that has lost its first line, where a
-    /// process works that may have written to it.
+    /// The header of a file that has lost the first line, from file name and folder. Only if
+    /// a process that works there may have written to the file.
     fn header_by_place(&self, file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
         let folder = file.path().parent();
         // Where sessions of all directories lie together, it may be of any.
@@ -212,8 +215,8 @@ impl<'a> Reading<'a> {
             since.is_none_or(|(began, at)| at >= began.saturating_sub(CLOCK_SLACK_MS))
         };
         let is_in_folder = |seeker: &&AgentProcess| {
-            let mut its = seeker.work_dirs().filter_map(folder_of);
-            its.any(|its| Some(its.as_str()) == folder.and_then(|name| name.to_str()))
+            let mut folders = seeker.work_dirs().filter_map(folder_of);
+            folders.any(|own| Some(own.as_str()) == folder.and_then(|name| name.to_str()))
         };
         let mut may_be_its = self
             .seekers()
@@ -227,58 +230,63 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn sketch(&self, id: &SessionId, told: &Told) -> Sketch {
+    fn sketch(&self, id: &SessionId, session: &SessionFile) -> Sketch {
         let mut sketch = Sketch::new(SessionKey {
             agent: AGENT,
             session: id.clone(),
             home: self.home.root.clone(),
         });
         sketch.unclaimed = Unclaimed::Owner;
-        sketch.work_dir.clone_from(&told.work_dir);
-        sketch.born_at_ms = told.born_at_ms();
-        sketch.last_record_at_ms = told.outline.last_at_ms;
-        sketch.perhaps_until_ms = told.perhaps_until_ms();
-        sketch.transcript = Some(told.path.clone());
-        // Its header has the time of the launch, or of `/new`.
-        sketch.launched_at_ms.extend(told.born_at_ms());
+        sketch.work_dir.clone_from(&session.work_dir);
+        sketch.born_at_ms = session.born_at_ms();
+        sketch.last_record_at_ms = session.outline.last_at_ms;
+        sketch.perhaps_until_ms = session.perhaps_until_ms();
+        sketch.transcript = Some(session.path.clone());
+        // The header has the date of the launch, or of `/new`.
+        sketch.launched_at_ms.extend(session.born_at_ms());
         sketch
     }
 }
 
-/// Adds what its prompts show.
-fn add_prompts(sketch: &mut Sketch, told: &Told, prompts: Prompts, seekers: &[&AgentProcess]) {
-    let is_run = |its: &&AgentProcess| its.process.tty.is_none();
-    if told.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
+/// Adds the facts from the prompts.
+fn add_prompts(
+    sketch: &mut Sketch,
+    session: &SessionFile,
+    prompts: Prompts,
+    seekers: &[&AgentProcess],
+) {
+    let is_run = |process: &&AgentProcess| process.process.tty.is_none();
+    if session.outline.is_prompted_at_birth && seekers.iter().all(is_run) {
         sketch.is_headless = Some(true);
     }
     sketch.prompted_at_ms = prompts.last_typed_at_ms;
-    sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, told));
+    sketch.terminal_title = prompts.name.and_then(|name| terminal_title(&name, session));
 }
 
-/// What a terminal shows that is in a session with a name.
-fn terminal_title(name: &str, told: &Told) -> Option<String> {
-    let directory = told.work_dir.as_deref()?.file_name()?.to_str()?;
+/// The terminal title of a session with a name.
+fn terminal_title(name: &str, session: &SessionFile) -> Option<String> {
+    let directory = session.work_dir.as_deref()?.file_name()?.to_str()?;
     Some(format!("π - {name} - {directory}"))
 }
 
-/// The session may be this process's: its arguments name it, or it was born or
-/// went on in its directory after the process began.
-fn fits(seeker: &AgentProcess, id: &SessionId, told: &Told) -> bool {
+/// The session may belong to this process: the arguments name the session, or it was born or
+/// used in the process's directory after the process began.
+fn fits(seeker: &AgentProcess, id: &SessionId, session: &SessionFile) -> bool {
     let named = process::PROGRAMS.session(&seeker.program());
     let is_named = named.is_some_and(|named| id.as_str().starts_with(named));
     let is_of_its_time = seeker.process.began_at_ms.as_ref().is_ok_and(|began| {
         let since = began.saturating_sub(CLOCK_SLACK_MS);
-        let dates = [told.born_at_ms(), told.latest_ms()];
+        let dates = [session.born_at_ms(), session.latest_ms()];
         dates.into_iter().flatten().any(|at| at >= since)
     });
-    is_named || (is_beside(seeker, told) && is_of_its_time)
+    is_named || (is_beside(seeker, session) && is_of_its_time)
 }
 
 /// Both work in one directory, which may have several names.
-fn is_beside(seeker: &AgentProcess, told: &Told) -> bool {
-    if told.header.is_lost && told.work_dir.is_none() {
+fn is_beside(seeker: &AgentProcess, session: &SessionFile) -> bool {
+    if session.header.is_lost && session.work_dir.is_none() {
         return true;
     }
-    let named = [told.work_dir.as_deref(), told.real_dir.as_deref()];
+    let named = [session.work_dir.as_deref(), session.real_dir.as_deref()];
     seeker.work_dirs().any(|own| named.contains(&Some(own)))
 }

@@ -25,12 +25,12 @@ pub(super) fn folder_of(work_dir: &Path) -> Option<String> {
     Some(format!("--{}--", path.replace(['/', '\\', ':'], "-")))
 }
 
-/// The directories that have sessions of `home` besides its own folders, as far as they
-/// can be touched.
+/// The directories that have sessions of `home` besides its own folders, if they can be
+/// touched.
 pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let own = look.machine.environment();
     let mut directories = BTreeSet::new();
-    if Pi.homes(own).iter().any(|its| **its == *home.root) {
+    if Pi.homes(own).iter().any(|root| **root == *home.root) {
         let named = own.directory(VARIABLE);
         if let Some(named) = &named {
             look.machine.mounts().rely_on(named);
@@ -40,15 +40,15 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     }
     for process in look.processes_of(home) {
         let names = [HOME_VARIABLE, VARIABLE];
-        let Some(its) = look.machine.environment_of(&process.process, &names) else {
+        let Some(environment) = look.machine.environment_of(&process.process, &names) else {
             continue;
         };
-        directories.extend(its.directory(VARIABLE));
-        directories.extend(setting(&home.root.join("settings.json"), &its));
+        directories.extend(environment.directory(VARIABLE));
+        directories.extend(setting(&home.root.join("settings.json"), &environment));
         if let Some(work_dir) = process.work_dir() {
             let path = work_dir.join(".pi").join("settings.json");
             if look.machine.mounts().touchable(&path).is_ok() {
-                directories.extend(setting(&path, &its));
+                directories.extend(setting(&path, &environment));
             }
         }
     }
@@ -57,8 +57,8 @@ pub(super) fn moved_to(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     directories
 }
 
-/// The directory that a session lies in, if it is none that its home has by
-/// itself: whoever moved it there may have done so for one process.
+/// The directory of a session outside of the home's default ones. It may have been set for
+/// one process only, so a resume command must name it.
 pub(super) fn that_needs_naming(sketch: &Sketch) -> Option<&Path> {
     let directory = sketch.transcript.as_deref()?.parent()?;
     let own = sketch.key.home.join("sessions");

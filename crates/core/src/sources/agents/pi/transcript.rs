@@ -23,14 +23,14 @@ const HEADER_BOUNDS: HeadBounds = HeadBounds {
     bytes_max: 64 * 1024,
     lines_max: 1,
 };
-/// How far back a prompt is looked for where none is so near to the end: a turn may
-/// have written much since.
+/// How far back a prompt is looked for if there is none near the end: a turn may have
+/// written much since.
 const PROMPT_BOUNDS: TailBounds = TailBounds {
     bytes_max: 16 * 1024 * 1024,
 };
-/// How soon after its birth a session has its first prompt when that was in the arguments:
-/// 20 ms where this was seen, and 350 on a busy machine. It is asked of processes without a
-/// terminal alone, in which nobody types.
+/// How soon after its birth a session gets the first prompt if that was in the arguments: 20
+/// ms were seen, and 350 on a busy machine. Only used for processes without a terminal, in
+/// which no person types.
 const PROMPT_AT_BIRTH_MS_MAX: i64 = 2_000;
 
 /// How the entries of pi read. A name may be anywhere.
@@ -132,47 +132,47 @@ fn tokens_in(usage: &Value) -> TokenCount {
     }
 }
 
-/// What the first line says.
+/// Facts in the first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) id: String,
     pub(super) work_dir: Option<String>,
     pub(super) born_at_ms: Option<i64>,
-    /// It is lost, and this is what the file's name tells.
+    /// The header line is lost: these facts come from the file name.
     pub(super) is_lost: bool,
 }
 
-/// What a scan needs to know of a session that somebody may serve.
+/// Facts that a scan needs about a session that a process may serve.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) last_at_ms: Option<i64>,
-    /// What it tells of may be missing at its end.
+    /// The last records may be missing.
     pub(super) missing_end: Option<MissingEnd>,
     /// Its first prompt came with its birth: it was in the arguments.
     pub(super) is_prompted_at_birth: bool,
 }
 
-/// What a scan needs to know of its prompts, to tell whose it may be.
+/// Facts about prompts that a scan needs to find the owner process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Prompts {
     /// The name that a person gave the session.
     pub(super) name: Option<String>,
-    /// When the last of them was typed; `None` as well if it lies too far back.
+    /// When the last prompt was typed; `None` also if it lies too far back.
     pub(super) last_typed_at_ms: Option<i64>,
     /// There was exactly one, for all that was read.
     pub(super) may_be_one: bool,
-    /// The beginning was reached, so that there is no other.
+    /// The start of the file was reached: there are no other prompts.
     pub(super) are_all: bool,
 }
 
-/// Reads the first line; `None` if it is not that of a session.
+/// Reads the first line; `None` if it is no session header.
 pub(super) fn header(file: &TranscriptFile) -> Result<Option<Header>, TranscriptError> {
     let first = find_first(file, HEADER_BOUNDS, |entry| Some(header_of(entry)))?;
     Ok(first.flatten())
 }
 
-/// The header of a file that has lost it, whose first line is torn or broken, by its
-/// name: `2026-11-27T20-40-00-800Z_ID.jsonl`. `None` if another line is there.
+/// The header from the file name, for a file whose first line is torn or broken:
+/// `2026-11-27T20-40-00-800Z_ID.jsonl`. `None` if the first line is intact.
 pub(super) fn header_by_name(
     file: &TranscriptFile,
     work_dir: Option<&Path>,
@@ -183,8 +183,8 @@ pub(super) fn header_by_name(
         return Ok(None);
     }
     let stem = file.path().file_stem().and_then(OsStr::to_str);
-    let told = stem.and_then(|stem| stem.split_once('_'));
-    Ok(told.and_then(|(date, id)| {
+    let parts = stem.and_then(|stem| stem.split_once('_'));
+    Ok(parts.and_then(|(date, id)| {
         Some(Header {
             id: id.to_owned(),
             work_dir: work_dir.and_then(Path::to_str).map(str::to_owned),
@@ -194,11 +194,11 @@ pub(super) fn header_by_name(
     }))
 }
 
-/// Tells whether a file is called as sessions are.
-pub(super) fn is_named_like_one(path: &Path) -> bool {
+/// Returns whether a file name has the form of session files.
+pub(super) fn has_session_name(path: &Path) -> bool {
     let stem = path.file_stem().and_then(OsStr::to_str);
-    let told = stem.and_then(|stem| stem.split_once('_'));
-    told.is_some_and(|(date, _)| date_in_name(date).is_some())
+    let parts = stem.and_then(|stem| stem.split_once('_'));
+    parts.is_some_and(|(date, _)| date_in_name(date).is_some())
 }
 
 /// `2026-11-27T20-40-00-800Z`.
@@ -213,7 +213,7 @@ fn date_in_name(date: &str) -> Option<i64> {
     Some(at.as_millisecond())
 }
 
-/// Reads how it began and when it went on.
+/// Reads the last date, a missing end, and whether the first prompt came at the birth.
 pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline, TranscriptError> {
     let prompted = find_first(file, HEAD_BOUNDS, |entry| {
         (role(entry) == Some("user")).then(|| date_at(entry, "/timestamp"))
@@ -231,7 +231,7 @@ pub(super) fn outline(file: &TranscriptFile, header: &Header) -> Result<Outline,
     })
 }
 
-/// Reads its name and its prompts, as far back as is read.
+/// Reads the session's name and the prompts, as far back as the bounds allow.
 pub(super) fn prompts(file: &TranscriptFile) -> Result<Prompts, TranscriptError> {
     let near = prompts_within(file, LAST_BOUNDS)?;
     if near.are_all || !near.may_be_one || near.last_typed_at_ms.is_some() {

@@ -1,4 +1,4 @@
-//! What the entries of a transcript tell.
+//! Which facts the entries of a transcript give.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
@@ -90,7 +90,7 @@ fn a_prompt_of_the_arguments_comes_with_the_birth() {
         are_all: true,
     };
     assert_eq!(prompts(&file).expect("a file"), right);
-    // What a fork copied is older than the fork.
+    // Records that a fork copied are older than the fork.
     let copied = PROMPT.replace("21:03:11.145", "20:00:00.000");
     let (_directory, file) = file_of(&[HEADER, &copied, REPLY, PROMPT, REPLY, NAME]);
     assert!(!outline(&file, &first).expect("a file").is_prompted_at_birth);

@@ -7,13 +7,13 @@ use super::{process, transcript};
 use crate::adapter::claim::CLOCK_SLACK_MS;
 use crate::adapter::{AgentProcess, Clue};
 
-/// When a session was, by its records.
+/// The birth and last use of a session, by its records.
 pub(super) struct Dates {
     pub(super) birth: transcript::Birth,
     pub(super) last_record_at_ms: Option<i64>,
-    /// Until when it may have gone on, where its end is missing.
+    /// The latest possible date of a record, if the end of the file is missing.
     pub(super) perhaps_until_ms: Option<i64>,
-    /// Some of its prompts; none if nobody wants to know.
+    /// Some of the prompts; empty if the caller needs none.
     pub(super) prompts: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Fit {
     pub(super) pid: Pid,
     /// Its arguments name the session.
     pub(super) is_named: bool,
-    /// It may have taken up a session that another process left behind.
+    /// It may have resumed a session that another process left behind.
     pub(super) may_have_taken_up: bool,
     /// It runs without a person at a terminal.
     pub(super) is_headless: bool,
@@ -42,22 +42,22 @@ impl Fit {
 
     /// The runs that were asked something else, or before.
     pub(super) fn others(seekers: &[&AgentProcess], fits: &[Self]) -> Vec<Clue> {
-        let is_other = |its: &&&AgentProcess| {
-            process::PROGRAMS.is_headless(&its.program())
-                && fits.iter().all(|fit| fit.pid != its.process.pid)
+        let is_other = |process: &&&AgentProcess| {
+            process::PROGRAMS.is_headless(&process.program())
+                && fits.iter().all(|fit| fit.pid != process.process.pid)
         };
         let others = seekers.iter().filter(is_other);
         others
-            .map(|its| {
-                let pid = its.process.pid;
+            .map(|seeker| {
+                let pid = seeker.process.pid;
                 Clue::untouched(pid, format!("process {pid} was asked something else"))
             })
             .collect()
     }
 
-    /// `None` if the process can't be serving it: its arguments do not name it,
-    /// and it was neither born nor went on after the process began, or it was
-    /// not asked what the process was asked.
+    /// `None` if the process cannot be serving it: the arguments do not name the session,
+    /// and it was neither born nor used after the process began, or it does not contain the
+    /// prompt in the arguments.
     fn of(seeker: &AgentProcess, session: &SessionId, dates: &Dates) -> Option<Self> {
         let program = seeker.program();
         let named = process::PROGRAMS.session(&program);
@@ -76,7 +76,7 @@ impl Fit {
         };
         let is_missing = asked.is_some_and(|asked| !was_asked(asked));
         let is_other = is_missing && !dates.prompts.is_empty();
-        // What it was asked later than at first may be missing with the end.
+        // Later prompts of the process may be missing with the end.
         let may_lack_it = dates.perhaps_until_ms.is_some() && (may_have_taken_up || !is_other);
         let is_asked_other = is_other && !may_lack_it;
         (is_named || (is_of_its_time && !is_asked_other)).then(|| Self {

@@ -40,13 +40,13 @@ pub(super) fn homes(environment: &Environment) -> Vec<PathBuf> {
     homes
 }
 
-/// The directories that the sessions of a home may lie in: its own, and where
-/// variables and settings move them, as far as those can be touched.
+/// The directories that the sessions of a home may lie in: its own, and the directories in
+/// variables and settings, if they can be touched.
 pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> {
     let known = Known::of(look);
     let mut directories = BTreeSet::from([home.root.to_path_buf()]);
     for user in &known.users {
-        if user.homes.iter().any(|its| **its == *home.root) {
+        if user.homes.iter().any(|root| **root == *home.root) {
             directories.extend(user.runtime.clone());
         }
     }
@@ -62,8 +62,8 @@ pub(super) fn runtime_directories(look: &Look<'_>, home: &Home) -> Vec<Runtime> 
         .collect()
 }
 
-/// The runtime directory of a session, if it is not its home: whoever moved it
-/// may have done so for one process.
+/// The runtime directory of a session if it differs from the home. It may have been set for
+/// one process only, so a resume command must name it.
 pub(super) fn runtime_that_needs_naming(sketch: &Sketch) -> Option<&Path> {
     // `projects/PROJECT/chats/ID.jsonl` in it.
     let directory = sketch.transcript.as_deref()?.ancestors().nth(4)?;
@@ -80,10 +80,9 @@ pub(super) struct Runtime {
 }
 
 impl Runtime {
-    /// Tells whether a session in it belongs to `home`. Where several homes
-    /// share the directory, the home of the process that serves the session
-    /// has it, and the first one what no known process serves: a session is
-    /// found once.
+    /// Returns whether a session in it belongs to `home`. If several homes share the
+    /// directory, the session belongs to the home of the process that serves it, or to the
+    /// first home if no known process does: so each session is found once.
     pub(super) fn is_for(&self, home: &Home, served_by: Option<Pid>, look: &Look<'_>) -> bool {
         if self.sharers.len() < 2 {
             return true;
@@ -102,14 +101,14 @@ impl Runtime {
     }
 }
 
-/// Whoever may use qwen-code's files: we, and each of its processes.
+/// The users of qwen-code's files: this scan and each qwen-code process.
 struct Known {
     users: Vec<User>,
 }
 
 struct User {
     homes: Vec<PathBuf>,
-    /// Where its variables move the sessions.
+    /// The session directory in its variables.
     runtime: Option<PathBuf>,
 }
 
@@ -196,8 +195,8 @@ fn unquoted(value: &str) -> &str {
     value.split('#').next().unwrap_or_default().trim_end()
 }
 
-/// Where the settings of a home, or of the projects that its processes work
-/// in, move the sessions. A relative directory hangs from each of these.
+/// The session directories in the settings of a home, or of the projects in which its
+/// processes work. A relative directory is relative to each of these.
 fn from_settings(look: &Look<'_>, home: &Home) -> BTreeSet<PathBuf> {
     let work_dirs: BTreeSet<&Path> = look
         .processes_of(home)

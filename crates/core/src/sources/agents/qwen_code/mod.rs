@@ -53,14 +53,15 @@ const AGENT: AgentId = AgentId::from_static("qwen-code");
 #[derive(Debug, Clone, Copy)]
 pub struct QwenCode;
 
-/// How the title of its terminal begins in a turn, and while a person is asked:
-/// a sign, and a mark that it is no picture. (Claude Code has it without that.)
+/// The first characters of the terminal title in a turn, and while a person is asked: a
+/// sign, and a variation selector for text. (Claude Code uses the sign without the
+/// selector.)
 const SIGNS: [(&str, &str, Phase); 2] = [
     ("◐", "\u{FE0E} ", Phase::Working),
     ("✳", "\u{FE0E} ", Phase::Waiting),
 ];
 
-/// How the title of its terminal begins without a sign: `Qwen - DIRECTORY`.
+/// The prefix of the terminal title without a sign: `Qwen - DIRECTORY`.
 const OWN_TITLE: &str = "Qwen - ";
 
 static PROFILE: Profile = Profile {
@@ -70,8 +71,8 @@ static PROFILE: Profile = Profile {
     home_variables: &[HOME_VARIABLE, RUNTIME_VARIABLE],
     detection: "registry file per process, sidecars, session-writer locks",
     checked_against: "0.24.4, 2026-11",
-    // Whoever has one before the first prompt publishes it.
-    // 9 to 13 s on a loaded machine.
+    // A process that has a session before the first prompt publishes it. 9 to 13 s on a
+    // loaded machine.
     launch_window_ms: Some(30_000),
     resumes_from_anywhere: false,
     // `qwen -p --resume ID` writes neither a record nor a sidecar.
@@ -102,9 +103,9 @@ impl Adapter for QwenCode {
         &process::PROGRAMS
     }
 
-    /// A title without a sign is that of an idle terminal, or of one whose person
-    /// wants no sign there. Neither a hook nor a record follows Escape in a turn, so
-    /// the missing sign is all that shows it.
+    /// A title without a sign belongs to an idle terminal, or to a person who disabled the
+    /// sign. Neither a hook nor a record follows Escape in a turn, so only the missing sign
+    /// shows it.
     fn phase_in_title(&self, title: &str) -> Option<PhaseFact> {
         let mut signs = SIGNS.iter();
         let sign = signs.find(|(sign, mark, _)| {
@@ -136,7 +137,7 @@ impl Adapter for QwenCode {
         let path = sketch.transcript.as_deref();
         let described = path.and_then(|path| DIALECT.describe(&AGENT, path));
         let mut described = described.unwrap_or_default();
-        // What registry and sidecar say is newer: `/cd` changes it at once.
+        // Registry and sidecar are newer: `/cd` changes them at once.
         if sketch.work_dir.is_some() {
             described.found.work_dir = None;
         }

@@ -40,12 +40,12 @@ pub(super) struct Projects<'a, 'r> {
     folders: BTreeMap<PathBuf, Folder>,
 }
 
-/// What was done in one `chats` folder.
+/// The files that were read in one `chats` folder.
 #[derive(Default)]
 struct Folder {
     /// It was listed.
     is_listed: bool,
-    /// The sidecars that were read because a record leads to them.
+    /// The sidecars that were read because a record names their session.
     read: BTreeSet<String>,
     /// The sidecars that were too old to be read.
     passed_over: BTreeSet<String>,
@@ -61,7 +61,7 @@ struct Chats {
 /// A sidecar in a listing.
 struct Listed {
     name: String,
-    /// The listing says that it is a regular file.
+    /// The listing shows a regular file.
     is_file: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// Reads what processes and registry records lead to, or everything.
+    /// Reads what processes and registry records name, or everything.
     pub(super) fn walk(&mut self, records: &[registry::Record]) {
         let is_all = self.reading.look().depth.is_walk();
         if is_all {
@@ -121,25 +121,28 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// The folders of the directories that processes work in, and that they
-    /// registered sessions in, but for those of settled processes.
+    /// Reads the folders of the directories in which processes work or registered sessions,
+    /// except for settled processes.
     fn walk_work_dirs(&mut self, records: &[registry::Record]) {
         let (look, home) = (self.reading.look(), self.reading.home());
-        let servers = || look.processes_of(home).filter(|its| is_server(its));
+        let servers = || look.processes_of(home).filter(|process| is_server(process));
         // A process writes its sidecar after it began.
-        let began = servers().map(|its| its.process.began_at_ms.clone().ok());
+        let began = servers().map(|process| process.process.began_at_ms.clone().ok());
         let oldest = began.min().flatten().map(|began| began - BEGAN_SLACK_MS);
         for runtime in self.runtimes {
             let folders_of = |process: &AgentProcess| {
-                let its = |record: &&registry::Record| record.pid == process.process.pid;
-                let registered = records.iter().filter(its).map(|one| one.work_dir.as_path());
+                let is_own = |record: &&registry::Record| record.pid == process.process.pid;
+                let registered = records
+                    .iter()
+                    .filter(is_own)
+                    .map(|one| one.work_dir.as_path());
                 let work_dirs = process.work_dirs().chain(registered);
                 work_dirs
                     .map(|work_dir| chats_in(runtime, work_dir))
                     .collect::<BTreeSet<PathBuf>>()
             };
             let mut users_of: BTreeMap<PathBuf, usize> = BTreeMap::new();
-            for process in look.processes.iter().filter(|its| is_server(its)) {
+            for process in look.processes.iter().filter(|process| is_server(process)) {
                 for chats in folders_of(process) {
                     *users_of.entry(chats).or_default() += 1;
                 }
@@ -167,11 +170,11 @@ impl<'a, 'r> Projects<'a, 'r> {
         }
     }
 
-    /// A terminal interface of this home that no sidecar so far names may have
-    /// one in a folder that nothing leads to: one wider search for its PID.
+    /// A terminal interface of this home without a sidecar so far may have a sidecar in a
+    /// folder that nothing names: a wider search looks for its PID.
     ///
-    /// A record does not do instead: qwen-code removes the sidecar of a session
-    /// that it leaves, and gives up on a record that it can't rewrite.
+    /// A record does not replace that search: qwen-code removes the sidecar of a session
+    /// that it leaves, and gives up on a record that it cannot rewrite.
     fn search_for_silent_processes(&mut self, records: &[registry::Record]) {
         let (look, reading) = (self.reading.look(), &*self.reading);
         let writes_no_sidecar = |process: &AgentProcess| {
@@ -231,25 +234,25 @@ impl<'a, 'r> Projects<'a, 'r> {
         sketch.unclaimed = Unclaimed::Owner;
         if is_its {
             sketch.born_at_ms = birth.born_at_ms;
-            let told = sketch.work_dir.take();
+            let recorded = sketch.work_dir.take();
             sketch.work_dir = match is_in_place_of_another {
-                true => birth.work_dir.or(told),
-                false => told.or(birth.work_dir),
+                true => birth.work_dir.or(recorded),
+                false => recorded.or(birth.work_dir),
             };
         }
     }
 
-    /// What no process is named for belongs to one of the homes that share a
-    /// runtime directory, so that it is found once.
+    /// A session without a process belongs to one of the homes that share a runtime
+    /// directory, so that it is found once.
     fn is_ours(&self, runtime: &Runtime, session: &SessionId) -> bool {
         let is_unclaimed_ours = runtime.is_for(self.reading.home(), None, self.reading.look());
         self.reading.is_known(session) || (is_unclaimed_ours && !self.reading.is_elsewhere(session))
     }
 
-    /// Sets the transcript of a session, unless a better one is known: of two in two
-    /// folders the one of a process that claims the session, which is all that the
-    /// default depth reads; then one with words, and of these the one written last.
-    /// Tells whether it is the session's now.
+    /// Sets the transcript of a session, unless a better one is known, and returns whether
+    /// it was set. Of two files in two folders, the file in the folder of a process that
+    /// claims the session wins, which is all that the default depth reads; then a file with
+    /// messages; then the file written last.
     fn set_transcript(&mut self, session: &SessionId, path: PathBuf) -> bool {
         let known = self.reading.sketch(session).transcript.take();
         let other = known.filter(|known| *known != path);
@@ -261,29 +264,29 @@ impl<'a, 'r> Projects<'a, 'r> {
         !is_better_known
     }
 
-    /// What a transcript is worth beside another one of its session.
+    /// The rank of a transcript among the transcripts of a session.
     fn worth(&self, session: &SessionId, transcript: &Path) -> (bool, bool, Option<i64>) {
         let chats = transcript.parent();
         let is_its = |runtime: &Runtime, work_dir: &Path| {
             Some(chats_in(runtime, work_dir).as_path()) == chats
         };
-        let is_open = self
-            .reading
-            .open_work_dirs(session)
-            .any(|work_dir| self.runtimes.iter().any(|its| is_its(its, work_dir)));
+        let is_open = self.reading.open_work_dirs(session).any(|work_dir| {
+            self.runtimes
+                .iter()
+                .any(|runtime| is_its(runtime, work_dir))
+        });
         let facts = facts(transcript, Links::Follow).ok();
-        let written_ms = facts.and_then(|its| its.modified_ms);
+        let written_ms = facts.and_then(|facts| facts.modified_ms);
         (is_open, transcript::may_have_words(transcript), written_ms)
     }
 
-    /// Reads every sidecar of a folder, and notes the transcripts of sessions
-    /// that are known of. With `since_ms`, sidecars that were last written
-    /// before are passed over: no process that is about now can have written
-    /// them, and if one did so after all (a clock that was set by more than
-    /// [`BEGAN_SLACK_MS`]), its record or the wider search leads to it.
+    /// Reads every sidecar of a folder, and notes the transcripts of known sessions. With
+    /// `since_ms`, sidecars that were last written before are skipped: no running process
+    /// can have written them. If the clock was set by more than [`BEGAN_SLACK_MS`] and a
+    /// running process did, its record or the wider search finds them.
     fn read_all(&mut self, runtime: &Runtime, chats: &Path, since_ms: Option<i64>) -> Chats {
         let chats = self.list(chats);
-        // One that can't be opened so is read file by file, each with its problem.
+        // A folder that cannot be opened is read file by file, each with its problem.
         let opened = (!chats.sidecars.is_empty())
             .then(|| Directory::open(&chats.directory).ok())
             .flatten();
@@ -320,8 +323,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         chats
     }
 
-    /// Reads what was passed over in a folder after all: it may rule out that a
-    /// process serves a session.
+    /// Reads the skipped files in a folder after all: they may rule out that a process
+    /// serves a session.
     fn read_passed_over(&mut self, runtime: &Runtime, chats: &Path) {
         let folder = self.folders.entry(chats.to_owned()).or_default();
         for name in std::mem::take(&mut folder.passed_over) {
@@ -346,12 +349,12 @@ impl<'a, 'r> Projects<'a, 'r> {
 
     fn projects(&mut self, runtime: &Runtime) -> Vec<PathBuf> {
         let directory = runtime.path.join("projects");
-        let names = self.told(&directory, PROJECTS_MAX, folders_in);
+        let names = self.list_or_report(&directory, PROJECTS_MAX, folders_in);
         names.into_iter().map(|name| directory.join(name)).collect()
     }
 
     fn list(&mut self, directory: &Path) -> Chats {
-        let listed = self.told(directory, CHATS_MAX, entries_in);
+        let listed = self.list_or_report(directory, CHATS_MAX, entries_in);
         let mut chats = Chats {
             directory: directory.to_owned(),
             sidecars: Vec::new(),
@@ -369,8 +372,8 @@ impl<'a, 'r> Projects<'a, 'r> {
         chats
     }
 
-    /// Lists a directory; tells what keeps it from listing everything.
-    fn told<N>(
+    /// Lists a directory and reports why entries are missing.
+    fn list_or_report<N>(
         &mut self,
         directory: &Path,
         entries_max: usize,
@@ -392,7 +395,7 @@ impl<'a, 'r> Projects<'a, 'r> {
     }
 }
 
-/// Tells whether a process may serve sessions; launchers do not.
+/// Returns whether a process may serve sessions; launchers do not.
 fn is_server(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Host)
 }

@@ -14,30 +14,30 @@ use crate::adapter::{AgentScan, Home, Look, Sketch};
 use crate::machine::problem::{Found, Problem};
 use crate::sources::trust::trust_of;
 
-/// What one home has told so far.
+/// Everything read from one home so far.
 pub(super) struct Reading<'a> {
     look: &'a Look<'a>,
     home: &'a Home,
     claims: Vec<Box<Claim>>,
-    sessions: BTreeMap<SessionId, Told>,
+    sessions: BTreeMap<SessionId, SessionFacts>,
     /// Sessions in a shared directory that are another home's.
     elsewhere: BTreeSet<SessionId>,
     problems: Vec<Problem>,
 }
 
-/// What was told of one session.
+/// Facts about one session, from all files read so far.
 #[derive(Default)]
-struct Told {
+struct SessionFacts {
     sketch: Option<Box<Sketch>>,
     /// By the newest file that a clean exit would have removed.
-    removed_on_exit: Option<Said>,
+    removed_on_exit: Option<NamedOwner>,
     /// By the newest sidecar. A clean exit leaves it.
-    left_on_exit: Option<Said>,
+    left_on_exit: Option<NamedOwner>,
 }
 
 /// Who is named by a file, and since when.
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct NamedOwner {
     pid: Option<Pid>,
     at_ms: i64,
 }
@@ -87,19 +87,19 @@ impl<'a> Reading<'a> {
         self.problems.push(Problem::at(&AGENT, path, message));
     }
 
-    /// Tells whether something has been said of a session.
+    /// Returns whether a session has a sketch.
     pub(super) fn is_known(&self, session: &SessionId) -> bool {
-        let told = self.sessions.get(session);
-        told.is_some_and(|told| told.sketch.is_some())
+        let facts = self.sessions.get(session);
+        facts.is_some_and(|facts| facts.sketch.is_some())
     }
 
     /// The sketch of a session, new or known.
     pub(super) fn sketch(&mut self, session: &SessionId) -> &mut Sketch {
         let key = self.key(session);
-        self.told(session).sketch(key)
+        self.facts_of(session).sketch(key)
     }
 
-    fn told(&mut self, session: &SessionId) -> &mut Told {
+    fn facts_of(&mut self, session: &SessionId) -> &mut SessionFacts {
         self.sessions.entry(session.clone()).or_default()
     }
 
@@ -108,22 +108,22 @@ impl<'a> Reading<'a> {
         self.elsewhere.insert(session.clone());
     }
 
-    /// Tells whether a session is known to be another home's alone.
+    /// Returns whether a session is known to belong only to another home.
     pub(super) fn is_elsewhere(&self, session: &SessionId) -> bool {
         self.elsewhere.contains(session) && !self.is_known(session)
     }
 
     /// A file that a clean exit would have removed names `pid` for `session`.
     pub(super) fn note_removed_on_exit(&mut self, session: &SessionId, pid: Pid, at_ms: i64) {
-        let said = Said {
+        let named = NamedOwner {
             pid: Some(pid),
             at_ms,
         };
-        keep_newest(&mut self.told(session).removed_on_exit, said);
+        keep_newest(&mut self.facts_of(session).removed_on_exit, named);
     }
 
-    /// A sidecar names `pid`, or nobody any more, for `session`. Returns the sketch, and
-    /// whether it is the first that does.
+    /// A sidecar names `pid`, or no process any more, for `session`. Returns the sketch, and
+    /// whether this sidecar is the first.
     pub(super) fn note_left_on_exit(
         &mut self,
         session: &SessionId,
@@ -131,14 +131,14 @@ impl<'a> Reading<'a> {
         at_ms: i64,
     ) -> (&mut Sketch, bool) {
         let key = self.key(session);
-        let told = self.told(session);
-        let is_first = told.left_on_exit.is_none();
-        keep_newest(&mut told.left_on_exit, Said { pid, at_ms });
-        (told.sketch(key), is_first)
+        let facts = self.facts_of(session);
+        let is_first = facts.left_on_exit.is_none();
+        keep_newest(&mut facts.left_on_exit, NamedOwner { pid, at_ms });
+        (facts.sketch(key), is_first)
     }
 
-    /// A process that makes no claims may have taken a session up: a stale claim
-    /// to it does not mean that nobody serves it.
+    /// A process that makes no claims may have resumed a session: a stale claim to the
+    /// session does not mean that no process serves it.
     pub(super) fn share(&mut self, session: &SessionId) {
         for claim in &mut self.claims {
             if claim.key.session == *session {
@@ -147,14 +147,14 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Tells whether a claim so far may be about this process.
+    /// Returns whether a claim so far may be about this process.
     pub(super) fn may_name(&self, process: &Process) -> bool {
         self.claims
             .iter()
             .any(|claim| claim.may_be_about(process, self.look.machine.table().scope()))
     }
 
-    /// Tells whether a claim of this kind so far may be about this process.
+    /// Returns whether a claim of this kind so far may be about this process.
     pub(super) fn is_named_by(&self, kind: EvidenceKind, process: &Process) -> bool {
         let ours = self.look.machine.table().scope();
         self.claims
@@ -162,8 +162,7 @@ impl<'a> Reading<'a> {
             .any(|claim| claim.evidence.kind == kind && claim.may_be_about(process, ours))
     }
 
-    /// Tells whether a claim from this file, to this session, may be about this
-    /// process.
+    /// Returns whether a claim from this file to this session may be about this process.
     pub(super) fn is_named_in(&self, path: &Path, session: &SessionId, process: &Process) -> bool {
         let ours = self.look.machine.table().scope();
         self.claims.iter().any(|claim| {
@@ -179,7 +178,7 @@ impl<'a> Reading<'a> {
         let of_it = move |claim: &&Claim| {
             let mut processes = self.look.processes_of(self.home);
             claim.key.session == *session
-                && processes.any(|its| claim.may_be_about(&its.process, ours))
+                && processes.any(|process| claim.may_be_about(&process.process, ours))
         };
         let claims = self.claims.iter().map(AsRef::as_ref).filter(of_it);
         claims.filter_map(|claim| claim.work_dir.as_deref())
@@ -187,38 +186,37 @@ impl<'a> Reading<'a> {
 
     /// Ends the scan.
     ///
-    /// A left-over registry record or active writer lock makes an orphan of a
-    /// stale session, since a clean exit removes it. Unless another process
-    /// took the session up later: then that one's end is what counts, and a
-    /// sidecar alone is left behind by a clean exit too.
+    /// A left-over registry record or active writer lock makes an orphan of a stale session,
+    /// since a clean exit removes it. If another process resumed the session later, the end
+    /// of that process counts instead: a clean exit leaves a sidecar behind too.
     pub(super) fn finish(mut self) -> Found<AgentScan> {
-        for told in self.sessions.values_mut() {
-            let (Some(said), left) = (told.removed_on_exit, told.left_on_exit) else {
+        for facts in self.sessions.values_mut() {
+            let (Some(named), left) = (facts.removed_on_exit, facts.left_on_exit) else {
                 continue;
             };
             let is_taken_up_later =
-                left.is_some_and(|left| left.pid != said.pid && left.at_ms > said.at_ms);
-            if let Some(sketch) = &mut told.sketch {
+                left.is_some_and(|left| left.pid != named.pid && left.at_ms > named.at_ms);
+            if let Some(sketch) = &mut facts.sketch {
                 sketch.is_orphan_when_stale = !is_taken_up_later;
             }
         }
         let sketches = self.sessions.into_values();
         Found {
-            found: AgentScan::of(self.claims, sketches.filter_map(|told| told.sketch)),
+            found: AgentScan::of(self.claims, sketches.filter_map(|facts| facts.sketch)),
             problems: self.problems,
         }
     }
 }
 
-impl Told {
+impl SessionFacts {
     fn sketch(&mut self, key: SessionKey) -> &mut Sketch {
         let sketch = &mut self.sketch;
         sketch.get_or_insert_with(|| Box::new(Sketch::new(key)))
     }
 }
 
-fn keep_newest(kept: &mut Option<Said>, said: Said) {
-    if kept.is_none_or(|kept| said.at_ms > kept.at_ms) {
-        *kept = Some(said);
+fn keep_newest(kept: &mut Option<NamedOwner>, named: NamedOwner) {
+    if kept.is_none_or(|kept| named.at_ms > kept.at_ms) {
+        *kept = Some(named);
     }
 }

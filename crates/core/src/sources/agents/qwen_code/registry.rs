@@ -15,7 +15,7 @@ use crate::sources::agents::kit::folder::names_in;
 
 /// The newest schema that can be read.
 const SCHEMA_MAX: i64 = 1;
-/// How long a record may be; qwen-code itself reads no longer ones.
+/// How long a record may be; qwen-code itself reads no longer records.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
 /// How many files of the registry are looked at.
 const ENTRIES_MAX: usize = 10_000;
@@ -23,7 +23,7 @@ const ENTRIES_MAX: usize = 10_000;
 /// one of several.
 const SLOT_DIGITS: usize = 8;
 
-/// What one record says.
+/// Facts in a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) pid: Pid,
@@ -36,15 +36,14 @@ pub(super) struct Record {
     /// When the process registered. `/clear` leaves it as it is.
     pub(super) registered_at_ms: i64,
     pub(super) version: Option<String>,
-    /// `tui` where it is not said.
+    /// `tui` if the record has no kind.
     pub(super) kind: String,
     /// The socket that other sessions send messages to.
     pub(super) endpoint: Option<String>,
 }
 
 impl Record {
-    /// Tells whether its process is a terminal interface, which also writes a
-    /// sidecar.
+    /// Returns whether the process is a terminal interface, which writes a sidecar too.
     pub(super) fn is_of_terminal(&self) -> bool {
         self.kind == TUI
     }
@@ -65,7 +64,7 @@ pub(super) enum RecordError {
     OtherPid { found: Pid, named: Pid },
 }
 
-/// Reads every record of a home's registry and returns the sound ones.
+/// Reads every record of a home's registry and returns the valid records.
 pub(super) fn read(reading: &mut Reading<'_>) -> Vec<Record> {
     let directory = reading.home().root.join("sessions");
     let names = match names_in(&directory, ENTRIES_MAX) {
@@ -105,7 +104,7 @@ pub(super) fn read(reading: &mut Reading<'_>) -> Vec<Record> {
     records
 }
 
-/// What the name of a record says.
+/// Facts in the name of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileName {
     pid: Pid,
@@ -196,7 +195,7 @@ fn parse_start(text: &str) -> (Option<BootId>, Option<StartStamp>) {
 }
 
 /// `pidNs` is an inode number; the older `pidNamespace` is the text of the link
-/// `/proc/self/ns/pid`, or says that it could not be read.
+/// `/proc/self/ns/pid`, or an error text if it could not be read.
 fn parse_pid_namespace(object: &StrictObject<'_>) -> Result<Option<PidNamespace>, FieldError> {
     if let Some(raw) = object.opt_integer("pidNs")? {
         return match u64::try_from(raw) {
@@ -244,8 +243,8 @@ fn add_claim(
         stamp: record.stamp.clone(),
         dated_at_ms: Some(record.registered_at_ms),
         modified_at_ms: facts.modified_ms,
-        // The session is patched in place, and the date is that of the first one. A
-        // sidecar of the process that is newer names the session that it went on to.
+        // The session is replaced in place, and the date is that of the first session. A
+        // newer sidecar of the process names the session that the process moved to.
         taken_up: TakenUp::AsDated,
         work_dir: Some(record.work_dir.clone()),
         exclusivity: Exclusivity::Exclusive,

@@ -13,17 +13,15 @@ use crate::adapter::{AgentProcess, Role};
 /// change of the folder may be dated: kernels date by their clock tick.
 const SAME_CHANGE_MS: u64 = 20;
 
-/// Tells whether the only record of a process and a sidecar in `chats`, which
-/// has been read, agree on the session that the process serves, and nothing
-/// came into that folder since: then its files are known, and the folder, which
-/// may be large, need not be listed.
+/// Returns whether the only record of a process and a sidecar in `chats`, which has been
+/// read, agree on the session of the process, and nothing was added to that folder since.
+/// Then its files are known, and the folder, which may be large, need not be listed.
 ///
-/// Quick successive clears can leave both the record and the sidecar of a
-/// session that was left, and a newer sidecar beside them (qwen-code#3714).
-/// What comes into a folder changes it, so the last that came must have been
-/// this sidecar (it is renamed into place) or the transcript of its session.
-/// Where several processes work, one may hide what another wrote before: so
-/// this is asked only of a process that is alone there.
+/// Quick successive clears can leave both the record and the sidecar of a previous session,
+/// and a newer sidecar beside them (qwen-code#3714). Every addition changes the folder, so
+/// the last addition must have been this sidecar (it is renamed into place) or the
+/// transcript of its session. Where several processes work, a later write may hide an
+/// earlier write of another process: so this is used only for a process that is alone there.
 pub(super) fn is_settled(
     reading: &Reading<'_>,
     process: &AgentProcess,
@@ -40,13 +38,13 @@ pub(super) fn is_settled(
     let Ok(folder) = Directory::open(chats) else {
         return false;
     };
-    let told = |name: &str| folder.facts(name.as_ref(), Links::Refuse).ok();
-    let Some(changed_ms) = told(".").and_then(|told| told.modified_ms) else {
+    let facts = |name: &str| folder.facts(name.as_ref(), Links::Refuse).ok();
+    let Some(changed_ms) = facts(".").and_then(|facts| facts.modified_ms) else {
         return false;
     };
     let came_at_ms = [
-        told(&sidecar).and_then(|told| told.changed_ms),
-        told(&transcript_name(&record.session)).and_then(|told| told.born_ms),
+        facts(&sidecar).and_then(|facts| facts.changed_ms),
+        facts(&transcript_name(&record.session)).and_then(|facts| facts.born_ms),
     ];
     came_at_ms
         .into_iter()

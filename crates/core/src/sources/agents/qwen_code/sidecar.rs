@@ -1,8 +1,8 @@
 //! The sidecars: every `*.runtime.json` beside the transcripts.
 //!
-//! Which session one is about is what it says inside, never its name: where a
-//! session's own sidecar belongs to a live process, some versions write
-//! `SESSION.claim-HEX.runtime.json` beside it.
+//! The content of a sidecar names the session, not the file name: if the session's own
+//! sidecar belongs to a live process, some versions write `SESSION.claim-HEX.runtime.json`
+//! beside it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use whosup_sidecar::{
 use super::home::Runtime;
 use super::reading::Reading;
 use crate::adapter::claim::{Claim, ClaimedScope, Evidence, EvidenceKind, Exclusivity};
-use crate::sources::agents::kit::told_by_sidecar;
+use crate::sources::agents::kit::sidecar_facts;
 
 /// How the names of sidecars end.
 pub(super) const SUFFIX: &str = ".runtime.json";
@@ -23,9 +23,9 @@ pub(super) const SUFFIX: &str = ".runtime.json";
 /// Which sidecars make claims.
 #[derive(Clone, Copy)]
 pub(super) enum Keep<'a> {
-    /// All of the home's, in its runtime directory.
+    /// All sidecars of the home, in its runtime directory.
     All(&'a Runtime),
-    /// Those of the home's that name one of these processes.
+    /// The sidecars of the home that name one of these processes.
     Naming(&'a Runtime, &'a [Pid]),
 }
 
@@ -35,7 +35,7 @@ pub(super) fn read(reading: &mut Reading<'_>, path: &Path, keep: Keep<'_>) {
 }
 
 /// The same for a sidecar at `name` in an open directory; `is_file` if a listing has just
-/// told that this is a regular file.
+/// shown a regular file.
 pub(super) fn read_in(
     reading: &mut Reading<'_>,
     directory: &Directory,
@@ -75,7 +75,7 @@ fn take(
                 add_claim(reading, sidecar, path, &facts);
             }
         }
-        // Its session was left since the directory was listed.
+        // The process left the session since the directory was listed.
         Err(ReadSidecarError::File(ReadFileError::NotFound { .. })) => {}
         Err(error) => reading.problem(&path, error.reason()),
     }
@@ -83,12 +83,12 @@ fn take(
 
 fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, facts: &FileFacts) {
     let session = &sidecar.session_id;
-    let (subject, says) = told_by_sidecar::subject(&sidecar);
+    let (subject, says) = sidecar_facts::subject(&sidecar);
     let key = reading.key(session);
-    let fact = told_by_sidecar::phase(&sidecar, facts, reading.look().machine);
+    let fact = sidecar_facts::phase(&sidecar, facts, reading.look().machine);
     let (sketch, is_only_one) =
         reading.note_left_on_exit(session, subject.pid(), sidecar.started_at_ms);
-    // The registry, which is read first, follows `/cd` as well and knows more.
+    // The registry, which is read first, follows `/cd` too and has more facts.
     sketch
         .work_dir
         .get_or_insert_with(|| sidecar.work_dir.clone());
@@ -96,7 +96,7 @@ fn add_claim(reading: &mut Reading<'_>, mut sidecar: Sidecar, path: PathBuf, fac
         sketch.agent_version = sidecar.agent_version.take();
     }
     if sketch.endpoint.is_none() {
-        sketch.endpoint = told_by_sidecar::endpoint(&sidecar);
+        sketch.endpoint = sidecar_facts::endpoint(&sidecar);
     }
     // Which of several processes is meant is settled later.
     sketch.facts.extend(fact.filter(|_| is_only_one));

@@ -3,7 +3,7 @@
 //! Records of a conversation are `user`, `assistant` and `tool_result`; the
 //! `system` ones beside them are bookkeeping. Some of these (`custom_title`,
 //! `session_source`) are written again and again, also when a session is left,
-//! and tell nothing of when something happened.
+//! and carry no useful date.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ const BIRTH_BOUNDS: HeadBounds = HeadBounds {
     lines_max: 8,
 };
 
-/// How the records of qwen-code read. It repeats the title every 32 KiB, so that it is
-/// within 64.
+/// The dialect of qwen-code's records. qwen-code repeats the title every 32 KiB, so that it
+/// is within 64.
 pub(super) const DIALECT: Dialect = Dialect {
     wrapping: Wrapping {
         elements: &["session_context"],
@@ -35,7 +35,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..Dialect::of(record_of)
 };
 
-/// Of each count there is a second one in a `ui_telemetry`, which is no reply.
+/// Each count has a copy in a `ui_telemetry` record, which is no reply.
 pub(super) const COUNTING: Counting = Counting::of(&DIALECT, &["\"usageMetadata\""]);
 
 fn record_of(record: &Value) -> Record<'_> {
@@ -56,7 +56,7 @@ fn record_of(record: &Value) -> Record<'_> {
     };
     let parts = record.pointer("/message/parts");
     if is_prompt(record) {
-        // As it was shown, where that differs from what was sent.
+        // The prompt as it was shown, if that differs from the text that was sent.
         found.typed = match text("/systemPayload/displayText") {
             Some(shown) => vec![shown],
             None => texts_in(parts).collect(),
@@ -91,10 +91,9 @@ fn record_of(record: &Value) -> Record<'_> {
 
 /// What is certain after a record of the conversation.
 ///
-/// A reply without a call ends the turn. A call without its result is being
-/// carried out or waits for leave; a prompt or a result without a reply is
-/// being answered or was interrupted by Escape, of which nothing is written.
-/// Seen in qwen-code 0.24.4, 2026-11.
+/// A reply without a call ends the turn. A call without its result is running or waits for
+/// permission. A prompt or a result without a reply is being answered, or was interrupted by
+/// Escape, which is not recorded. Seen in qwen-code 0.24.4, 2026-11.
 fn step_of(record: &Value) -> Step<'_> {
     let status = text_at(record, "/toolCallResult/status");
     let parts = record.pointer("/message/parts").and_then(Value::as_array);
@@ -122,7 +121,7 @@ fn tokens_in(usage: &Value) -> TokenCount {
     }
 }
 
-/// When and where a session was, by its records.
+/// The dates and directory of a session, by its records.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Birth {
     pub(super) born_at_ms: Option<i64>,
@@ -140,8 +139,8 @@ pub(super) fn read_birth(file: &TranscriptFile) -> Result<Birth, TranscriptError
     })
 }
 
-/// Tells whether anything may have been said in a transcript: a stub, as is left
-/// in another folder, is whole and has no words.
+/// Returns whether a transcript may have messages: a stub, as is left in another folder, is
+/// whole and has none.
 pub(super) fn may_have_words(path: &Path) -> bool {
     let read = TranscriptFile::open(path).and_then(|file| file.head(HEAD_BOUNDS));
     read.is_ok_and(|head| {

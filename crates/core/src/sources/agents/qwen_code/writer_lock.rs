@@ -29,7 +29,7 @@ const SUFFIX: &str = ".lock";
 /// 1601, both in units of 100 ns.
 const TICKS_BEFORE_1601: u64 = 504_911_232_000_000_000;
 
-/// What one lock says.
+/// Facts in a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Lock {
     session: SessionId,
@@ -79,8 +79,8 @@ pub(super) fn read(reading: &mut Reading<'_>, runtime: &Runtime) {
         let path = directory.join(name);
         let text = name.to_string_lossy();
         let Some(stem) = text.strip_suffix(SUFFIX) else {
-            // What a lock is for an instant while it changes hands, or a file that
-            // some release adds.
+            // A lock at the instant at which it changes hands, or a file that some release
+            // adds.
             continue;
         };
         match read_regular(&path, LOCK_BYTES_MAX, Links::Refuse) {
@@ -112,7 +112,7 @@ fn parse(bytes: &[u8], file_stem: &str) -> Result<Lock, LockError> {
     let (boot, stamp) = identity.map_or((None, None), parse_identity);
     Ok(Lock {
         pid: object.pid("pid")?,
-        // Any state but this one says that somebody writes, or may.
+        // In any other state, a process writes or may write.
         is_sealed: object.opt_string("state")? == Some("sealed"),
         boot,
         stamp,

@@ -1,4 +1,4 @@
-//! Sessions of releases before 3, which nothing but such a release goes on with.
+//! Sessions of releases before 3. Only such a release resumes them.
 //!
 //! | Release | Where | What |
 //! |---|---|---|
@@ -7,10 +7,9 @@
 //! | 2.x | `session_DATE_TIME_ID8/messages.jsonl` | one message a line |
 //! | 2.x | `session_DATE_TIME_ID8/agents/NAME_DATE_TIME_ID8/` | the same of a sub-agent |
 //!
-//! The word before the date may be configured. Messages have no date; those of
-//! the session are local times without a zone until 2.3. No process leaves
-//! anything by which it could be found. Taken from the sources of mistral-vibe
-//! 1.0.0 to 2.18.4, 2026-11.
+//! The word before the date may be configured. Messages have no date; those of the session
+//! are local times without a zone until 2.3. No file identifies a process. Taken from the
+//! sources of mistral-vibe 1.0.0 to 2.18.4, 2026-11.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ use whosup_sidecar::file::{Links, read_regular};
 
 use super::store::Meta;
 use crate::adapter::{Description, Message, MessageRole};
-use crate::sources::agents::kit::folder::list_or_tell;
+use crate::sources::agents::kit::folder::list_or_report;
 use crate::sources::agents::kit::one_per_session::Said;
 use crate::sources::agents::kit::prompt::{FirstWords, Wrapping};
 use crate::sources::transcript::{HeadBounds, TailBounds, TranscriptError, TranscriptFile};
@@ -42,10 +41,10 @@ const MESSAGES_BOUNDS: TailBounds = TailBounds {
 const TEXT_CHARS_MAX: usize = 20_000;
 /// The messages of a session of 2.x.
 const MESSAGES: &str = "messages.jsonl";
-/// The title of a session of 2.x in which nobody has said anything.
+/// The title of a session of 2.x without a prompt.
 const NO_TITLE: &str = "Untitled session";
 
-/// A session of such a release, as far as its name tells.
+/// A session of such a release, as named by its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     /// The beginning of its id.
@@ -60,15 +59,15 @@ impl Named {
         self.transcript.with_file_name("agents")
     }
 
-    /// Tells whether it may have sub-agents.
+    /// Returns whether the session may have sub-agents.
     pub(super) fn is_directory(&self) -> bool {
         self.transcript.ends_with(MESSAGES)
     }
 }
 
 /// The sessions of such releases in a directory, the newest name first.
-pub(super) fn named_in(directory: &Path, tell: impl FnMut(String)) -> Vec<Named> {
-    let names = list_or_tell(directory, NAMES_MAX, tell);
+pub(super) fn named_in(directory: &Path, report: impl FnMut(String)) -> Vec<Named> {
+    let names = list_or_report(directory, NAMES_MAX, report);
     let mut found: Vec<Named> = names
         .texts()
         .filter_map(|name| {
@@ -99,8 +98,8 @@ fn id_begins(stem: &str) -> Option<&str> {
     (is_id && is_number(time, 6) && is_number(date, 8)).then_some(id)
 }
 
-/// Tells whether a session's transcript is of such a release: today it is a
-/// directory that is called by the session's id.
+/// Returns whether a transcript comes from such a release. The current release has a
+/// directory named by the session's id instead.
 pub(super) fn is_early(transcript: &Path) -> bool {
     is_file_of_1(transcript) || transcript.ends_with(MESSAGES)
 }
@@ -111,7 +110,7 @@ fn is_file_of_1(transcript: &Path) -> bool {
         .is_some_and(|ending| ending == "json")
 }
 
-/// Reads what is told of a session besides its messages.
+/// Reads the facts of a session except for the messages.
 ///
 /// # Errors
 ///
@@ -138,17 +137,20 @@ pub(super) fn read_meta(transcript: &Path) -> Result<Meta, (PathBuf, String)> {
     read().map_err(|message| (path.clone(), message))
 }
 
-/// Describes a session; what can't be read of it is told.
-pub(super) fn describe(transcript: &Path, tell: &mut impl FnMut((PathBuf, String))) -> Description {
+/// Describes a session and reports what cannot be read.
+pub(super) fn describe(
+    transcript: &Path,
+    report: &mut impl FnMut((PathBuf, String)),
+) -> Description {
     let meta = read_meta(transcript).unwrap_or_else(|failure| {
-        tell(failure);
+        report(failure);
         Meta::default()
     });
     let prompt = first_prompt(transcript).unwrap_or_else(|message| {
-        tell((transcript.to_owned(), message));
+        report((transcript.to_owned(), message));
         None
     });
-    // Unless somebody names it, it is called by the beginning of the prompt.
+    // A session without a name shows the first words of its prompt as the title.
     let is_prompt = match (&meta.title, &prompt) {
         (Some(title), Some(prompt)) => prompt.starts_with(title.trim_end_matches('…')),
         (title, _) => title.is_none(),
@@ -185,8 +187,8 @@ fn first_prompt(transcript: &Path) -> Result<Option<String>, String> {
     Ok(words.title())
 }
 
-/// Reads whether anything was said in a session. Its times are left out: a zone may be
-/// missing, and today's form of a session has gone on since its early form.
+/// Returns whether a session has messages. Dates are left out: a zone may be missing, and
+/// the current form of a session is newer than its early form.
 pub(super) fn said(transcript: &Path) -> Said {
     messages(transcript, 1).map_or(Said::UNREADABLE, |last| Said {
         has_words: !last.is_empty(),
@@ -234,10 +236,10 @@ fn messages_of_1(path: &Path) -> Result<Vec<Value>, String> {
     }
 }
 
-/// What one record says: a text, and the tools that are called after it.
+/// The messages of one record: a text, and the tools that are called after it.
 fn messages_in(record: &Value) -> Vec<Message> {
     let role = match record.get("role").and_then(Value::as_str) {
-        // What Vibe itself says in the person's name is marked.
+        // Texts that Vibe adds in the person's name are marked.
         Some("user") if record.get("injected") != Some(&Value::Bool(true)) => MessageRole::User,
         Some("assistant") => MessageRole::Assistant,
         _ => return Vec::new(),

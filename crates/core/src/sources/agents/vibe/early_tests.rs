@@ -38,7 +38,7 @@ fn both_forms_are_listed_by_their_names_and_nothing_else_is() {
     for name in names {
         std::fs::write(dir.path().join(name), "").unwrap();
     }
-    let named = named_in(dir.path(), |told| panic!("{told}"));
+    let named = named_in(dir.path(), |message| panic!("{message}"));
     let right = |id: &str, path: &str| Named {
         id_begins: id.to_owned(),
         transcript: dir.path().join(path),
@@ -100,7 +100,7 @@ fn a_local_time_counts_where_the_file_shows_its_zone() {
         read(start, end, "2025-12-10T09:03:23Z"),
         of("2025-12-10T08:33:22.123Z", "2025-12-10T09:03:22.5Z")
     );
-    // A copy: written at another time, in whatever zone.
+    // A copy: written at another time, in any zone.
     assert_eq!(read(start, end, "2025-12-10T13:40:00Z"), (None, None));
     assert_eq!(read(start, end, "2026-12-10T13:33:22.520Z"), (None, None));
     // With a zone the file's date is of no interest.

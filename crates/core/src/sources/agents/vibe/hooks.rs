@@ -1,8 +1,8 @@
 //! Vibe's hooks.
 //!
-//! Seen in mistral-vibe 3.0.2, 2026-11: three kinds, in a file of their own. None
-//! tells that a session starts or ends, nor that a prompt came. `transcript_path`
-//! names the session's directory.
+//! Seen in mistral-vibe 3.0.2, 2026-11: three events, in a file of their own. None reports
+//! the start or end of a session, or a prompt. `transcript_path` names the session's
+//! directory.
 
 use crate::adapter::hook_event::{EventKind, HookError, HookPayload, PayloadKeys};
 use crate::adapter::{Hooks, SettingsFile, SettingsForm, SettingsPlace, no_session_by_path};

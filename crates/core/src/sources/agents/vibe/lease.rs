@@ -7,10 +7,10 @@
 //! server was killed. On `/clear` and when a session is resumed the new lease
 //! is taken before the old one is given up, within a tenth of a second.
 //!
-//! Two things that are held are not sessions. A server that watches the leases
-//! of others tries each one's lock for a moment; the file beside still names
-//! somebody else then. And while it holds `process-output-cleanup.lock` it may
-//! take leases of closed sessions in order to tidy up.
+//! Two kinds of held locks are not sessions. A server that watches the leases of others
+//! tries each lock for a moment; the file beside it still names the other server then. And
+//! while a server holds `process-output-cleanup.lock`, it may take leases of closed sessions
+//! for cleanup.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,14 +29,14 @@ use crate::sources::agents::kit::held::{Held, who_holds};
 /// How many entries of the directory are looked at.
 const ENTRIES_MAX: usize = 20_000;
 /// How long a file beside a lock may be, in bytes. They have some 140.
-const TOLD_BYTES_MAX: u64 = 64 * 1024;
+const FILE_BYTES_MAX: u64 = 64 * 1024;
 /// The version of these files that can be read.
-const TOLD_VERSION: i64 = 1;
+const FILE_VERSION: i64 = 1;
 /// How often is looked again at what may be in the middle of a change.
 const LOOKS_MAX: usize = 3;
 /// How long to wait before that.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
-/// The lease of whoever tidies up.
+/// The lease of the server that cleans up.
 const CLEANUP: &str = "process-output-cleanup";
 
 /// The lease of one session.
@@ -46,19 +46,19 @@ pub(super) struct Lease {
     pub(super) id: SessionId,
     /// The lock.
     pub(super) path: PathBuf,
-    /// What the file system tells of the lock.
+    /// Size, dates and owner of the lock file.
     pub(super) facts: FileFacts,
     /// What is written beside it.
-    pub(super) told: Option<Told>,
-    /// That is there and can't be read: who took it and when is not known.
-    pub(super) is_told_unread: bool,
+    pub(super) file: Option<LeaseFile>,
+    /// The file exists and cannot be read: the process and the date are unknown.
+    pub(super) is_file_unread: bool,
     /// Who holds the lock.
     pub(super) held: Held,
 }
 
 /// What is written beside a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct LeaseFile {
     /// Who took it.
     pub(super) pid: Pid,
     /// When.
@@ -106,12 +106,12 @@ pub(super) fn read(look: &Look<'_>, storage: &Path, problems: &mut Vec<Problem>)
     if names.is_cut {
         let message = format!("more than {ENTRIES_MAX} entries: the rest is left out");
         problems.push(Problem::at(&AGENT, &directory, message));
-        // Any session without a known lease may have one of them.
+        // Any session without a known lease may have a lease here.
         found.unreadable.push((None, directory.clone()));
     }
     for name in &names.names {
         let path = directory.join(name);
-        // What has another name is none, whatever later releases add here.
+        // A file with another name is no lease, whatever later releases add here.
         let Some(id) = name.to_str().and_then(session_in) else {
             continue;
         };
@@ -141,8 +141,7 @@ fn session_in(name: &str) -> Option<SessionId> {
     SessionId::parse(id).ok().filter(|_| is_session(id))
 }
 
-/// Tells whether an id has the shape of a session's: that of a UUID, of no
-/// version.
+/// Returns whether an id has the shape of a session id: a UUID of any version.
 pub(super) fn is_session(id: &str) -> bool {
     id.len() == 36
         && id.bytes().enumerate().all(|(at, byte)| match at {
@@ -154,32 +153,32 @@ pub(super) fn is_session(id: &str) -> bool {
 fn lease(id: &SessionId, path: &Path, problems: &mut Vec<Problem>) -> Result<Lease, ReadFileError> {
     let facts = facts(path, Links::Refuse)?;
     let beside = path.with_extension("lock.json");
-    let mut is_told_unread = false;
-    let told = read_told(&beside, id.as_str()).unwrap_or_else(|message| {
+    let mut is_file_unread = false;
+    let file = read_lease_file(&beside, id.as_str()).unwrap_or_else(|message| {
         problems.push(Problem::at(&AGENT, &beside, message));
-        is_told_unread = true;
+        is_file_unread = true;
         None
     });
     Ok(Lease {
         id: id.clone(),
         path: path.to_owned(),
         facts,
-        told,
-        is_told_unread,
+        file,
+        is_file_unread,
         held: Held::default(),
     })
 }
 
 /// Reads what is written beside a lock; again if it seems to be in the middle
 /// of being written, which happens after the lock was taken.
-fn read_told(path: &Path, id: &str) -> Result<Option<Told>, String> {
+fn read_lease_file(path: &Path, id: &str) -> Result<Option<LeaseFile>, String> {
     for look in 1.. {
-        let file = match read_regular(path, TOLD_BYTES_MAX, Links::Refuse) {
+        let file = match read_regular(path, FILE_BYTES_MAX, Links::Refuse) {
             Ok(file) => file,
             Err(ReadFileError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.reason()),
         };
-        match parse_told(&file.bytes, id) {
+        match parse_lease_file(&file.bytes, id) {
             Err(_) if look < LOOKS_MAX => std::thread::sleep(LOOK_PAUSE),
             parsed => return parsed.map(Some),
         }
@@ -187,13 +186,13 @@ fn read_told(path: &Path, id: &str) -> Result<Option<Told>, String> {
     Ok(None)
 }
 
-fn parse_told(bytes: &[u8], id: &str) -> Result<Told, String> {
+fn parse_lease_file(bytes: &[u8], id: &str) -> Result<LeaseFile, String> {
     let object = StrictObject::parse(bytes).map_err(|error| error.to_string())?;
     let field = |error: whosup_sidecar::FieldError| error.to_string();
     let version = object.integer("lease_version").map_err(field)?;
-    if version != TOLD_VERSION {
+    if version != FILE_VERSION {
         return Err(format!(
-            "`lease_version` is `{version}`, and only `{TOLD_VERSION}` can be read"
+            "`lease_version` is `{version}`, and only `{FILE_VERSION}` can be read"
         ));
     }
     let session = object.string("session_id").map_err(field)?;
@@ -205,7 +204,7 @@ fn parse_told(bytes: &[u8], id: &str) -> Result<Told, String> {
         let expected = "a date and time";
         field(object.out_of_range("acquired_at", expected, acquired))
     })?;
-    Ok(Told {
+    Ok(LeaseFile {
         pid: object.pid("process_id").map_err(field)?,
         acquired_at_ms: at.as_millisecond(),
     })
@@ -218,8 +217,8 @@ fn file_of(facts: &FileFacts) -> FileId {
     }
 }
 
-/// Finds who holds the leases; again where it is somebody whom the lease does
-/// not name, since that may have been a look of his own.
+/// Finds the holders of the leases. If the lease does not name the holder, the search is
+/// repeated, since that process may only have tried the lock for a moment.
 fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Problem>) {
     let mut asked: Vec<usize> = (0..leases.len()).collect();
     for attempt in 0..LOOKS_MAX {
@@ -239,8 +238,8 @@ fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Proble
         };
         for at in &asked {
             if let Some(lease) = leases.get_mut(*at) {
-                let its = held.get(&file_of(&lease.facts));
-                lease.held = its.cloned().unwrap_or_default();
+                let found = held.get(&file_of(&lease.facts));
+                lease.held = found.cloned().unwrap_or_default();
             }
         }
         asked.retain(|at| {
@@ -258,7 +257,11 @@ fn find_holders(look: &Look<'_>, leases: &mut [Lease], problems: &mut Vec<Proble
 fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
     let path = directory.join(format!("{CLEANUP}.lock"));
     let file = file_of(&facts(&path, Links::Refuse).ok()?);
-    let own: Vec<Pid> = look.processes.iter().map(|its| its.process.pid).collect();
+    let own: Vec<Pid> = look
+        .processes
+        .iter()
+        .map(|process| process.process.pid)
+        .collect();
     let among = Among::These(&own);
     let holders = look.machine.table().holders(&[file], among).ok()?;
     let by = holders
@@ -266,24 +269,24 @@ fn cleanup(look: &Look<'_>, directory: &Path) -> Option<Cleanup> {
         .find(|holder| !holder.locks.is_empty())?
         .pid;
     let beside = path.with_extension("lock.json");
-    let told = read_told(&beside, CLEANUP).ok().flatten();
+    let file = read_lease_file(&beside, CLEANUP).ok().flatten();
     Some(Cleanup {
         pid: by,
-        since_ms: told.map(|told| told.acquired_at_ms),
+        since_ms: file.map(|file| file.acquired_at_ms),
     })
 }
 
 impl Lease {
     /// When it was taken.
     pub(super) fn acquired_at_ms(&self) -> Option<i64> {
-        let told = self.told.map(|told| told.acquired_at_ms);
-        told.or(self.facts.born_ms)
+        let file = self.file.map(|file| file.acquired_at_ms);
+        file.or(self.facts.born_ms)
     }
 
-    /// Tells whether the lease names this process: by the number that it has
-    /// here, or by its own in its PID namespace.
+    /// Returns whether the lease names this process, by its PID here or by its PID in its
+    /// own PID namespace.
     fn names(&self, look: &Look<'_>, pid: Pid) -> bool {
-        let Some(told) = self.told else {
+        let Some(file) = self.file else {
             return true;
         };
         let table = look.machine.table();
@@ -291,12 +294,16 @@ impl Lease {
             let process = table.seen(pid)?;
             table.details(process).innermost_pid()
         };
-        told.pid == pid || inner() == Some(told.pid)
+        file.pid == pid || inner() == Some(file.pid)
     }
 
-    /// Tells whether processes of Vibe's hold it, and the lease names another one.
+    /// Returns whether Vibe processes hold it while the lease names another process.
     pub(super) fn is_only_looked_at(&self, look: &Look<'_>) -> bool {
-        let is_own = |pid: &Pid| look.processes.iter().any(|its| its.process.pid == *pid);
+        let is_own = |pid: &Pid| {
+            look.processes
+                .iter()
+                .any(|process| process.process.pid == *pid)
+        };
         !self.held.by.is_empty()
             && self
                 .held
@@ -341,10 +348,10 @@ mod tests {
             )
         };
         let at = r#""2026-11-27T21:12:37.301Z""#;
-        let told = parse_told(text("1", "28154", ID, at).as_bytes(), ID);
+        let file = parse_lease_file(text("1", "28154", ID, at).as_bytes(), ID);
         assert_eq!(
-            told,
-            Ok(Told {
+            file,
+            Ok(LeaseFile {
                 pid: Pid::new(28_154).unwrap(),
                 acquired_at_ms: 1_795_813_957_301,
             })
@@ -358,7 +365,7 @@ mod tests {
             (text("1", "28154", ID, "\"yesterday\""), "acquired_at"),
             ("{".to_owned(), ""),
         ] {
-            let error = parse_told(bad.as_bytes(), ID).unwrap_err();
+            let error = parse_lease_file(bad.as_bytes(), ID).unwrap_err();
             assert!(error.contains(word), "{error}");
         }
     }

@@ -17,8 +17,8 @@ use crate::adapter::{CommandLine, Form, Is, Named, Role, Runtime};
 /// The options with which the interface runs one prompt and exits.
 const HEADLESS_OPTIONS: &[&str] = &["--prompt", "--prompt-file", "-p"];
 
-/// Vibe's programs. The arguments are those of the interface, which is the client of the
-/// server that it starts, or only the launcher of one that runs a prompt.
+/// Vibe's programs. The arguments belong to the interface, which is the client of the server
+/// that it starts, or only the launcher of a server that runs a prompt.
 pub(super) static PROGRAMS: CommandLine = CommandLine {
     runtime: Runtime::Python,
     programs: &[

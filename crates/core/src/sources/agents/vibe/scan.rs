@@ -27,8 +27,8 @@ use crate::sources::trust::trust_of;
 
 /// How many sessions of a home are read.
 const SESSIONS_MAX: usize = 100_000;
-/// How long a session may last that is only begun to be left for another one,
-/// in milliseconds: two seconds were seen on a quiet machine, fifteen on a busy one.
+/// How long a session may last that was begun only to be left for another session, in
+/// milliseconds: two seconds were seen on a quiet machine, fifteen on a busy machine.
 const PASSING_MS_MAX: i64 = 20_000;
 /// How long after its start a server opens its first session, in milliseconds.
 const START_MS_MAX: i64 = 60_000;
@@ -63,7 +63,7 @@ pub(super) fn scan(look: &Look<'_>, home: &Home) -> Found<AgentScan> {
             scanning.add_all(storage, &leases, &mut problems);
         }
     }
-    // Of a session in both forms, that of today comes first.
+    // If a session exists in both forms, the current form comes first.
     for storage in storages.iter().filter(|_| look.depth.is_walk()) {
         scanning.add_early(storage, None, &mut problems);
     }
@@ -82,7 +82,7 @@ struct Scanning<'a> {
     sketches: OnePerSession,
     /// Sessions that were added from the storage that is being read.
     added: BTreeSet<SessionId>,
-    /// Sessions of which can't be read whether they run below another one.
+    /// Sessions that may be sub-agents, because their files cannot be read.
     unclear: BTreeSet<SessionId>,
 }
 
@@ -110,8 +110,8 @@ impl<'a> Scanning<'a> {
             return;
         }
         let mut sketch = self.sketch(&lease.id, is_stored.then_some(&directory), problems);
-        let told_at_ms = lease.told.map(|told| told.acquired_at_ms);
-        sketch.born_at_ms = sketch.born_at_ms.or(told_at_ms);
+        let acquired_at_ms = lease.file.map(|file| file.acquired_at_ms);
+        sketch.born_at_ms = sketch.born_at_ms.or(acquired_at_ms);
         sketch.is_orphan_when_stale = true;
         let interface = chain.and_then(|chain| chain.interface);
         sketch.is_headless = interface.map(|interface| PROGRAMS.is_headless(&interface.program()));
@@ -124,7 +124,7 @@ impl<'a> Scanning<'a> {
         let is_perhaps_to_tidy_up = leases.cleanup.is_some_and(|cleanup| {
             cleanup.since_ms.is_none() && lease.held.by.contains(&cleanup.pid)
         });
-        if is_perhaps_to_tidy_up || lease.is_told_unread {
+        if is_perhaps_to_tidy_up || lease.is_file_unread {
             self.unclear.insert(lease.id.clone());
         }
         let claims = self.claims_of(lease, &sketch);
@@ -133,7 +133,7 @@ impl<'a> Scanning<'a> {
         self.sketches.add(sketch, lease.held.by.iter().copied());
     }
 
-    /// A session whose lease can't be looked at: somebody may hold it.
+    /// Adds a session whose lease cannot be examined: a process may hold it.
     fn add_unreadable(
         &mut self,
         storage: &Path,
@@ -188,15 +188,16 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// The sessions of releases before 3 in a directory, or those below one of them.
+    /// Adds the sessions of releases before 3 in a directory, or the sessions below one of
+    /// them.
     fn add_early(
         &mut self,
         directory: &Path,
         above: Option<&SessionId>,
         problems: &mut Vec<Problem>,
     ) {
-        let tell = |told| problems.push(Problem::at(&AGENT, directory, told));
-        for named in early::named_in(directory, tell) {
+        let report = |message| problems.push(Problem::at(&AGENT, directory, message));
+        for named in early::named_in(directory, report) {
             if !self.may_reach(&named.id_begins) || !is_there(&named.transcript) {
                 continue;
             }
@@ -231,7 +232,7 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// Tells whether a session with such an id may be looked for.
+    /// Returns whether a session with such an id may be looked for.
     fn may_reach(&self, id_begins: &str) -> bool {
         match self.look.depth {
             Depth::Sessions(ids) => ids.iter().any(|id| id.as_str().starts_with(id_begins)),
@@ -247,7 +248,7 @@ impl<'a> Scanning<'a> {
     ) -> Sketch {
         let mut sketch = Sketch::new(self.key(id));
         let Some(directory) = directory else {
-            // Nobody has said anything in it: once it is left, it never was.
+            // It has no prompt: Vibe drops it when the process leaves it.
             sketch.is_provisional = true;
             sketch.is_resumable = false;
             return sketch;
@@ -306,7 +307,8 @@ impl<'a> Scanning<'a> {
             let has_interface = self
                 .chain_of(*pid)
                 .is_some_and(|chain| chain.interface.is_some());
-            // What may run below another one, or be no session, has replaced none.
+            // A session that may be a sub-agent, or may be no session, has replaced no other
+            // session.
             let is_clear = sketch.parent.is_none() && !self.unclear.contains(&lease.id);
             let serving = if has_interface && is_clear {
                 Serving::One
@@ -333,8 +335,8 @@ impl<'a> Scanning<'a> {
         }
     }
 
-    /// A sub-agent has a lease of its own while it is open, between its turns as well
-    /// (read in the sources of 3.0, 2026-11). Its parent may live on without it.
+    /// A sub-agent has a lease of its own while it is open, even between its turns (read in
+    /// the sources of 3.0, 2026-11). Its parent may live on without it.
     fn claim_of_closed(&self, storage: &Path, sketch: &Sketch) -> Option<Claim> {
         sketch.parent.as_ref()?;
         let lock = lock_of(storage, &sketch.key.session);
@@ -348,7 +350,7 @@ impl<'a> Scanning<'a> {
         Some(claim)
     }
 
-    /// Says that a lease, or all of them, can't be looked at.
+    /// Claims that a lease, or all of them, cannot be examined.
     fn unknown_claim(&self, id: &SessionId, path: &Path) -> Claim {
         Claim {
             exclusivity: Exclusivity::Exclusive,
@@ -384,15 +386,15 @@ impl<'a> Scanning<'a> {
         if PROGRAMS.recognize(&program) != Some(Role::Host) {
             return None;
         }
-        let interface = self.look.processes.iter().find(|its| {
-            Some(its.process.pid) == server.ppid
-                && matches!(its.role, Role::Client | Role::Launcher)
+        let interface = self.look.processes.iter().find(|process| {
+            Some(process.process.pid) == server.ppid
+                && matches!(process.role, Role::Client | Role::Launcher)
         });
         Some(Chain { server, interface })
     }
 
-    /// Tells whether a session without a word in it is only the one that a
-    /// server begins before it takes up the one that it was told to.
+    /// Returns whether a session without a message is only the first session of a server
+    /// that is about to resume the requested session.
     fn is_passing(&self, lease: &Lease, chain: Chain<'_>) -> bool {
         let Some(interface) = chain.interface else {
             return false;
@@ -414,8 +416,8 @@ impl<'a> Scanning<'a> {
     }
 }
 
-/// Tells whether its holder has taken a lease only in order to tidy up: it
-/// tidies up just now, and had another session open before it began to.
+/// Returns whether the holder has taken a lease only for cleanup: the holder is cleaning up
+/// now, and had another session open before that.
 fn is_taken_to_tidy_up(leases: &Leases, lease: &Lease) -> bool {
     let Some(cleanup) = leases.cleanup else {
         return false;
@@ -450,8 +452,8 @@ fn client(lease: &Lease, server: &Process, interface: &AgentProcess) -> KnownCli
     }
 }
 
-/// Tells whether a session that has a parent runs below it, if that can be read.
-/// A fork has one too.
+/// Returns whether a session with a parent is a sub-agent of the parent, if that can be
+/// read. A fork has a parent too.
 fn is_sub_agent(directory: &Path, problems: &mut Vec<Problem>) -> Option<bool> {
     match of_newest(directory, super::store::Generation::kind) {
         Ok(kind) => Some(kind.flatten().as_deref() == Some("subagent")),

@@ -20,7 +20,7 @@ const ID: &str = "3f9ec43d-9381-cd61-ec0d-176b7c0df906";
 const NOW_MS: i64 = 1_795_813_800_000;
 /// How long a condition is waited for.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The interface: starts the server, tells its PID, and stays until its input ends.
+/// The interface: starts the server, prints its PID, and stays until its input ends.
 const INTERFACE: &str = r#"exec 3<&0; "$1" "$2" "$3" <&3 & echo $!; read line"#;
 /// The server: holds the lock until its input ends.
 const SERVER: &str = r#"exec 9>>"$1"; flock 9; echo held; read line"#;
@@ -117,13 +117,13 @@ impl Running {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(interface.stdout.take().unwrap()).lines();
-        let mut told = [
+        let mut printed = [
             lines.next().unwrap().unwrap(),
             lines.next().unwrap().unwrap(),
         ];
-        told.sort();
-        assert_eq!(told[1], "held");
-        let server = Pid::new(told[0].parse().unwrap()).unwrap();
+        printed.sort();
+        assert_eq!(printed[1], "held");
+        let server = Pid::new(printed[0].parse().unwrap()).unwrap();
         Some(Self { interface, server })
     }
 

@@ -10,13 +10,13 @@ use crate::machine::problem::Problem;
 
 /// How long the configuration may be, in bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// The table of the configuration that says where sessions are.
+/// The configuration table with the place of the sessions.
 const TABLE: &str = "[session_logging]";
 /// Its key.
 const KEY: &str = "save_dir";
 
-/// The directories that sessions of a home may be in: the usual one, and the
-/// one that `config.toml` names, if it does.
+/// The directories that sessions of a home may be in: the usual directory, and the directory
+/// in `config.toml`, if there is one.
 pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -> Vec<PathBuf> {
     let mut roots = vec![home.join("logs/session")];
     let path = home.join("config.toml");
@@ -37,24 +37,24 @@ pub(super) fn roots(home: &Path, mounts: &Mounts, problems: &mut Vec<Problem>) -
     roots
 }
 
-/// Both paths lead to one directory.
+/// Both paths name one directory.
 fn is_same(one: &Path, other: &Path) -> bool {
     let inode = |path: &Path| {
         let facts = facts_of_any(path, Links::Follow).ok()?;
         Some((facts.device, facts.inode))
     };
-    inode(one).is_some_and(|its| Some(its) == inode(other))
+    inode(one).is_some_and(|own| Some(own) == inode(other))
 }
 
 /// The value of `save_dir = "…"` in its table, if it is an absolute path. That
 /// much of the configuration's language is read, and no more.
 fn named_in(config: &str) -> Option<PathBuf> {
     let lines = config.lines().map(str::trim);
-    let its = lines
+    let entries = lines
         .skip_while(|line| !line.starts_with(TABLE))
         .skip(1)
         .take_while(|line| !line.starts_with('['));
-    let value = its
+    let value = entries
         .filter_map(|line| line.strip_prefix(KEY)?.trim_start().strip_prefix('='))
         .map(str::trim)
         .next()?;

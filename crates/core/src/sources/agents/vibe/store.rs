@@ -1,4 +1,4 @@
-//! What a session's own directory tells: `unified/ID`.
+//! A session's own directory: `unified/ID`.
 //!
 //! Seen in mistral-vibe 3.0.2, 2026-11. The directory is there from the first
 //! prompt on.
@@ -26,13 +26,13 @@ use whosup_sidecar::file::{Links, ReadFileError, read_regular};
 
 use crate::sources::agents::kit::title::one_line;
 
-/// How long the small files may be, in bytes. Real ones have one or two thousand.
+/// How long the small files may be, in bytes. Real files have one or two thousand.
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// How long the state of a session may be, in bytes.
 const STATE_BYTES_MAX: u64 = 16 << 20;
 /// How long a chunk may be, in bytes.
 const CHUNK_BYTES_MAX: u64 = 16 << 20;
-/// How often a session is read again whose generation went away meanwhile.
+/// How often a session is read again if its generation was removed meanwhile.
 const READS_MAX: usize = 3;
 /// How many chunks a generation has at most.
 const CHUNKS_MAX: usize = 10_000;
@@ -42,7 +42,7 @@ const CHUNKS_MAX: usize = 10_000;
 const WRITING_MS_MAX: i64 = 5_000;
 /// Zones differ by whole quarters of an hour, in milliseconds.
 const ZONE_STEP_MS: i64 = 15 * 60_000;
-/// How far the local time is from that of UTC at most, in milliseconds.
+/// How far local time differs from UTC at most, in milliseconds.
 const ZONE_MS_MAX: i64 = 14 * 3_600_000;
 
 /// The directory of all sessions.
@@ -50,7 +50,7 @@ pub(super) fn sessions_in(storage: &Path) -> PathBuf {
     storage.join("unified")
 }
 
-/// What `meta.json` tells.
+/// Facts in `meta.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Meta {
     pub(super) id: Option<String>,
@@ -93,8 +93,9 @@ fn parse_meta(bytes: &[u8], id: &str) -> Result<Meta, String> {
 }
 
 impl Meta {
-    /// Reads what any release tells of a session. Where times lack their zone, the
-    /// date of the file tells it, which was written at the last of them.
+    /// Reads the facts that every release records about a session. Times without a zone get
+    /// it from the modification date of the file, which was written at the last of these
+    /// times.
     pub(super) fn of(
         object: &StrictObject<'_>,
         written_at_ms: Option<i64>,
@@ -138,15 +139,15 @@ fn at_ms(text: &str) -> Option<i64> {
     Some(at.as_millisecond())
 }
 
-/// A time without a zone, as if it were that of UTC.
+/// A time without a zone, as if it were in UTC.
 fn local_ms(text: &str) -> Option<i64> {
     let time: DateTime = text.parse().ok()?;
     let at = Offset::UTC.to_timestamp(time).ok()?;
     Some(at.as_millisecond())
 }
 
-/// How far a local time is ahead of that of UTC, if something was written at it.
-/// `None` if it was written at another time.
+/// How far a local time is ahead of UTC, if a file was written at that time. `None` if it
+/// was written at another time.
 fn zone_ms(local_ms: i64, written_at_ms: i64) -> Option<i64> {
     let late_ms = written_at_ms
         .saturating_sub(local_ms)
@@ -164,9 +165,8 @@ pub(super) struct Generation {
     chunks: Vec<PathBuf>,
 }
 
-/// Reads something of the newest generation; again if that was removed
-/// meanwhile because a newer one had been written. `Ok(None)` if the session
-/// has none yet.
+/// Reads a part of the newest generation; again if that was removed meanwhile because a
+/// newer generation had been written. `Ok(None)` if the session has no generation yet.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What `tmux list-panes` is asked to print, and what that says.
+//! The format for `tmux list-panes`, and the parser of its output.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) struct Listing {
     pub(super) clients: Vec<(Pid, String)>,
 }
 
-/// One pane as a server tells of it.
+/// One pane, as listed by a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     /// Its id, `%3`.
@@ -75,7 +75,7 @@ pub(super) struct BadLine {
 /// each; its panes are kept once, with the first.
 pub(super) fn parse_listing(output: &[u8]) -> Listing {
     let mut listing = Listing::default();
-    let mut told = HashMap::new();
+    let mut listed = HashMap::new();
     let text = output.strip_suffix(b"\n").unwrap_or(output);
     if text.is_empty() {
         return listing;
@@ -96,7 +96,7 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
         }
         match parse_row(line) {
             Err(reason) => listing.bad.push(bad(reason)),
-            Ok(row) => match find_told(&listing.panes, &told, &row) {
+            Ok(row) => match find_listed(&listing.panes, &listed, &row) {
                 Ok(Some(at)) => {
                     let known = listing.panes.get_mut(at);
                     known
@@ -104,7 +104,7 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
                         .for_each(|known| known.also_in.push(row.session.clone()));
                 }
                 Ok(None) => {
-                    told.insert(row.pane.clone(), listing.panes.len());
+                    listed.insert(row.pane.clone(), listing.panes.len());
                     listing.panes.push(row);
                 }
                 Err(reason) => listing.bad.push(bad(reason)),
@@ -114,15 +114,15 @@ pub(super) fn parse_listing(output: &[u8]) -> Listing {
     listing
 }
 
-/// Finds the place of the pane that this line reports once more; `told` has the places by
+/// Finds the place of the pane that this line reports once more; `listed` has the places by
 /// pane id.
 ///
 /// # Errors
 ///
 /// The reason why this line can't be believed beside the others.
-fn find_told(
+fn find_listed(
     panes: &[Row],
-    told: &HashMap<String, usize>,
+    listed: &HashMap<String, usize>,
     row: &Row,
 ) -> Result<Option<usize>, String> {
     if panes
@@ -131,7 +131,7 @@ fn find_told(
     {
         return Err("it names another server".to_owned());
     }
-    let at = told.get(&row.pane).copied();
+    let at = listed.get(&row.pane).copied();
     match at.and_then(|at| panes.get(at)) {
         Some(found) if found.pid != row.pid || found.tty_path != row.tty_path => Err(format!(
             "it contradicts another line on pane `{}`",
@@ -216,11 +216,11 @@ fn parse_tty_path(field: &[u8]) -> Option<PathBuf> {
 
 /// Splits a name of so many bytes from the text behind it.
 fn split_name<'a>(name_bytes: &[u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let told = std::str::from_utf8(name_bytes)
+    let stated = std::str::from_utf8(name_bytes)
         .ok()
         .and_then(|length| length.parse::<usize>().ok())
         .filter(|length| text.get(*length) == Some(&b':'));
-    let length = match told {
+    let length = match stated {
         Some(length) => length,
         None => text.iter().position(|byte| *byte == b':')?,
     };

@@ -39,9 +39,8 @@ const STICKY: u32 = 0o1000;
 pub(super) struct Server {
     /// The process.
     pub(super) process: Process,
-    /// It is a server beyond doubt: by its name, and not by one that it has
-    /// from the server that started it, as what becomes a pane's first process
-    /// has for a moment.
+    /// It is certainly a server: it has the name itself, and did not inherit it from the
+    /// server that started it, as a pane's first process does for a moment.
     pub(super) is_certain: bool,
     /// Where it may listen, best first.
     places: Vec<PathBuf>,
@@ -56,7 +55,7 @@ pub(super) struct Socket {
     pub(super) of: Vec<Pid>,
 }
 
-/// Tells by the name of a process whether it may be a tmux server.
+/// Returns whether the name of a process may belong to a tmux server.
 ///
 /// Where a program can name itself, a server is `tmux: server` and a client
 /// `tmux: client`; elsewhere, and while one starts, both are `tmux`. What is
@@ -140,7 +139,7 @@ fn directories(environment: &Environment, uid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What `TMUX` says to a program in a pane: `SOCKET,PID,SESSION`.
+/// The value of `TMUX` in a pane: `SOCKET,PID,SESSION`.
 #[derive(Debug, PartialEq, Eq)]
 struct VariableTmux {
     socket: PathBuf,
@@ -161,7 +160,7 @@ fn variable_tmux(environment: &Environment) -> Option<VariableTmux> {
     })
 }
 
-/// What the arguments of a tmux say of its socket.
+/// The socket in the arguments of a tmux.
 #[derive(Debug, PartialEq, Eq, Default)]
 struct Options {
     /// `-S`.
@@ -202,26 +201,25 @@ fn parse_options(argv: &[OsString]) -> Options {
     options
 }
 
-/// The sockets to ask, each once, however many paths lead to it.
+/// The sockets to ask, each once, even if several paths name it.
 #[derive(Debug)]
 pub(super) struct Sockets<'a> {
     /// Those that may be asked.
     pub(super) sockets: Vec<Socket>,
-    /// The servers whose sockets are not asked, for a reason that is told.
+    /// The servers whose sockets are not asked. A problem reports the reason.
     pub(super) refused: Vec<Pid>,
     /// Those reasons.
     pub(super) problems: Vec<Problem>,
     uid: u32,
-    /// Says which places can be touched.
+    /// Knows which places can be touched.
     mounts: &'a Mounts,
     /// Where in `sockets` a device and inode is; `None` for one refused.
     places: HashMap<(u64, u64), Option<usize>>,
 }
 
 impl<'a> Sockets<'a> {
-    /// Finds the sockets of the servers and the one that our own environment
-    /// names; and, if a server listens at none of its places, all that lie where
-    /// sockets are.
+    /// Finds the sockets of the servers and the socket that our own environment names. If a
+    /// server listens at none of its places, finds all sockets in the usual places.
     pub(super) fn find(machine: &'a Machine, uid: u32, servers: &[Server]) -> Self {
         let mut found = Self {
             sockets: Vec::new(),
@@ -246,7 +244,7 @@ impl<'a> Sockets<'a> {
         found
     }
 
-    /// Adds what is at `path` if it is a socket of ours; tells whether it is.
+    /// Adds the file at `path` if it is a socket of ours, and returns whether it is.
     #[expect(clippy::disallowed_methods, reason = "checked before")]
     fn add(&mut self, path: &Path, of: Option<Pid>) -> bool {
         if self.mounts.touchable(path).is_err() {
@@ -325,11 +323,10 @@ impl<'a> Sockets<'a> {
     }
 }
 
-/// Finds a directory above a path in which somebody else could put another
-/// file in its place.
+/// Finds a directory above a path in which another user could replace the file.
 #[expect(clippy::disallowed_methods, reason = "above a socket that was checked")]
 fn find_open_directory(path: &Path, uid: u32) -> Option<PathBuf> {
-    // In a user namespace the root directory belongs to nobody that it knows.
+    // In a user namespace the root directory belongs to an unknown user.
     let trusted = [
         Some(0),
         Some(uid),
@@ -390,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_told_from_clients_and_from_programs_with_like_names() {
+    fn clients_and_programs_with_similar_names_are_no_servers() {
         for comm in ["tmux: server", "tmux", "tmux-3.6:", "tmux-3.6: serve"] {
             assert!(may_be_server(comm.as_bytes()), "{comm}");
         }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use super::*;
 use crate::sources::agents::kit::program_tests::copy_program;
 
-/// A process that ends with this test. It says when it runs the program.
+/// A process that ends with this test. It reports when it runs the program.
 struct Running(Child);
 
 impl Running {
@@ -33,8 +33,8 @@ impl Drop for Running {
     }
 }
 
-/// What is said of a process that a test has started.
-fn said_of(running: &Running) -> (Option<String>, Option<String>) {
+/// The agent that is recognized in a process of this test.
+fn recognized_as(running: &Running) -> (Option<String>, Option<String>) {
     let machine = Machine::here();
     let mut problems = Vec::new();
     let found = find_agent_processes(&machine, AGENTS, Users::Own, &mut problems);
@@ -55,7 +55,7 @@ fn said_of(running: &Running) -> (Option<String>, Option<String>) {
 
 #[track_caller]
 fn check_recognized(running: &Running, right: &str) {
-    assert_eq!(said_of(running), (Some(right.to_owned()), None));
+    assert_eq!(recognized_as(running), (Some(right.to_owned()), None));
 }
 
 /// The loader of this machine's programs, if it can be found.
@@ -125,9 +125,12 @@ fn an_agents_executable_by_a_name_of_somebodys_own_may_be_that_agent() {
     let program = directory.path().join("claude");
     copy_program("/bin/sh", &program);
     let running = Running::start(Command::new(&program).arg0("somebody")).unwrap();
-    assert_eq!(said_of(&running), (None, Some("claude-code".to_owned())));
+    assert_eq!(
+        recognized_as(&running),
+        (None, Some("claude-code".to_owned()))
+    );
     let other = directory.path().join("another");
     copy_program("/bin/sh", &other);
     let running = Running::start(&mut Command::new(&other)).unwrap();
-    assert_eq!(said_of(&running), (None, None));
+    assert_eq!(recognized_as(&running), (None, None));
 }

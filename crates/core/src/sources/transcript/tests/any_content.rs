@@ -1,4 +1,4 @@
-//! What holds of any content, whatever it is.
+//! Properties that hold for any content.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Readings that go on where the last one ended.
+//! Readings that continue where the previous reading ended.
 
 use super::*;
 

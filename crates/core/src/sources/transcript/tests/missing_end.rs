@@ -9,8 +9,8 @@ use crate::sources::transcript::MissingEnd;
 
 const T: i64 = 1_795_800_000_000;
 
-/// What is missing where a file with this content was modified at `T + modified_ms`, and
-/// its last record of interest is of `last_ms`. Records are dated by `at`, after `T`.
+/// The missing end of a file with this content that was modified at `T + modified_ms`, and
+/// whose last record of interest dates from `last_ms`. Records are dated by `at`, after `T`.
 fn missing(content: &str, modified_ms: i64, last_ms: Option<i64>) -> Option<(i64, bool)> {
     let world = World::with(content.as_bytes());
     let at = UNIX_EPOCH + Duration::from_millis(u64::try_from(T + modified_ms).unwrap());
@@ -31,7 +31,7 @@ fn a_torn_record_may_be_as_late_as_the_file_was_modified() {
     assert_eq!(missing(torn, 60_000, Some(0)), Some((60_000, true)));
     assert_eq!(missing(torn, 60_000, None), Some((60_000, true)));
     assert_eq!(missing(torn, 1_500, Some(0)), None);
-    // Of nothing nobody knows more.
+    // An empty file gives no date.
     assert_eq!(missing("", 60_000, None), Some((60_000, true)));
     assert_eq!(missing("{\"a", 60_000, None), Some((60_000, true)));
 }

@@ -10,7 +10,7 @@ use whosup_sidecar::file::{Directory, Links, ReadFileError};
 
 use super::super::wire;
 use super::{Reading, WIRE};
-use crate::sources::agents::kit::folder::{Names, list_or_tell};
+use crate::sources::agents::kit::folder::{Names, list_or_report};
 use crate::sources::transcript::{TranscriptError, TranscriptFile};
 
 /// How many sessions of one folder are looked at.
@@ -21,8 +21,8 @@ pub(super) struct SessionDir {
     pub(super) id: SessionId,
     /// The folder that it lies in, under its id.
     pub(super) folder: Rc<Directory>,
-    /// When it was made, where the file system remembers. (When it was changed
-    /// says nothing: whoever looks after the session changes it.)
+    /// The creation date, where the file system keeps it. (The modification date is useless:
+    /// housekeeping changes it.)
     pub(super) made_at_ms: Option<i64>,
 }
 
@@ -41,7 +41,7 @@ impl SessionDir {
         let name = self.below_folder(WIRE);
         match self.folder.facts(name.as_ref(), Links::Follow) {
             Ok(facts) if facts.is_file => (Some(self.folder.path_of(name.as_ref())), false),
-            // Whoever reads it says what else it is, or why it can't be read.
+            // The reader of the file reports another file type, or why it cannot be read.
             Ok(_) => (None, false),
             Err(error) => (None, error.kind() == ErrorKind::NotFound),
         }
@@ -60,7 +60,7 @@ pub(in super::super) fn below(id: &str, name: &str) -> String {
 pub(in super::super) struct Dates {
     pub(in super::super) born_at_ms: Option<i64>,
     pub(in super::super) last_record_at_ms: Option<i64>,
-    /// Until when it may have gone on, where the end of its transcript is missing.
+    /// The latest possible date of a record, if the end of the transcript is missing.
     pub(in super::super) perhaps_until_ms: Option<i64>,
 }
 
@@ -76,7 +76,9 @@ impl Dates {
 
 impl Reading<'_> {
     pub(super) fn names(&mut self, directory: &Path, entries_max: usize) -> Names {
-        list_or_tell(directory, entries_max, |told| self.problem(directory, told))
+        list_or_report(directory, entries_max, |message| {
+            self.problem(directory, message)
+        })
     }
 
     /// The names of the sessions of a folder.
@@ -101,25 +103,25 @@ impl Reading<'_> {
         let mut sessions = Vec::new();
         for name in names {
             let path = || directory.join(name);
-            // Sessions of old versions are files; they are moved when they are
-            // taken up again, and no process serves them as they are.
+            // Sessions of old versions are files. They are moved when they are resumed, and
+            // no process serves such a file.
             if name.as_encoded_bytes().ends_with(b".jsonl") {
                 continue;
             }
             let Some(Ok(id)) = name.to_str().map(SessionId::parse) else {
                 continue;
             };
-            let told = match &opened {
+            let facts = match &opened {
                 Ok(opened) => opened
                     .facts(name.as_ref(), Links::Follow)
-                    .map(|told| (opened, told)),
+                    .map(|facts| (opened, facts)),
                 Err(error) => Err(error.kind().into()),
             };
-            match told {
-                Ok((opened, told)) if told.is_directory => sessions.push(SessionDir {
+            match facts {
+                Ok((opened, facts)) if facts.is_directory => sessions.push(SessionDir {
                     id,
                     folder: Rc::clone(opened),
-                    made_at_ms: told.born_ms,
+                    made_at_ms: facts.born_ms,
                 }),
                 // A file of another kind.
                 Ok(_) => {}
@@ -135,16 +137,16 @@ impl Reading<'_> {
         let mut dates = Dates::of_directory(session);
         let path = session.path().join(WIRE);
         match TranscriptFile::open(&path).and_then(|file| wire::read_dates(&file)) {
-            Ok(told) => {
-                let first = told.first_at_ms;
+            Ok(read) => {
+                let first = read.first_at_ms;
                 // A directory that was copied or restored is younger than what
                 // is in it.
                 dates.born_at_ms = match (dates.born_at_ms, first) {
                     (Some(born), Some(first)) => Some(born.min(first)),
                     (born, first) => born.or(first),
                 };
-                dates.last_record_at_ms = told.last_at_ms;
-                dates.perhaps_until_ms = told.perhaps_until_ms;
+                dates.last_record_at_ms = read.last_at_ms;
+                dates.perhaps_until_ms = read.perhaps_until_ms;
             }
             // There is none before the first prompt.
             Err(TranscriptError::File(ReadFileError::NotFound { .. })) => {}

@@ -12,13 +12,13 @@ use super::{FromSidecar, Keep, Reading, fits};
 use crate::adapter::claim::{Placement, Trust};
 use crate::adapter::{AgentProcess, Clue, Role};
 
-/// A folder, and those of its sessions whose sidecars have been read.
+/// A folder, and its sessions with sidecars that have been read.
 pub(super) struct Folder<'a, 'f> {
     name: &'f str,
     /// The processes that may serve a session of it.
     seekers: &'f [&'a AgentProcess],
     sessions: Vec<Claimed>,
-    /// The names of the other ones, and which of these need not be read.
+    /// The names of the other sessions, and which of these need not be read.
     left: Option<(Vec<OsString>, Untouched<'a>)>,
 }
 
@@ -44,8 +44,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The same, of those that the log or arguments tell of.
-    pub(super) fn read_told_of<'f>(
+    /// Reads only the sessions that the log or arguments name.
+    pub(super) fn read_named<'f>(
         &mut self,
         name: &'f str,
         seekers: &'f [&'a AgentProcess],
@@ -57,10 +57,10 @@ impl<'a> Reading<'a> {
         let Some(untouched) = untouched else {
             return self.read_folder(name, seekers);
         };
-        let is_told_of = |name: &OsString| name.to_str().is_none_or(|id| untouched.is_told_of(id));
+        let is_named = |name: &OsString| name.to_str().is_none_or(|id| untouched.is_named(id));
         let names = self.names_in(name).into_iter();
-        let (told_of, left): (Vec<_>, Vec<_>) = names.partition(is_told_of);
-        let sessions = self.sessions_named(name, &told_of);
+        let (named, left): (Vec<_>, Vec<_>) = names.partition(is_named);
+        let sessions = self.sessions_named(name, &named);
         Folder {
             name,
             seekers,
@@ -69,7 +69,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads the sidecars of the other ones too, but of those that are untouched.
+    /// Reads the sidecars of the other sessions too, except for untouched sessions.
     pub(super) fn read_touched(&mut self, folder: &mut Folder<'_, '_>) {
         let Some((mut names, untouched)) = folder.left.take() else {
             return;
@@ -91,12 +91,12 @@ impl<'a> Reading<'a> {
         claimed.collect()
     }
 
-    /// A sidecar that was read names each process of the home, and the log, which
-    /// lacks nothing, tells of that session.
+    /// Sidecars that were read name every process of the home, and the log, which lacks
+    /// nothing, records that session.
     ///
-    /// Then no other session can be one of theirs, whatever was written to it. Who goes
-    /// on to another one logs that it takes it up; it also removes the sidecar of the
-    /// one that it leaves, and then writes the other's (kimi-cli#2082).
+    /// Then no other session can belong to these processes, whatever was written to it. A
+    /// process that moves to another session logs the resume. It also removes the sidecar of
+    /// the previous session, and then writes the sidecar of the new one (kimi-cli#2082).
     pub(super) fn are_all_accounted_for(&mut self) -> bool {
         let Some(log) = self.log().filter(|log| !log.is_torn && !log.has_hole) else {
             return false;
@@ -115,11 +115,11 @@ impl<'a> Reading<'a> {
             })
         };
         let mut processes = self.look.processes_of(self.home);
-        processes.all(|its| its.role != Role::Session || is_accounted_for(&its.process))
+        processes.all(|process| process.role != Role::Session || is_accounted_for(&process.process))
     }
 
-    /// Dates the sessions of a folder, and tells whose they can be. Returns the
-    /// processes of it that no sidecar names.
+    /// Dates the sessions of a folder and adds clues about their owners. Returns the
+    /// processes of the folder that no sidecar names.
     pub(super) fn date_folder(&mut self, folder: Folder<'_, '_>, is_all: bool) -> Vec<Pid> {
         let Folder {
             name,
@@ -144,9 +144,9 @@ impl<'a> Reading<'a> {
             })
             .collect();
         let born = dated.iter();
-        let born = born.map(|(its, dates)| {
+        let born = born.map(|(dated, dates)| {
             let born_at_ms = self.unless_ahead(dates.born_at_ms);
-            (its.session.id.clone(), born_at_ms)
+            (dated.session.id.clone(), born_at_ms)
         });
         let born: Vec<_> = born.collect();
         let history = self.history(born);
@@ -155,13 +155,17 @@ impl<'a> Reading<'a> {
             self.sketch_sought(name, seekers, claimed, (dates, &history), is_wanted);
         }
         let ours = self.look.machine.table().scope();
-        let is_named = |its: &Process| self.claims.iter().any(|all| all.may_be_about(its, ours));
-        let of_seekers = seekers.iter().map(|its| &its.process);
-        let silent = of_seekers.filter(|its| !is_named(its));
-        silent.map(|its| its.pid).collect()
+        let is_named = |process: &Process| {
+            self.claims
+                .iter()
+                .any(|all| all.may_be_about(process, ours))
+        };
+        let of_seekers = seekers.iter().map(|process| &process.process);
+        let silent = of_seekers.filter(|process| !is_named(process));
+        silent.map(|process| process.pid).collect()
     }
 
-    /// Sketches a session if it is wanted, or one of those who seek one may have it.
+    /// Sketches a session if it is wanted, or if one of `seekers` may have it.
     fn sketch_sought(
         &mut self,
         folder: &str,
@@ -179,12 +183,12 @@ impl<'a> Reading<'a> {
         let events = history.events_of(&session.id);
         let is_doubtful =
             history.is_torn || history.has_hole || history.is_beyond(&session.id, dates.born_at_ms);
-        let is_excluded = |its: &&&AgentProcess| {
-            let began = its.process.began_at_ms.clone().ok();
+        let is_excluded = |process: &&&AgentProcess| {
+            let began = process.process.began_at_ms.clone().ok();
             !is_doubtful && history.has_launch_of(began) && events.exclude(began)
         };
-        let possible = of_its_time.iter().filter(|its| !is_excluded(its));
-        let mut open_to: Vec<Pid> = possible.map(|its| its.process.pid).collect();
+        let possible = of_its_time.iter().filter(|seeker| !is_excluded(seeker));
+        let mut open_to: Vec<Pid> = possible.map(|process| process.process.pid).collect();
         let is_possible = !open_to.is_empty();
         if !is_wanted && !is_possible {
             return;
@@ -192,26 +196,26 @@ impl<'a> Reading<'a> {
         open_to.extend(self.running(sidecar.as_ref()));
         let mut sketch = self.sketch(folder, &session, sidecar, dates);
         // It ends with its terminal, so a process that has none is a run.
-        let is_run = |its: &&AgentProcess| its.process.tty.is_none();
+        let is_run = |process: &&AgentProcess| process.process.tty.is_none();
         if is_possible && of_its_time.iter().all(is_run) {
             sketch.is_headless = Some(true);
         }
-        let excluded = seekers.iter().filter(|its| is_excluded(its));
-        sketch.clues.extend(excluded.map(|its| {
-            let pid = its.process.pid;
+        let excluded = seekers.iter().filter(|seeker| is_excluded(seeker));
+        sketch.clues.extend(excluded.map(|seeker| {
+            let pid = seeker.process.pid;
             let says =
                 format!("by the log another process than {pid} made it, and none took it up");
             Clue::excludes(pid, says)
         }));
         if is_doubtful {
-            let gaps = of_its_time.iter().map(|its| its.process.pid);
+            let gaps = of_its_time.iter().map(|process| process.process.pid);
             let says = "the log lacks a part that may be about it";
             sketch.clues.extend(gaps.map(|pid| Clue::gap(pid, says)));
         }
         sketch.launched_at_ms = events.launches_ms;
         sketch.switched_at_ms = events.switched_at_ms;
         // The log begins later than it.
-        if history.is_untold(&session.id, dates.born_at_ms) {
+        if history.is_origin_unknown(&session.id, dates.born_at_ms) {
             sketch.launched_at_ms.extend(dates.born_at_ms);
         }
         self.sketches.add(sketch, open_to);
@@ -221,6 +225,6 @@ impl<'a> Reading<'a> {
     fn running(&self, sidecar: Option<&FromSidecar>) -> Option<Pid> {
         let named = sidecar?.pid?;
         let mut processes = self.look.processes_of(self.home);
-        processes.find_map(|its| (its.process.pid == named).then_some(named))
+        processes.find_map(|process| (process.process.pid == named).then_some(named))
     }
 }

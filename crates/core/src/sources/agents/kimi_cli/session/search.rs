@@ -17,9 +17,9 @@ use crate::adapter::{AgentProcess, LaunchedIn};
 use crate::sources::agents::kit::folder::metadata;
 
 impl Reading<'_> {
-    /// A process that no sidecar in the folder of its directory names may have
-    /// been started for another one (`--work-dir`): its PID is looked for in the
-    /// folders that it can have written to.
+    /// A process that no sidecar in the folder of its directory names may have been started
+    /// for another directory (`--work-dir`): the folders to which it can have written are
+    /// searched for its PID.
     pub(super) fn search_for(&mut self, silent: &[Pid], read: &[String]) {
         if silent.is_empty() {
             return;
@@ -54,12 +54,12 @@ impl Reading<'_> {
         }
     }
 
-    /// The directories that are not there any more, by their folders: a process whose
-    /// environment does not say where it was started may have been started in one of them.
+    /// The missing directories, by their folders: a process whose environment lacks the
+    /// start directory may have been started in one of them.
     fn displaced(&mut self, silent: &[Pid]) -> HashMap<String, PathBuf> {
         let mut processes = self.look.processes_of(self.home);
-        let is_displaced = |its: &AgentProcess| {
-            silent.contains(&its.process.pid) && its.launched_in == LaunchedIn::NotKnown
+        let is_displaced = |process: &AgentProcess| {
+            silent.contains(&process.process.pid) && process.launched_in == LaunchedIn::NotKnown
         };
         if !processes.any(is_displaced) {
             return HashMap::new();
@@ -73,10 +73,9 @@ impl Reading<'_> {
         work_dirs
     }
 
-    /// The sessions of a folder that were made since then, or taken up.
+    /// The sessions of a folder that were made or resumed since then.
     ///
-    /// A session that is made changes the folder; one that is taken up is named
-    /// in the log.
+    /// A new session changes the folder; a resumed session is named in the log.
     fn sessions_written_since(&mut self, folder: &str, since_ms: Option<i64>) -> Vec<SessionDir> {
         let path = self.sessions().join(folder);
         let changed = metadata(&path).and_then(|metadata| metadata.modified());
@@ -101,11 +100,11 @@ impl Reading<'_> {
         named
             .into_iter()
             .filter_map(|id| {
-                let told = opened.facts(id.as_str().as_ref(), Links::Follow).ok()?;
-                told.is_directory.then(|| SessionDir {
+                let facts = opened.facts(id.as_str().as_ref(), Links::Follow).ok()?;
+                facts.is_directory.then(|| SessionDir {
                     id,
                     folder: Rc::clone(&opened),
-                    made_at_ms: told.born_ms,
+                    made_at_ms: facts.born_ms,
                 })
             })
             .collect()

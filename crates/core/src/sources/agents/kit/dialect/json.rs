@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The text at a place in a record; an empty one is none.
+/// The text at a place in a record; `None` also for an empty text.
 pub(crate) fn text_at<'a>(record: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = record.pointer(pointer)?.as_str()?;
     (!text.is_empty()).then_some(text)
@@ -24,7 +24,7 @@ pub(crate) fn count_at(record: &Value, pointer: &str) -> Option<u64> {
 pub(crate) fn nano_at(record: &Value, pointer: &str) -> Option<u64> {
     let amount = record.pointer(pointer)?.as_f64()?;
     let nano = (amount * 1e9).round();
-    // A float that is too large becomes the largest number, and one that is none 0.
+    // A float that is too large becomes the largest number, and NaN becomes 0.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -34,8 +34,8 @@ pub(crate) fn nano_at(record: &Value, pointer: &str) -> Option<u64> {
     (whole > 0).then_some(whole)
 }
 
-/// The texts of a message's content: a text, or one part or several that may be texts.
-/// What the model thought is none.
+/// The texts of a message's content: a text, or the texts in one part or several. Thinking
+/// is left out.
 pub(crate) fn texts_in(content: Option<&Value>) -> impl Iterator<Item = &str> {
     let parts = content.and_then(Value::as_array).into_iter().flatten();
     let whole = content.filter(|content| !content.is_array()).into_iter();

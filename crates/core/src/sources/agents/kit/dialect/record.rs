@@ -1,24 +1,24 @@
-//! What one record of a transcript means.
+//! The meaning of one record of a transcript.
 
 use crate::adapter::phase::{Phase, WaitingFor};
 
-/// What one record of a transcript means.
+/// The meaning of one record of a transcript.
 #[derive(Debug, Default)]
 pub(crate) struct Record<'a> {
     /// When it was written, in milliseconds since 1970.
     pub(crate) at_ms: Option<i64>,
-    /// Its date shows no activity: it may be written long after the last turn, by a list
-    /// of sessions or a later start.
+    /// The date shows no activity: a list of sessions or a later start may write such a
+    /// record long after the last turn.
     pub(crate) is_aside: bool,
     /// When the session was born.
     pub(crate) born_at_ms: Option<i64>,
-    /// The message's id, where one that is written again has more in it.
+    /// The message's id, if the agent writes a message again with more in it.
     pub(crate) id: Option<&'a str>,
     /// The texts that stand where a person's prompt does.
     pub(crate) typed: Vec<&'a str>,
     /// The same, recorded beside the conversation: no message, but perhaps the title.
     pub(crate) repeated: Vec<&'a str>,
-    /// What the model replied.
+    /// The model's reply.
     pub(crate) reply: Vec<&'a str>,
     /// The tools that it called.
     pub(crate) calls: Vec<&'a str>,
@@ -41,7 +41,7 @@ pub(crate) struct Record<'a> {
     /// The request that the tokens are of, where several records may count them: the last
     /// of those has all of it.
     pub(crate) request: Option<&'a str>,
-    /// All that was counted so far, where the agent records that too.
+    /// The total so far, if the agent records that too.
     pub(crate) total: Option<TokenCount>,
     /// The model that the tokens are of, where that may be another than the session's.
     pub(crate) counted_model: Option<&'a str>,
@@ -49,7 +49,7 @@ pub(crate) struct Record<'a> {
     pub(crate) is_copied: bool,
     /// A copy of another session follows at once.
     pub(crate) begins_copy: bool,
-    /// The context became another one here, mostly a summary of what came before.
+    /// The context was replaced here, mostly by a summary of the earlier context.
     pub(crate) is_compaction: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) enum Step<'a> {
     /// Nothing: it may stand between two turns.
     #[default]
     Aside,
-    /// What the session does while this record is the last; `None` if that is uncertain.
+    /// The phase of the session while this record is the last; `None` if that is uncertain.
     Shows(Option<Phase>),
     /// The model called tools: they run, or a person is asked about them.
     Called,
@@ -79,7 +79,7 @@ pub(crate) enum Step<'a> {
     Ended,
     /// A person is asked.
     Asked {
-        /// The names of the request and of what it is about.
+        /// The names of the request and of its subject.
         names: [Option<&'a str>; 2],
         waiting_for: Option<WaitingFor>,
     },
@@ -94,11 +94,11 @@ pub(crate) enum Step<'a> {
     },
     /// The session ended.
     SessionEnded,
-    /// The turn goes on.
+    /// The turn continues.
     Within,
 }
 
-/// The tokens that a record reports. What it does not report is `None`.
+/// The tokens that a record reports. `None` means not reported.
 ///
 /// Some agents count the context and the requests in different records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -109,22 +109,22 @@ pub(crate) struct TokenCount {
     pub(crate) window: Option<u64>,
     /// Input of the last request that was neither read from a cache nor written to it.
     pub(crate) input: Option<u64>,
-    /// Its input that was read from a cache.
+    /// Input that was read from a cache.
     pub(crate) cached_input: Option<u64>,
-    /// Its input that was written to a cache.
+    /// Input that was written to a cache.
     pub(crate) cache_writes: Option<u64>,
-    /// Its output, reasoning included.
+    /// Output, reasoning included.
     pub(crate) output: Option<u64>,
-    /// Its output that is reasoning.
+    /// Output that is reasoning.
     pub(crate) reasoning: Option<u64>,
     /// Those of `cache_writes` that are kept for an hour.
     pub(crate) long_cache_writes: Option<u64>,
-    /// What the request cost by the agent, in billionths of a dollar.
+    /// The cost of the request as the agent records it, in billionths of a dollar.
     pub(crate) cost_nano: Option<u64>,
 }
 
 impl TokenCount {
-    /// Adds what an older record reports to what is not known yet.
+    /// Fills missing counts from an older record.
     #[cfg(test)]
     pub(super) fn or(self, older: Self) -> Self {
         let request = self.output.map_or(older, |_| self);

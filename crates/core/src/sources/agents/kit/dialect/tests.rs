@@ -1,4 +1,4 @@
-//! What follows from records, whatever the agent.
+//! Properties that hold for the records of any agent.
 
 use whosup_sidecar::AgentId;
 
@@ -70,7 +70,7 @@ fn described(lines: &[&str]) -> Description {
     read.expect("a transcript")
 }
 
-/// A record of four kilobytes that shows only that the turn goes on.
+/// A record of four kilobytes that shows only that the turn continues.
 fn progress() -> String {
     format!(
         r#"{{"at":8,"step":"within","text":"{}"}}"#,

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::{Record, Step};
 use crate::adapter::{Context, Description, TurnTokens};
 
-/// The windows of models whose agent does not record theirs, by the beginning of the
-/// model's name; the longest that fits counts. Every use of it is marked as assumed.
+/// The context windows of models whose agent does not record them, by the prefix of the
+/// model's name; the longest prefix that matches counts. Every use is marked as assumed.
 ///
 /// Sources: Claude Code 2.1.197 reports 200000 for every model without the suffix `[1m]`
 /// (`modelUsage` of `claude -p`, 2026-11); the others are `max_input_tokens` in
@@ -57,18 +57,18 @@ impl Tokens {
         {
             self.output = Some(self.output.unwrap_or(0).saturating_add(output));
         }
-        // What a person adds to a turn that goes on begins none.
+        // A prompt that is added during a turn begins no new turn.
         if is_prompt && record.step != Step::Within {
             self.begun = Some(record.at_ms);
         }
     }
 
-    /// Nothing further back changes what is known of the context.
+    /// Older records cannot change the context.
     pub(super) const fn is_context_known(&self) -> bool {
         self.is_compacted || self.context.is_some()
     }
 
-    /// Nothing further back changes what is known of the turn.
+    /// Older records cannot change the turn.
     pub(super) const fn is_turn_known(&self) -> bool {
         self.begun.is_some()
     }
@@ -92,8 +92,8 @@ impl Tokens {
     }
 }
 
-/// The window that a model has by the table; `None` if it is not in it, or if the table is
-/// wrong about this one: there are more tokens in it.
+/// The window of a model in the table; `None` if the model is missing, or if the table is
+/// wrong about it because more tokens were used.
 fn assumed_window(model: &str, tokens: u64) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model);
     let fitting = WINDOWS.iter().filter(|(start, _)| name.starts_with(start));

@@ -1,4 +1,4 @@
-//! What a session is doing, from its last record backwards.
+//! The phase of a session, from its last record backwards.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::adapter::phase::{Phase, WaitingFor};
 pub(super) struct Turn {
     answered: HashSet<String>,
     is_in_turn: bool,
-    /// Nothing came after what is read now but calls that were refused.
+    /// All newer records are refused calls.
     is_refused: bool,
     /// The last call of the model ended, and perhaps the turn.
     has_call_ended: bool,

@@ -1,4 +1,4 @@
-//! The names and paths of what lies in a project's folder.
+//! The names and paths of the files in a project's folder.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -14,8 +14,8 @@ use crate::sources::agents::qwen_code::{process, transcript};
 use crate::sources::transcript::TranscriptFile;
 
 impl<'a> Projects<'a, '_> {
-    /// Processes of this home that no claim names: `qwen -p`, versions before
-    /// sidecars, and what has just been started.
+    /// Processes of this home that no claim names: `qwen -p`, versions before sidecars, and
+    /// processes that have just started.
     fn seekers(&self) -> Vec<&'a AgentProcess> {
         self.reading
             .look()

@@ -1,4 +1,4 @@
-//! What a sidecar tells of a session.
+//! Session facts that a sidecar records.
 
 use std::fmt::Write as _;
 
@@ -29,12 +29,12 @@ pub(crate) fn subject(sidecar: &Sidecar) -> (Subject, String) {
     (Subject::Process(pid), says)
 }
 
-/// What the conversation is doing, if that is said.
+/// The phase of the conversation, if the sidecar has it.
 ///
-/// No field dates the phase. The owner writes the file anew with each phase, so that the
-/// time of the file is the date: without a date, the phase would lose to every record of
-/// the conversation, however old. (A file from the future has no date; the agent says
-/// nothing wrong by that.)
+/// No field dates the phase. The owner rewrites the file with each phase, so that the
+/// modification time of the file is the date: without a date, the phase would lose to every
+/// record of the conversation, however old. (A file from the future gives no date, but its
+/// phase may still be correct.)
 pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> Option<PhaseFact> {
     let word = sidecar.phase.as_ref()?;
     let waiting_for = sidecar.waiting_for.as_deref();
@@ -51,12 +51,12 @@ pub(crate) fn phase(sidecar: &Sidecar, facts: &FileFacts, machine: &Machine) -> 
     })
 }
 
-/// Where the process listens, if that is said.
+/// The address at which the process listens, if the sidecar has it.
 pub(crate) fn endpoint(sidecar: &Sidecar) -> Option<String> {
     sidecar.endpoint.as_deref().map(without_secrets)
 }
 
-/// A URL without what may be a secret in it: a user, a query, a fragment.
+/// A URL without parts that may be secret: a user, a query, a fragment.
 pub(crate) fn without_secrets(endpoint: &str) -> String {
     let Some((scheme, rest)) = endpoint.split_once("://") else {
         return endpoint.to_owned();
