@@ -24,6 +24,7 @@ STATUSES = {
     "whosup stop ID": 1,
     "whosup resume ID": 2,  # no agent is installed
     "whosup wait ID --until waiting": 2,  # nothing happens in the demo
+    "whosup top": 2,  # there is no terminal
     "whosup run -- aider": 127,  # it is not installed
     "whosup conformance -- ./my-driver": 2,  # nobody has written it
     "whosup watch": 124,  # runs until it is ended
@@ -50,8 +51,8 @@ def runnable(command, example):
     """Fills in what the README leaves open. Sessions are there only in the demo."""
     if re.search(r"\bID\b|--waiting", command):
         command = command.replace("whosup ", "whosup demo -- ", 1)
-    filled = {"ID": example, "SHELL": "bash", "DIR": "pages", "TEXT": "hello"}
-    return re.sub(r"\b(ID|SHELL|DIR|TEXT)\b", lambda found: filled[found[0]], command)
+    filled = {"ID": example, "SHELL": "bash", "DIR": "pages", "TEXT": "hello", "COMMAND": "list"}
+    return re.sub(r"\b(ID|SHELL|DIR|TEXT|COMMAND)\b", lambda found: filled[found[0]], command)
 
 
 def example_of(readme):
