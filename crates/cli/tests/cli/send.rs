@@ -108,7 +108,7 @@ fn line_breaks_that_would_be_enter_are_not_typed() {
     };
     let said = scene.send(&["one\ntwo"]);
     assert_eq!(said.status, 2, "{}", said.err);
-    assert!(said.err.contains("would be Enter"), "{}", said.err);
+    assert!(said.err.contains("would be an Enter"), "{}", said.err);
     assert_eq!(scene.screen().trim(), "");
 }
 

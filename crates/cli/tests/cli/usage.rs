@@ -206,7 +206,7 @@ fn nothing_to_count_is_said_before_what_to_try() {
         .env("TZ", "UTC");
     let said = said(&mut shell);
     assert_eq!(said.status, 0);
-    let expected = "no tokens were counted since 2026-11-27 09:05\nhint: `--since 30d` counts";
+    let expected = "no tokens were counted since 2026-11-27 09:05:00\nhint: `--since 30d` counts";
     assert!(said.out.starts_with(expected), "{}", said.out);
 }
 
