@@ -33,17 +33,17 @@ pub struct AgentProcess {
     pub adapter: &'static dyn Adapter,
     /// The process.
     pub process: Process,
-    /// The rest of what it tells.
+    /// Everything else that was read of it.
     pub details: Arc<Details>,
     /// What it is to the agent.
     pub role: Role,
-    /// The homes it uses, by its own environment; empty if that can't be read.
+    /// The homes that its environment names; empty if that can't be read.
     pub homes: Vec<PathBuf>,
-    /// What its environment says of the directory that it was started in.
+    /// The directory that it was started in, by its environment.
     pub launched_in: LaunchedIn,
 }
 
-/// What the environment of a process says of the directory that it was started in.
+/// The directory that a process was started in, by its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchedIn {
     /// Nothing: some agents wipe their environment.
@@ -86,10 +86,9 @@ impl AgentProcess {
         self.work_dir().into_iter().chain(gone)
     }
 
-    /// Tells whether it may use `home`: it does by its environment, or that
-    /// can't be read.
+    /// Returns whether it may use `home`: its environment names it, or can't be read.
     #[must_use]
     pub fn may_use(&self, home: &Path) -> bool {
-        self.homes.is_empty() || self.homes.iter().any(|its| its == home)
+        self.homes.is_empty() || self.homes.iter().any(|own| own == home)
     }
 }

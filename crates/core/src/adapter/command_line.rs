@@ -147,7 +147,7 @@ impl CommandLine {
         variables_of_launched: &[],
     };
 
-    /// Says what a process is to the agent; `None` if it is no process of the agent.
+    /// Returns the role of a process; `None` if it is no process of the agent.
     ///
     /// The executable and the arguments decide, a title only where the program puts one
     /// over its arguments, and never the kernel's name for the process alone.
@@ -157,8 +157,8 @@ impl CommandLine {
         Some(match is {
             Is::Launcher => Role::Launcher,
             Is::Auxiliary => Role::Auxiliary,
-            // One of several things. A host says least about others: it keeps every
-            // session that it holds.
+            // Unreadable arguments leave several roles. `Host` excludes the fewest
+            // sessions: a host keeps every session that it holds.
             _ if program.details.argv.is_err() => Role::Host,
             Is::Host => self
                 .role_by_option(arguments)
@@ -206,7 +206,7 @@ impl CommandLine {
     }
 
     /// Whether the name or an argument of a process contains a name of the agent: what a
-    /// runtime runs is in the arguments, so that the name of the runtime says nothing.
+    /// runtime runs is in the arguments, so that the name of the runtime proves nothing.
     pub(crate) fn are_mentioned_by(&self, program: &Program<'_>) -> bool {
         self.names().any(|name| {
             let has = |bytes: &[u8]| {
@@ -245,7 +245,7 @@ impl CommandLine {
         self.has(program, self.headless) && !self.has(program, self.attended)
     }
 
-    /// The directory that the arguments say the process works in.
+    /// The directory that the process works in, by its arguments.
     #[must_use]
     pub fn directory(&self, program: &Program<'_>) -> Option<PathBuf> {
         let named = self.option(program, self.directory)?;
@@ -393,7 +393,7 @@ impl CommandLine {
     }
 
     /// The arguments that are neither an option nor the value of one. The first argument
-    /// counts in any case where options can't be told from values.
+    /// counts in any case where options can't be distinguished from values.
     fn words<'a>(&self, arguments: &'a [OsString]) -> impl Iterator<Item = &'a str> {
         let takes_next = |option: &str, next: Option<&str>| {
             let is_value = next.is_some_and(|next| !next.starts_with('-'));
@@ -421,7 +421,7 @@ impl CommandLine {
 }
 
 impl Form {
-    /// The name of a program of this form; `None` where that says nothing about the agent.
+    /// The name of a program of this form; `None` where the name proves nothing.
     fn name(&self) -> Option<&'static str> {
         match *self {
             Self::Executable(path) | Self::NodeExecutable(path) => Some(name_of(path)),

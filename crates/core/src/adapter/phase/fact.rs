@@ -15,7 +15,7 @@ const CLOCK_SLACK_MS: i64 = 2_000;
 /// The word for that a turn has ended and what it started works on.
 pub const BACKGROUND: &str = "background";
 
-/// Tells whether a date lies so far ahead of `now_ms` that a clock was wrong.
+/// Returns whether a date lies so far ahead of `now_ms` that a clock was wrong.
 #[must_use]
 pub const fn is_ahead(at_ms: i64, now_ms: i64) -> bool {
     at_ms > now_ms.saturating_add(CLOCK_SLACK_MS)
@@ -158,7 +158,7 @@ pub fn doing<'a>(
     {
         return Doing::default();
     }
-    // A title has neither a date nor details of its own: who agrees with it has them.
+    // A title has neither a date nor details: a fact that agrees with it supplies them.
     let agreeing = facts
         .clone()
         .filter(|fact| fact.phase == newest.phase && fact.source != FactSource::Title)

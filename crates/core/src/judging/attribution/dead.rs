@@ -1,8 +1,8 @@
 //! Decides about the sessions that no process was found to serve.
 //!
 //! A session has exited when every process that could serve it is excluded, in a complete
-//! view. A stale claim excludes its own process and nobody else, unless whoever serves
-//! the session would make such a claim.
+//! view. A stale claim excludes only the claimed process, unless every process that
+//! serves the session would make such a claim.
 
 use whosup_process::Pid;
 
@@ -42,10 +42,11 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
             .or_else(|| unrecognized(key, draft, parts))
             .or_else(|| parts.unseen.get(&*key.home).copied())
             .or_else(|| {
-                let may_use =
-                    |its: &&AgentProcess| its.agent == key.agent && its.may_use(&key.home);
+                let may_use = |process: &&AgentProcess| {
+                    process.agent == key.agent && process.may_use(&key.home)
+                };
                 let mut blind = blind.iter().copied();
-                blind.find(may_use).map(|its| its.process.pid)
+                blind.find(may_use).map(|process| process.process.pid)
             });
         match may_serve {
             Some(pid) => {
@@ -111,11 +112,14 @@ fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Pa
 fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
     let work_dir = draft.sketch.work_dir.as_deref();
     let mut possible = parts.possible.iter();
-    let found = possible.find(|its| {
-        its.may_be(&key.agent)
-            && parts.places.beside(&its.process, &its.details, work_dir) == Beside::Same
+    let found = possible.find(|candidate| {
+        candidate.may_be(&key.agent)
+            && parts
+                .places
+                .beside(&candidate.process, &candidate.details, work_dir)
+                == Beside::Same
     });
-    found.map(|its| its.process.pid)
+    found.map(|found| found.process.pid)
 }
 
 /// Processes whose directory cannot be read and whose session is at best inferred: each

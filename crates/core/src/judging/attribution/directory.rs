@@ -4,15 +4,15 @@
 //! local, exist and differ by device and inode, and the recorded directory, with every link
 //! on the way to it, was born before the process began. A directory that was renamed or
 //! deleted is not there any more; one that was made anew, cloned again or linked anew was
-//! born since. None of them excludes anybody.
+//! born since. None of them excludes a process.
 //!
 //! What does not exist, or can't be touched without the risk of waiting for ever, is
 //! compared as text: equal text is the same directory, and a difference of text excludes
-//! nobody, also where neither exists. (A fixture's `/home/dev/app` exists nowhere: two such
-//! directories are the same or unknown.)
+//! no process, also where neither exists. (A fixture's `/home/dev/app` exists nowhere: two
+//! such directories are the same or unknown.)
 //!
-//! Only agents that bind sessions to directories may be asked this: whoever resumes any
-//! session in any directory is excluded by none.
+//! This applies only to agents that bind sessions to directories: an agent that resumes
+//! any session in any directory is never excluded.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(crate) enum Beside {
     Same,
     /// The process can't serve the session: it works in another directory.
     Excluded,
-    /// They differ, and that excludes nobody.
+    /// They differ, and that excludes no process.
     Unknown,
 }
 
@@ -64,7 +64,7 @@ impl Directory {
         }
     }
 
-    /// A directory that nobody looked at: it is text alone.
+    /// A directory that was not looked at: only the text is known.
     pub(crate) fn unseen(path: &Path) -> Self {
         Self {
             path: composed(path.to_owned()),

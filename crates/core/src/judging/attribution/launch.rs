@@ -41,8 +41,8 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
         let is_free = |event: usize| !event_of.values().any(|taken| *taken == event);
         let free_events = |process: usize| -> Vec<usize> {
             let events = events.iter().enumerate();
-            let its = events.filter(|(_, event)| event.processes.contains(&process));
-            let free = its.map(|(at, _)| at).filter(|at| is_free(*at));
+            let possible = events.filter(|(_, event)| event.processes.contains(&process));
+            let free = possible.map(|(at, _)| at).filter(|at| is_free(*at));
             free.collect()
         };
         let free = (0..processes.len()).filter(|process| !event_of.contains_key(process));
@@ -56,7 +56,9 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
             })
             .collect();
         let is_own = |(process, event): &(usize, usize)| {
-            let has_event = processes.get(*process).is_some_and(|its| its.has_event);
+            let has_event = processes
+                .get(*process)
+                .is_some_and(|process| process.has_event);
             let rivals = events.get(*event).map(|event| &event.processes);
             let mut rivals = rivals.into_iter().flatten().filter(|rival| {
                 *rival != process

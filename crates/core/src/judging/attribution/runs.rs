@@ -37,10 +37,12 @@ pub(super) fn place_runs(
     let events: Vec<Event> = runs
         .iter()
         .map(|run| Event {
-            processes: places(&writing, |its| {
-                is_of(runs, run, its, &found) >= Fit::Possible
+            processes: places(&writing, |process| {
+                is_of(runs, run, process, &found) >= Fit::Possible
             }),
-            sure: places(&writing, |its| is_of(runs, run, its, &found) == Fit::Good),
+            sure: places(&writing, |process| {
+                is_of(runs, run, process, &found) == Fit::Good
+            }),
         })
         .collect();
     let launched = vec![Launched { has_event: true }; writing.len()];
@@ -57,7 +59,7 @@ pub(super) fn place_runs(
         !matched.contains_key(process)
             && writing
                 .get(*process)
-                .is_some_and(|its| its.role == Role::Session)
+                .is_some_and(|process| process.role == Role::Session)
     };
     let unplaced = events
         .iter()
@@ -66,7 +68,7 @@ pub(super) fn place_runs(
     let open = unplaced.filter_map(|(run, event)| {
         let possible = event.processes.iter().filter(|process| is_open(process));
         let possible = possible.filter_map(|process| writing.get(*process));
-        let pids: BTreeSet<Pid> = possible.map(|its| its.process.pid).collect();
+        let pids: BTreeSet<Pid> = possible.map(|process| process.process.pid).collect();
         Some((runs.get(run)?.name.clone(), pids))
     });
     PlacedRuns {

@@ -101,8 +101,8 @@ impl<'a> Seeker<'a> {
             .is_some_and(|(at, began)| at >= began.saturating_sub(TICK_MS))
     }
 
-    /// Its agent makes a session as soon as it is launched, or it was started to answer
-    /// one prompt: then nobody has to type for that.
+    /// Its agent makes a session at launch, or the process was started to answer one
+    /// prompt: in both cases without input in the terminal.
     pub(super) fn makes_session_unprompted(&self) -> bool {
         self.profile.has_session_at_launch || self.process.process.tty.is_none()
     }
@@ -146,7 +146,7 @@ impl<'a> Seeker<'a> {
             && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
     }
 
-    /// A claim says that the session ended, or was left, since the process began: by this
+    /// A claim shows that the session ended, or was left, since the process began: by this
     /// process, or by one that is not known.
     pub(super) fn was_ended_since(&self, draft: &Draft, by: Option<&ProcessKey>) -> bool {
         let began_at_ms = self.began_at_ms;
@@ -169,12 +169,12 @@ impl<'a> Seeker<'a> {
             && (is_begun_elsewhere || is_prompted_elsewhere || is_shown_elsewhere)
     }
 
-    /// Somebody has typed in the terminal since shortly before the session was born, or
-    /// was prompted last.
+    /// The terminal had input since shortly before the session was born, or was
+    /// prompted last.
     pub(super) fn was_typed_since(&self, draft: &Draft) -> bool {
         let sketch = &draft.sketch;
         let prompted_at_ms = sketch.prompted_at_ms.or_else(|| {
-            // The birth of a session that is older than the process says nothing.
+            // The birth of a session that is older than the process proves nothing.
             let is_born_since = self.began_before(sketch.born_at_ms);
             sketch.last_record_at_ms.filter(|_| !is_born_since)
         });

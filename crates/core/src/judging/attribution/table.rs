@@ -28,7 +28,7 @@ pub(super) fn dates(draft: &Draft) -> SessionDates {
 pub(super) struct Table {
     pub(super) dates: Vec<SessionDates>,
     pub(super) pairs: Vec<Pair>,
-    /// Processes that went on to a session that is not known.
+    /// Processes that moved to a session that is not known.
     pub(super) lost: BTreeSet<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Table {
                 && taken.contains(&process_key(&process.process))
         });
         let claiming: Vec<Seeker<'_>> = claiming
-            .map(|its| Seeker::of(its, parts, &HashSet::new()))
+            .map(|process| Seeker::of(process, parts, &HashSet::new()))
             .collect();
         let launched = table.find_launches(&rows, seekers, part, &claiming);
         table.find_visits(&rows, seekers, &launched);
@@ -97,7 +97,7 @@ impl Table {
             let perhaps = perhaps_launched_ms(draft, seekers).map(|time_ms| (time_ms, false));
             for (time_ms, is_sure) in launches.chain(perhaps) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
-                let may_be_its = beside.filter(|pair| {
+                let candidates = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
                     // A process that was launched for one session begins no other.
                     let is_for_another =
@@ -111,7 +111,7 @@ impl Table {
                                     || !seeker.is_silent_since(*time_ms.start()))
                         })
                 });
-                let own: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
+                let own: Vec<usize> = candidates.map(|pair| pair.process).collect();
                 let displaced = displaced(seekers, rows.get(session), &time_ms);
                 let all: BTreeSet<usize> = own.iter().copied().chain(displaced).collect();
                 if !all.is_empty() {
@@ -175,12 +175,12 @@ impl Table {
             }
             for (session, (key, draft)) in rows.iter().enumerate() {
                 let visits = draft.sketch.visits.iter();
-                let its = visits.filter(|visit| {
+                let visits = visits.filter(|visit| {
                     visit.launched_with == first.session
                         && visit.launched_at_ms == begun_at_ms
                         && key.home == first.home
                 });
-                let at_ms = its.map(|visit| visit.at_ms).max();
+                let at_ms = visits.map(|visit| visit.at_ms).max();
                 if at_ms.is_some() {
                     match self.pair_mut(process, session) {
                         Some(pair) => pair.visited_at_ms = pair.visited_at_ms.max(at_ms),
@@ -220,8 +220,8 @@ impl Table {
         }
     }
 
-    /// A running process made a session and went on to it, as the agent's log shows: where
-    /// there is one process only, it was that one.
+    /// The agent's log shows that a running process made a session and moved to it. If there
+    /// is only one process, it was that process.
     fn find_switches(&mut self, rows: &[(&SessionKey, &Draft)], seekers: &[Seeker<'_>]) {
         for (session, (_, draft)) in rows.iter().enumerate() {
             let Some(at_ms) = draft.sketch.switched_at_ms else {
@@ -231,7 +231,7 @@ impl Table {
                 pair.session == session
                     && seekers
                         .get(pair.process)
-                        .is_some_and(|its| its.began_before(Some(at_ms)))
+                        .is_some_and(|seeker| seeker.began_before(Some(at_ms)))
             });
             let processes: Vec<usize> = of_it.map(|pair| pair.process).collect();
             if let [only] = processes.as_slice()
@@ -275,12 +275,12 @@ fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInc
     let sketch = &draft.sketch;
     let may_be_of_these = |visit: &Visit| {
         let mut seekers = seekers.iter();
-        seekers.any(|its| its.may_be_launched_at(visit.launched_at_ms))
+        seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
-    let is_told = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
+    let is_known = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
-        .filter(|born| !is_told && !sketch.launched_at_ms.contains(born));
+        .filter(|born| !is_known && !sketch.launched_at_ms.contains(born));
     let within = sketch.launched_within_ms.clone();
     within.or_else(|| born.map(|born| born..=born))
 }

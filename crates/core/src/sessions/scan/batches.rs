@@ -1,4 +1,4 @@
-//! What one home told, in portions that are small enough to hold while they are judged.
+//! What was found in one home, in portions that are small enough to hold while they are judged.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ const BATCH: usize = 1_024;
 /// How deep sub-agents are followed.
 const DEPTH_MAX: usize = 64;
 
-/// Portions of what one home told. All that was told of a session, of its sub-agents
-/// and of its parent is in the same one.
+/// Portions of what was found in one home. Everything about a session, its sub-agents
+/// and its parent is in the same portion.
 pub(super) struct Batches {
     sketches: Vec<Box<Sketch>>,
     claims: Vec<Box<Claim>>,
@@ -21,7 +21,6 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Of what one home told.
     pub(super) fn of(found: AgentScan) -> Self {
         let AgentScan {
             mut sketches,
