@@ -8,10 +8,10 @@ use whosup_sidecar::AgentId;
 
 use super::{Adapter, Program};
 
-/// What a process is to its agent.
+/// The role of a process for its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Runs one session at a time, or may come to run one.
+    /// Runs one session at a time, or may run one later.
     Session,
     /// Shows a session that another process runs.
     Client,
@@ -50,12 +50,12 @@ pub enum LaunchedIn {
     NotKnown,
     /// A directory that is still there.
     There,
-    /// A directory that is not there any more: it was renamed, or deleted, under the process.
+    /// A missing directory: it was renamed or deleted while the process worked there.
     Gone(PathBuf),
 }
 
 impl AgentProcess {
-    /// How it looks, for reading its arguments.
+    /// The process as the recognition sees it, for reading the arguments.
     #[must_use]
     pub fn program(&self) -> Program<'_> {
         Program {

@@ -146,7 +146,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The PID that is claimed, if one is.
+    /// The claimed PID, if there is one.
     #[must_use]
     pub const fn pid(&self) -> Option<Pid> {
         match self {
@@ -241,7 +241,7 @@ pub enum Placement {
 pub struct Evidence {
     /// What kind of thing it is.
     pub kind: EvidenceKind,
-    /// The file, if it is one.
+    /// The file, if the evidence is a file.
     pub path: Option<PathBuf>,
     /// The claim in a few words: `pid 4711, start 8123`.
     pub says: String,
@@ -274,7 +274,7 @@ pub enum EvidenceKind {
     Lock,
     /// A session file that a process has open for writing.
     OpenFile,
-    /// A lock that is a file with an owner's name in it.
+    /// A lock file that names its owner.
     LockFile,
     /// A process's arguments.
     Arguments,

@@ -1,4 +1,4 @@
-//! How an agent's programs look, and what their arguments mean.
+//! Declares how to recognize an agent's programs, and what their arguments mean.
 //!
 //! Each agent declares that as a [`CommandLine`], which is data. What is the same for
 //! all agents is handled here: scripts behind the options of their runtime, titles in
@@ -25,7 +25,7 @@ const ARGUMENTS_MAX: usize = 256;
 /// options (`--fork`; `--output=json` for one value), in which the first match counts.
 #[derive(Debug)]
 pub struct CommandLine {
-    /// The runtime of the scripts and of what puts a title over its arguments.
+    /// The runtime of the scripts and of programs that put a title over their arguments.
     pub(crate) runtime: Runtime,
     /// The forms in which the programs appear, and what each of them is.
     pub(crate) programs: &'static [(Is, &'static [Form])],
@@ -85,7 +85,7 @@ pub(crate) enum Is {
     Host,
     /// Never the process of a session.
     Auxiliary,
-    /// What its arguments make of it.
+    /// The arguments decide.
     ByArguments,
 }
 
@@ -115,7 +115,7 @@ pub(crate) enum Form {
 /// Where arguments name a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Named {
-    /// The first of these options that is there.
+    /// The first of these options that is present.
     Option(&'static [&'static str]),
     /// The same with a subcommand, with which nothing else counts.
     OptionOf(&'static str, &'static [&'static str]),
@@ -382,8 +382,8 @@ impl CommandLine {
         commands.any(|command| self.word_behind(arguments, command).is_some())
     }
 
-    /// What stands behind a subcommand: `None` if the arguments have another one, else
-    /// the next word if there is one.
+    /// The word after a subcommand: `None` if the arguments have another subcommand, else the
+    /// next word, if any.
     fn word_behind<'a>(&self, arguments: &'a [OsString], command: &str) -> Option<Option<&'a str>> {
         let mut words = self.words(arguments);
         let mut parts = command.split(' ');

@@ -38,7 +38,7 @@ pub struct Description {
     pub transcript: Option<PathBuf>,
     /// How full its context is.
     pub context: Option<Context>,
-    /// Its current turn, else its last one.
+    /// Its current turn, else its last turn.
     pub turn: Option<TurnTokens>,
 }
 

@@ -47,7 +47,7 @@ pub enum EventKind {
     InputRequested(WaitingFor),
     /// The agent has ended its turn.
     TurnEnded,
-    /// The agent has ended its turn, and sub-agents that it started work on: it resumes
+    /// The agent has ended its turn, and sub-agents that it started still work: it resumes
     /// by itself once they are done.
     TurnEndedInBackground,
     /// The conversation was made shorter.
@@ -206,7 +206,7 @@ pub enum HookError {
     /// Neither the payload nor the command line names the event.
     #[error("nothing names the event")]
     NoEvent,
-    /// Its session id can't be one.
+    /// The session ID is invalid.
     #[error("`session_id` is no session id: {0}")]
     SessionId(#[from] SessionIdError),
 }
@@ -290,7 +290,7 @@ impl<'a> HookPayload<'a> {
         Ok(self.object.opt_string(key)?)
     }
 
-    /// A list that may be there; whatever else stands there is none.
+    /// An optional list; a value of another type counts as no list.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<serde_json::Value> {
         match self.object.opt_value(key) {

@@ -20,8 +20,8 @@ pub struct Hooks {
     pub keys: PayloadKeys,
     /// The session whose transcript has this path, by its name.
     pub session_of_transcript: fn(&Path) -> Option<SessionId>,
-    /// The files that the hooks may be set in. The first one that is there
-    /// counts; the last one is made if none is.
+    /// The files that the hooks may be set in. The first existing file counts; the last
+    /// file is created if none exists.
     pub settings: &'static [SettingsFile],
     /// The events that are asked for, by the agent's names.
     pub events: &'static [&'static str],

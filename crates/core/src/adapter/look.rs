@@ -1,4 +1,4 @@
-//! What an adapter is given to look with, and what it finds.
+//! The input and the output of an adapter's look.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::machine::Machine;
 pub struct Home {
     /// Its root.
     pub root: Arc<Path>,
-    /// It is the one that the agent uses when nothing moves it.
+    /// It is the agent's default home.
     pub is_default: bool,
     /// The user who owns the root; `None` where that is unknown.
     pub owner_uid: Option<u32>,
@@ -76,7 +76,7 @@ impl<'a> Look<'a> {
 
 /// What was found in one home of an agent.
 ///
-/// There may be very many of both, and they are put in order, grouped and handed on: what
+/// There may be very many of both, and they are sorted, grouped and passed on: what
 /// moves is a pointer.
 #[derive(Debug, Clone, Default)]
 pub struct AgentScan {

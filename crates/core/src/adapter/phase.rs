@@ -62,12 +62,12 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
         (_, EventKind::SessionEnded) => Phase::Ended,
         (_, EventKind::TurnStarted) => Phase::Working,
         (Phase::Ended, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
-        // A compaction starts no session: one that has ended has ended.
+        // A compaction starts no session: an ended session stays ended.
         (Phase::Ended, EventKind::SessionStarted(StartSource::Compact)) => Phase::Ended,
         (Phase::Ended, EventKind::SessionStarted(_)) => Phase::Starting,
         // There was a turn before.
         (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
-        // A second start, or one that comes late, moves nothing back.
+        // A second or late start moves nothing back.
         (same, EventKind::SessionStarted(_)) => same,
         // What ends something that was begun before the end comes late.
         (
@@ -75,7 +75,7 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
             EventKind::ToolEnded | EventKind::TurnEnded | EventKind::TurnEndedInBackground,
         ) => Phase::Ended,
         (_, EventKind::ToolStarted) => Phase::Working,
-        // A tool that ends after its turn does not begin another one.
+        // A tool that ends after its turn does not begin another turn.
         (Phase::Idle, EventKind::ToolEnded) => Phase::Idle,
         (_, EventKind::ToolEnded) => Phase::Working,
         (_, EventKind::InputRequested(_)) => Phase::Waiting,

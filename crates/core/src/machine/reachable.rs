@@ -345,7 +345,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A path below something that is not there, or not touched.
+    /// A path below something that is missing, or not touched.
     fn below(&self, above: &Walked, name: &OsStr) -> Arc<Walked> {
         let path = above.path.join(name);
         let mounted = self.table.mounted_at(&path, above.mount);

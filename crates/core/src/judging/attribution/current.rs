@@ -21,7 +21,7 @@ pub(crate) struct Taking<K> {
 /// since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It took it up then; `None` is not known, and is before all that is.
+    /// It took it up then. `None`: the time is unknown and sorts before all known times.
     TakenUp(Option<i64>),
     /// It took it up then, and it has ended in it since.
     Ended(Option<i64>),
@@ -32,10 +32,10 @@ pub(crate) enum Event {
     Left,
 }
 
-/// What became of the sessions of one process.
+/// The current session of one process, and the sessions that it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sessions<K> {
-    /// The one that it serves; `None` if that has ended, or is not among them.
+    /// The session that it serves; `None` if that has ended, or is unknown.
     pub(crate) current: Option<K>,
     /// Those that it left.
     pub(crate) superseded: BTreeSet<K>,
@@ -79,8 +79,8 @@ fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Opti
     dated.max().map(|(_, key)| key.clone())
 }
 
-/// The session that a source without dates names, unless hooks of the process named
-/// that one before they named another: then the source is behind.
+/// The session that a source without dates names, unless hooks of the process named that
+/// session and then another: in that case the source is behind.
 fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
     let hooked = || {
         let takings = takings.iter().filter(|taking| taking.is_from_hooks);

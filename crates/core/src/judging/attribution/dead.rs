@@ -77,7 +77,7 @@ fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> boo
         && (may_be_hidden || has_gap || !draft.is_dead_for_good())
 }
 
-/// A process without a session: what would show whether it serves this one can't be read.
+/// A process without a session, whose record of serving this session can't be read.
 fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     let gaps = draft.sketch.clues.iter();
     let mut gaps = gaps.filter(|clue| clue.kind == ClueKind::Gap);
@@ -85,7 +85,7 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     gap.map(|clue| clue.pid)
 }
 
-/// Processes without a session, and the one that their arguments name.
+/// Processes without a session, with the session that their arguments name.
 fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
     let named = unattributed.iter();
     let named = named.filter_map(|one| Some((one, one.process.named_session()?)));
@@ -123,7 +123,7 @@ fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
 }
 
 /// Processes whose directory cannot be read and whose session is at best inferred: each
-/// may have gone on to any session of its home.
+/// may have moved to any session of its home.
 fn without_directory<'a>(drafts: &Drafts, parts: &'a Parts) -> Vec<&'a AgentProcess> {
     let is_sure = |process: &AgentProcess| {
         let mut claims = drafts.values().flat_map(Draft::live_claims);

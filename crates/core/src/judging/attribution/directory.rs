@@ -24,10 +24,10 @@ use crate::machine::Machine;
 use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
 
-/// What a session's directory and a process's are to each other.
+/// The result of comparing a session's directory with a process's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
-    /// They are one directory, by whatever names.
+    /// They are the same directory, even if by different names.
     Same,
     /// The process can't serve the session: it works in another directory.
     Excluded,
@@ -40,7 +40,7 @@ pub(crate) enum Beside {
 pub(crate) struct Directory {
     /// The path without links, as far as it could be walked, in one Unicode form.
     path: PathBuf,
-    /// `None` if it is not there, not local, or not this machine's to look at.
+    /// `None` if it is missing, not local, or can't be looked at from this machine.
     seen: Option<Seen>,
 }
 
@@ -83,8 +83,8 @@ impl Directory {
         }
     }
 
-    /// Decides what this directory, a recorded one, is to the directory of a process that
-    /// began at `began_ms`.
+    /// Compares this recorded directory with the directory of a process that began at
+    /// `began_ms`.
     ///
     /// Pure: touches no file.
     pub(crate) fn beside(&self, process: &Self, began_ms: Option<i64>) -> Beside {

@@ -77,7 +77,8 @@ fn makers<'a>(
         .collect()
 }
 
-/// The only way to give each session a row, and each row of their time a session.
+/// The unique assignment of a row to each session, and of a session to each row of that
+/// time.
 fn match_all<'a>(
     births: &[(&'a SessionId, i64)],
     openings: &[Opening],
@@ -95,13 +96,14 @@ fn match_all<'a>(
     }
     let matched = match_launches(&vec![Launched { has_event: true }; births.len()], &rows);
     let births = births.iter().enumerate();
-    // One that is not matched leaves all of them open.
+    // One unmatched session leaves all of them open.
     births
         .map(|(place, (id, _))| Some((*id, *places.get(*matched.get(&place)?)?)))
         .collect()
 }
 
-/// The log's name of each terminal; `None` if one has none, or two since it began.
+/// The name of each terminal in the log; `None` if a terminal has no name, or two since
+/// it began.
 fn names_of<'a>(terminals: &[Terminal], openings: &'a [Opening]) -> Option<BTreeMap<Pid, &'a str>> {
     let mut names = BTreeMap::new();
     for terminal in terminals {

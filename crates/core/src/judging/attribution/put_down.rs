@@ -1,4 +1,4 @@
-//! Puts down in the sessions what the solver found.
+//! Records the solver's results in the sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::adapter::{AgentProcess, ClueKind, Unclaimed};
 use crate::judging::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::merge::Draft;
 
-/// Puts down what was found. Returns the processes that have a session now.
+/// Records the results. Returns the processes that have a session now.
 pub(super) fn put_down(
     drafts: &mut Drafts,
     part: Unclaimed,

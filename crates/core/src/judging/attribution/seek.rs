@@ -1,7 +1,7 @@
 //! Looks for the sessions of processes that make no claim.
 //!
-//! Comes in: sessions with their claims and clues, and the agent's processes. Goes out:
-//! sessions that are live in a process, or may be, and the processes that stay without.
+//! Input: sessions with their claims and clues, and the agent's processes. Output:
+//! sessions that are, or may be, live in a process, and the processes without a session.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

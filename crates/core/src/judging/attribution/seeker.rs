@@ -1,4 +1,4 @@
-//! One process that makes no claim, and what it has to do with a session.
+//! Collects what connects a process without a claim with a session.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -15,9 +15,8 @@ use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::adapter::{AgentProcess, ClueKind, Profile, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
 
-/// How much older than its process may look what the process did, in milliseconds: the
-/// steps of ten milliseconds in which kernels date the start of a process. One clock dates
-/// both.
+/// How much earlier than the start of a process its actions may be dated, in milliseconds:
+/// kernels date the start in steps of ten milliseconds. One clock dates both.
 const TICK_MS: i64 = 10;
 
 /// A process that makes no claim.
@@ -111,12 +110,12 @@ impl<'a> Seeker<'a> {
         terminal::was_silent_since(self.process, at_ms)
     }
 
-    /// The start window of the process has this time in it.
+    /// Whether the start window of the process contains this time.
     pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
         self.may_be_launched_within(&(at_ms..=at_ms))
     }
 
-    /// The start window of the process has some of this time in it.
+    /// Whether the start window of the process overlaps this range.
     pub(super) fn may_be_launched_within(&self, time_ms: &RangeInclusive<i64>) -> bool {
         let window_ms = self.profile.launch_window_ms;
         window_ms

@@ -20,9 +20,9 @@ pub(super) fn is_named(title: &str, name: &str) -> bool {
     !name.is_empty() && title.trim().strip_prefix(name).is_some_and(is_whole)
 }
 
-/// The session that a process shows now, where it may have gone on to that since the last
-/// session that is known of it: all that its claims rest on is inferred, and its title
-/// names a session of its directory, and no other.
+/// The session that a process shows now, if it may have moved there since its last known
+/// session: all of its claims are inferred, and its title names exactly one session of its
+/// directory.
 pub(super) fn gone_on_to(
     drafts: &Drafts,
     parts: &Parts,

@@ -23,9 +23,9 @@ pub(super) struct Pair {
     pub(super) is_touched: bool,
     /// It was begun in a running process, after this one was launched.
     pub(super) is_begun_later: bool,
-    /// That the process was launched with it no longer shows where the process is: one of
-    /// their directories was renamed, so that later sessions may be recorded where nothing
-    /// leads to, or the session has ended since, in a process that is not known.
+    /// The launch no longer shows where the process is. Either one of the directories was
+    /// renamed, so that later sessions may be recorded under an unknown path, or the session
+    /// has ended since, in an unknown process.
     pub(super) may_be_left: bool,
     /// The title of the terminal names the session.
     pub(super) is_shown: bool,
@@ -37,7 +37,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Nothing but the title of the terminal connects the two.
+    /// Whether only the title of the terminal connects the two.
     pub(super) fn is_only_shown(&self) -> bool {
         self.is_shown && !self.is_touched && self.strongest().is_none()
     }
@@ -236,7 +236,7 @@ impl Solver<'_> {
         let mut named = self
             .pairs(process)
             .filter(|pair| pair.named_at_ms.is_some());
-        // A prefix that several sessions have names none of them.
+        // A prefix that several sessions share identifies none of them.
         let is_named_once = named.next().is_some() && named.next().is_none();
         let left_at_ms = self.facts(process).left_at_ms;
         let mut evidence: Vec<_> = self
@@ -278,7 +278,7 @@ impl Solver<'_> {
     }
 
     /// The last session that arguments, launch or log connect with a process, where
-    /// nothing shows that it may have gone on to another one.
+    /// nothing shows that it may have moved to another session.
     fn by_evidence(&self, process: usize) -> Option<Choice> {
         if self.facts(process).is_lost {
             return None;
@@ -391,7 +391,7 @@ impl Solver<'_> {
         (is_latest && self.is_only_candidate(process, used.session)).then_some(used.session)
     }
 
-    /// A process that always has a session, where a host serves but one that it may show.
+    /// A process that always has a session, where a host serves only one that it may show.
     fn sole(&self, process: usize, possible: &[usize]) -> Option<usize> {
         match possible {
             [only]

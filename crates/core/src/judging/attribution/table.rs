@@ -1,4 +1,5 @@
-//! What is known of each process that makes no claim, and each session that it may serve.
+//! Tabulates what connects each process without a claim with each session that it may
+//! serve.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -99,7 +100,7 @@ impl Table {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
                 let candidates = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
-                    // A process that was launched for one session begins no other.
+                    // A process that was launched for one session begins no other session.
                     let is_for_another =
                         pair.named_at_ms.is_none() && named.contains(&pair.process);
                     pair.is_touched
@@ -155,7 +156,7 @@ impl Table {
         found
     }
 
-    /// Where the processes went whose first session is known, by the agent's log.
+    /// Follows the processes with a known first session through the agent's log.
     fn find_visits(
         &mut self,
         rows: &[(&SessionKey, &Draft)],
@@ -268,19 +269,18 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
     draft.sketch.launched_at_ms.iter().copied()
 }
 
-/// When a process was launched with a session, as far as that is known; or may have been,
-/// where the session was perhaps begun in a running process, and nothing shows that it was
-/// one of these.
+/// When a process was, or may have been, launched with a session. The birth of the session
+/// counts only if nothing shows that one of `seekers` began it while running.
 fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInclusive<i64>> {
     let sketch = &draft.sketch;
     let may_be_of_these = |visit: &Visit| {
         let mut seekers = seekers.iter();
         seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
-    let is_known = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
+    let is_begun_while_running = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
-        .filter(|born| !is_known && !sketch.launched_at_ms.contains(born));
+        .filter(|born| !is_begun_while_running && !sketch.launched_at_ms.contains(born));
     let within = sketch.launched_within_ms.clone();
     within.or_else(|| born.map(|born| born..=born))
 }

@@ -107,7 +107,7 @@ fn of_unknown_agent(claim: &Claim, exe: &Path) -> Recognition {
     }
 }
 
-/// It starts other programs in its own place: a shell that runs a script, mostly.
+/// It replaces itself with other programs, mostly as a shell that runs a script.
 fn is_starter(executable: Option<&Path>) -> bool {
     let name = executable.and_then(file_name);
     name.is_some_and(|name| STARTERS.contains(&name))

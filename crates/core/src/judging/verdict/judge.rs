@@ -24,7 +24,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A clock may be a little ahead; what lies further beyond now is no date.
+    /// Whether a date lies no further ahead of now than clocks may differ.
     const fn is_no_date_of_the_future(&self, at_ms: i64) -> bool {
         at_ms <= self.now_ms.saturating_add(CLOCK_SLACK_MS)
     }
@@ -82,10 +82,10 @@ pub enum Rival {
     None,
     /// It has one, and nothing shows which of the two is about it.
     Equal,
-    /// The other one is about it.
+    /// The other claim is about it.
     Better,
-    /// The other one is about it: it names the directory in which the process works, and
-    /// the claim names another one.
+    /// The other claim is about it: it names the directory in which the process works, and
+    /// this claim names another directory.
     There,
 }
 
@@ -393,7 +393,7 @@ impl Judging<'_> {
         }
     }
 
-    /// Is this process the one that the claim is about?
+    /// Whether the claim is about this process.
     fn process(&self, seen: &Seen) -> Verdict {
         if seen.process.is_exited {
             return Verdict::Exited(ExitedBecause::Zombie);

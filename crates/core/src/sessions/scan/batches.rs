@@ -50,7 +50,7 @@ fn head_of<'a>(
     session: &'a SessionId,
 ) -> &'a SessionId {
     let mut head = session;
-    // What names itself as its parent, in however long a circle, ends somewhere in it.
+    // A circle of parents, of any length, ends at one of its members.
     for _ in 0..parents.len().min(DEPTH_MAX) {
         match parents.get(head) {
             Some(parent) => head = parent,
@@ -61,7 +61,7 @@ fn head_of<'a>(
 }
 
 impl Batches {
-    /// The family that comes next: each list ends with its first.
+    /// The next family: each list ends with its first member.
     fn next_family(&self) -> Option<SessionId> {
         let of_sketch = self.sketches.last().map(|next| &next.key);
         let of_claim = self.claims.last().map(|next| &next.key);

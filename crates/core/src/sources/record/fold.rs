@@ -27,7 +27,7 @@ pub struct Folded {
 
 /// Folds the event log of one session.
 ///
-/// What stands behind the last line feed is not written to its end, and is left
+/// Text after the last line feed is an incomplete line, and is left
 /// for later. [`Heard::log_bytes`] of the record is the size of the log.
 #[must_use]
 pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
