@@ -277,7 +277,8 @@ fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInc
         let mut seekers = seekers.iter();
         seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
-    let is_begun_while_running = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
+    let is_begun_while_running =
+        sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
         .filter(|born| !is_begun_while_running && !sketch.launched_at_ms.contains(born));
