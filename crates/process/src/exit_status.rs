@@ -1,6 +1,6 @@
 //! How a process ended.
 
-/// How a process ended, as its parent is told.
+/// How a process ended, as the kernel reports it to the parent process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExitStatus {
     /// It exited with this status.
@@ -14,7 +14,7 @@ impl ExitStatus {
     #[must_use]
     pub const fn of_wait(status: i32) -> Option<Self> {
         let [low, code, ..] = status.to_le_bytes();
-        // The highest bit tells of a core file.
+        // The highest bit marks a core dump.
         match low & 0x7F {
             0 if low == 0 => Some(Self::Code(code)),
             0 | 0x7F => None,

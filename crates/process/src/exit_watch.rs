@@ -47,7 +47,7 @@ impl ExitWatch {
     /// [`ProbeError`] if the system refuses to wait; that is no fact about the process.
     #[cfg(unix)]
     pub fn wait(&self, timeout: Option<Duration>) -> Result<bool, ProbeError> {
-        // A timeout beyond what the clock can tell is as good as none.
+        // A deadline beyond the clock's range counts as no timeout.
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -13,14 +13,14 @@ pub enum Absent {
     /// The process went away, or its PID was reused, between two reads.
     #[error("the process went away while it was read")]
     Vanished,
-    /// The process has exited and has no such thing any more (a zombie).
+    /// The process is a zombie, which has lost this value.
     #[error("the process has exited")]
     Exited,
-    /// A kernel thread has no such thing.
+    /// Kernel threads lack this value.
     #[error("a kernel thread has none")]
     KernelThread,
-    /// This platform, or this kernel, does not tell it.
-    #[error("not told by this system")]
+    /// This platform or this kernel does not report it.
+    #[error("not reported by this system")]
     Unsupported,
     /// The process overwrote it (a title in place of its arguments).
     #[error("overwritten by the process")]

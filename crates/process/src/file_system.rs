@@ -1,6 +1,6 @@
 //! Kinds of file systems, by the names that the kernel has for them.
 
-/// File systems that other machines may write to as well.
+/// File systems that other machines may also write to.
 const NETWORK: &[&str] = &[
     "9p",
     "afs",
@@ -29,26 +29,26 @@ const NETWORK: &[&str] = &[
 /// block devices are `fuseblk`, which is no `fuse`.)
 const LOCAL_FUSE: &[&str] = &["fuse.fuse-overlayfs"];
 
-/// Tells whether other machines may write to a file system of this kind.
+/// Returns whether other machines may write to a file system of this kind.
 #[must_use]
 pub fn is_network(kind: &str) -> bool {
     NETWORK.contains(&kind)
 }
 
-/// Tells whether a file system of this kind is served by a program.
+/// Returns whether a file system of this kind is served by a program.
 #[must_use]
 pub fn is_fuse(kind: &str) -> bool {
     kind == "fuse" || kind.starts_with("fuse.")
 }
 
-/// Tells whether something is mounted in a file system of this kind once a name in it is
+/// Returns whether something is mounted in a file system of this kind once a name in it is
 /// touched.
 #[must_use]
 pub fn is_automount(kind: &str) -> bool {
     kind == "autofs"
 }
 
-/// Tells whether whoever touches a file on a file system of this kind may wait for ever:
+/// Returns whether an access to a file on a file system of this kind may block for ever:
 /// a server, a program or an automount has to answer.
 #[must_use]
 pub fn may_hang(kind: &str) -> bool {

@@ -16,11 +16,11 @@ pub struct FileId {
     pub inode: u64,
 }
 
-/// A file that a process has open, and what the link of its descriptor says.
+/// A file that a process has open, and the path in the link of its descriptor.
 ///
 /// The path is text: the file may have been renamed over or removed since
 /// (` (deleted)` may be part of a name), or lie where only that process sees it.
-/// Whoever goes by it asks whether that path leads to `file` still.
+/// A caller that uses it must check that the path still leads to `file`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenFile {
     /// Where it was, for that process.
@@ -41,7 +41,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Tells whether the descriptor may write.
+    /// Returns whether the descriptor may write.
     #[must_use]
     pub const fn is_writer(self) -> bool {
         matches!(self, Self::Write | Self::ReadWrite)
@@ -77,7 +77,7 @@ pub struct Holder {
     /// How it was opened.
     pub access: Access,
     /// The locks on it. A child that inherited the descriptor of a flock holds
-    /// the lock as well, also when the process that took it is gone.
+    /// the lock too, also when the process that took it is gone.
     pub locks: Vec<LockKind>,
 }
 
@@ -95,8 +95,8 @@ pub enum Among<'a> {
 pub struct Holders {
     /// Every descriptor found, by PID and descriptor.
     pub found: Vec<Holder>,
-    /// Processes whose descriptors could not be read. While one of them is
-    /// there, "nobody holds it" is not known. Processes that vanished or are
+    /// Processes whose descriptors could not be read. While this is not empty,
+    /// a file without a holder may still be held. Processes that vanished or are
     /// zombies hold nothing and are not listed.
     pub unreadable: Vec<(Pid, Absent)>,
 }

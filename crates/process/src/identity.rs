@@ -172,7 +172,7 @@ impl StartStamp {
         }
     }
 
-    /// Tells whether two stamps are equal: `None` if their kinds differ, for
+    /// Returns whether two stamps are equal: `None` if their kinds differ, for
     /// then there is nothing to compare.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> Option<bool> {
@@ -210,6 +210,6 @@ pub struct ProcessIdentity {
 pub enum Still {
     /// It is, and it ran when it was asked.
     Running,
-    /// That process has exited: nobody, a zombie, or another process has its PID.
+    /// That process has exited: the PID is free, or a zombie or another process has it.
     Exited,
 }

@@ -1,4 +1,4 @@
-//! A process as somebody's file names it, and whether it is still there.
+//! A process named by a file, and whether it is still running.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::{
 /// How much younger than its date something may look by another clock, in milliseconds.
 const CLOCK_SLACK_MS: i64 = 2_000;
 
-/// A process as a file names it, as far as the file says so.
+/// A process as a file names it, with the fields that the file contains.
 ///
-/// For whoever must know that a process is *gone* before it takes something over
+/// For callers that must know that a process is *gone* before they take something over
 /// from it. Anything short of proof is [`Presence::Unclear`].
 ///
 /// ```
@@ -40,7 +40,7 @@ pub struct NamedProcess<'a> {
     pub pid: Pid,
     /// When it began, raw.
     pub stamp: Option<&'a StartStamp>,
-    /// When the file was written, by what it says, in milliseconds since 1970.
+    /// When the file claims to have been written, in milliseconds since 1970.
     pub dated_at_ms: Option<i64>,
     /// The file lies on a file system that machines share: then an equal host
     /// name is no proof that it means this host.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_that_nobody_has_is_exited() {
+    fn a_free_pid_is_exited() {
         check(world(), Presence::Exited, |named| {
             named.pid = Pid::nearest(9)
         });

@@ -8,17 +8,17 @@ use crate::{
     RunState, StartStamp, TerminalUse, Tty,
 };
 
-/// The memory that a [`RecordedProcess`] has unless it is told otherwise.
+/// The default memory of a [`RecordedProcess`].
 const RSS_BYTES: u64 = 32 * 1024 * 1024;
 
-/// One process of a [`Recorded`](crate::Recorded) table, and all that it tells.
+/// One process of a [`Recorded`](crate::Recorded) table, with everything that can be read of it.
 ///
 /// The fields are open: set one to `Err(reason)` for what can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedProcess {
-    /// What its `stat` tells.
+    /// The contents of its `stat`.
     pub process: Process,
-    /// What it tells beyond that.
+    /// Everything that `stat` does not contain.
     pub details: Details,
     /// Its environment, all of it.
     pub environment: Field<Vec<(String, OsString)>>,
@@ -121,7 +121,7 @@ impl RecordedProcess {
         self
     }
 
-    /// Says when its terminal was last used.
+    /// Sets when its terminal was last used.
     #[must_use]
     pub fn terminal_use(mut self, last: TerminalUse) -> Self {
         self.details.terminal_use = Ok(last);

@@ -9,7 +9,7 @@ use crate::Field;
 pub struct HostName(pub String);
 
 impl HostName {
-    /// Tells whether two names mean one host: first label, case folded.
+    /// Returns whether two names mean one host: first label, case folded.
     ///
     /// `box.local` and `BOX` are the same; the rest of the name depends on the
     /// network that the host happens to be in.
@@ -76,7 +76,7 @@ impl fmt::Display for PidNamespace {
 
 /// Where a PID means something: host, boot and PID namespace.
 ///
-/// Each part is absent, with its reason, where the system does not tell it. An
+/// Each part is absent, with a reason, where the system does not report it. An
 /// absent part never counts as different from another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PidScope {

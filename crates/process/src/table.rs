@@ -79,7 +79,7 @@ impl ProcessTable {
     }
 
     /// Every process, by PID. What the kernel runs for itself may be left out, and is
-    /// on Linux where one read tells all of that.
+    /// on Linux where one read lists all kernel threads.
     ///
     /// # Errors
     ///
@@ -100,8 +100,8 @@ impl ProcessTable {
         }
     }
 
-    /// A process as this look saw it; `None` says nothing about processes that
-    /// began since, for that there is [`ProcessTable::probe`].
+    /// A process as this look saw it. `None` does not cover processes that began
+    /// since; use [`ProcessTable::probe`] for those.
     #[must_use]
     pub fn seen(&self, pid: Pid) -> Option<&Process> {
         let processes = &self.listed.as_ref().ok()?.processes;
@@ -132,7 +132,7 @@ impl ProcessTable {
         }
     }
 
-    /// What a process tells beyond its `stat`, read once and kept.
+    /// What can be read of a process beyond its `stat`, read once and kept.
     #[must_use]
     pub fn details(&self, process: &Process) -> Arc<Details> {
         let key = (process.pid, process.stamp.clone());
@@ -173,7 +173,7 @@ impl ProcessTable {
         self.backend.open_files(process)
     }
 
-    /// Tells whether a process sees the same mounts as this program.
+    /// Returns whether a process sees the same mounts as this program.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ impl ProcessTable {
         .take(ANCESTORS_MAX)
     }
 
-    /// Tells whether processes of nested PID namespaces are about: some visible
+    /// Returns whether processes of nested PID namespaces are about: some visible
     /// process has an id of its own in a namespace below ours. Asks every
     /// process the first time it is called.
     #[must_use]

@@ -123,7 +123,7 @@ fn a_copy_of_a_table_is_read_by_its_files_alone() {
 }
 
 #[test]
-fn a_copy_tells_its_own_scope_and_view() {
+fn a_copy_has_its_own_scope_and_view() {
     let copy = Copy::new();
     let scope = copy.table().scope();
     assert_eq!(scope.host.unwrap().0, "devbox");
@@ -139,7 +139,7 @@ fn a_copy_tells_its_own_scope_and_view() {
 }
 
 #[test]
-fn what_a_kernel_does_not_tell_is_absent_and_never_made_up() {
+fn what_a_kernel_does_not_report_is_absent_and_never_made_up() {
     let copy = Copy::new();
     copy.write("sys/kernel/random/boot_id", "none\n");
     copy.write("stat", "cpu 1 2 3\n");
@@ -225,7 +225,7 @@ fn zombies_of_a_copy_are_judged_by_their_threads() {
 }
 
 #[test]
-fn a_thread_of_a_copy_is_told_by_its_status() {
+fn a_thread_of_a_copy_is_recognized_by_its_status() {
     let copy = Copy::new();
     copy.process(4711, "node", 8123);
     copy.write("4712/stat", stat(4712, "worker", 'S', 0, 2, 8124));
@@ -255,7 +255,7 @@ fn a_process_that_was_replaced_between_two_reads_has_vanished() {
     assert_eq!(still, Ok(Still::Exited));
 }
 
-/// Tells the other thread to end, also when an assertion fails.
+/// Ends the other thread, also when an assertion fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -303,7 +303,7 @@ fn what_is_read_while_a_process_is_replaced_is_of_one_process_or_absent() {
 }
 
 #[test]
-fn files_of_two_processes_are_never_told_as_those_of_one() {
+fn files_of_two_processes_are_never_mixed() {
     let mut kept = 0;
     for round in 0..300_u32 {
         let copy = Copy::new();
@@ -339,7 +339,7 @@ fn files_of_two_processes_are_never_told_as_those_of_one() {
 }
 
 #[test]
-fn more_descriptors_than_the_bound_are_told_and_what_was_found_is_kept() {
+fn more_descriptors_than_the_bound_are_reported_and_what_was_found_is_kept() {
     let copy = Copy::new();
     copy.process(4711, "many", 8123);
     let file = copy.path("held");

@@ -1,4 +1,4 @@
-//! What a process tells of its program, its arguments and its environment.
+//! Program, arguments and environment of a process.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
@@ -33,7 +33,7 @@ fn copy_of_sleep(to: &Path) {
 }
 
 #[test]
-fn a_process_tells_its_program_arguments_directory_user_and_namespace() {
+fn program_arguments_directory_user_and_namespace_of_a_process_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap();
     let sleeper = Running::spawn(Command::new("sleep").arg("1000").current_dir(&place));
@@ -97,7 +97,7 @@ fn arguments_and_environments_beyond_the_bound_are_too_large_and_not_cut() {
 }
 
 #[test]
-fn the_title_of_a_node_process_is_told_and_its_blanked_arguments_are_not() {
+fn the_title_of_a_node_process_is_read_and_blanked_arguments_are_not() {
     let Some(node) = find_program("node") else {
         return skip("there is no node");
     };
@@ -110,7 +110,7 @@ fn the_title_of_a_node_process_is_told_and_its_blanked_arguments_are_not() {
 }
 
 #[test]
-fn the_title_of_a_perl_process_is_told() {
+fn the_title_of_a_perl_process_is_read() {
     let Some(perl) = find_program("perl") else {
         return skip("there is no perl");
     };
@@ -121,7 +121,7 @@ fn the_title_of_a_perl_process_is_told() {
 }
 
 #[test]
-fn a_title_longer_than_the_arguments_were_is_told() {
+fn a_title_longer_than_the_arguments_were_is_read() {
     let Some(perl) = find_program("perl") else {
         return skip("there is no perl");
     };
@@ -177,7 +177,7 @@ fn a_process_without_arguments_or_environment_has_empty_ones() {
 }
 
 #[test]
-fn a_process_that_executes_another_program_is_never_told_as_half_of_each() {
+fn a_process_that_executes_another_program_is_never_read_as_half_of_each() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap();
     let (one, two) = (place.join("one"), place.join("two"));
@@ -209,14 +209,14 @@ fn check_exe(details: &Details, path: &Path, is_deleted: bool) {
 }
 
 #[test]
-fn a_program_that_was_removed_or_replaced_is_told_by_its_path_without_the_mark() {
+fn a_removed_or_replaced_program_has_its_path_without_the_mark() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap();
     let program = place.join("agent");
     copy_of_sleep(&program);
     let running = Running::spawn(Command::new(&program).arg("1000"));
     check_exe(&settled(&running, b"agent"), &program, false);
-    // A second name keeps the file alive, so its link count tells nothing.
+    // A second name keeps the file alive, so its link count shows nothing.
     std::fs::hard_link(&program, place.join("kept")).unwrap();
     std::fs::remove_file(&program).unwrap();
     check_exe(&details(&running), &program, true);
@@ -263,7 +263,7 @@ fn a_program_of_another_mount_namespace_is_judged_by_the_root_that_it_has() {
 }
 
 #[test]
-fn a_directory_that_was_removed_is_told_without_the_mark() {
+fn a_removed_directory_has_its_path_without_the_mark() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().canonicalize().unwrap().join("work");
     std::fs::create_dir(&place).unwrap();

@@ -13,7 +13,7 @@ use std::process::Command;
 use rustix::fs::{FlockOperation, fcntl_lock, flock, major, minor};
 use whosup_process::linux::Proc;
 use whosup_process::{Access, Among, Backend, FileId, LockKind, Pid};
-use world::{Running, can_or_skip, find_program, in_new, is_root, skip, told};
+use world::{Running, can_or_skip, find_program, in_new, is_root, skip, variable};
 
 /// A file system of two subvolumes in a file, of which little is ever written;
 /// smaller than this `mkfs.btrfs` makes none.
@@ -66,8 +66,9 @@ fn locks_of(pid: Pid, path: &Path) -> Vec<(Access, Vec<LockKind>)> {
     let file = file_id(path);
     let holders = Proc::system().holders(&[file], Among::All).unwrap();
     assert!(holders.found.iter().all(|holder| holder.file == file));
-    let its = holders.of(file).filter(|holder| holder.pid == pid);
-    its.map(|holder| (holder.access, holder.locks.clone()))
+    let holders = holders.of(file).filter(|holder| holder.pid == pid);
+    holders
+        .map(|holder| (holder.access, holder.locks.clone()))
         .collect()
 }
 
@@ -127,7 +128,7 @@ fn check_locks(path: &Path) {
 fn locks_on_btrfs_are_found_whatever_device_the_kernel_lists_them_under() {
     const TEST: &str = "locks_on_btrfs_are_found_whatever_device_the_kernel_lists_them_under";
     if world::part().is_some() {
-        return check_locks(Path::new(&told("FILE")));
+        return check_locks(Path::new(&variable("FILE")));
     }
     if !is_root() {
         return skip("it takes root to mount a file");
@@ -144,7 +145,7 @@ fn locks_on_an_overlay_of_two_file_systems_are_found_before_and_after_a_copy() {
     if world::part().is_none() {
         return below_mounts(OVERLAY, "m/held", TEST);
     }
-    let path = told("FILE");
+    let path = variable("FILE");
     let path = Path::new(&path);
     // A lock needs no right to write: the file is still that of the lower layer.
     let reader = File::open(path).unwrap();

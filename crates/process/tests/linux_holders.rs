@@ -13,7 +13,7 @@ use std::process::Command;
 use whosup_process::linux::Proc;
 use whosup_process::{Absent, Access, Among, Backend, FileId, Holder, Holders, LockKind, Pid};
 use world::{
-    LeftBehind, Program, Running, can_or_skip, in_new, is_root, pid, skip, told, wait_until,
+    LeftBehind, Program, Running, can_or_skip, in_new, is_root, pid, skip, variable, wait_until,
 };
 
 const EXCLUSIVE: LockKind = LockKind::Flock { is_exclusive: true };
@@ -52,7 +52,7 @@ fn held(script: &str) -> (tempfile::TempDir, std::path::PathBuf, Running) {
 }
 
 #[test]
-fn readers_and_writers_of_a_file_are_told_apart() {
+fn readers_and_writers_of_a_file_are_distinguished() {
     let script = "exec 5< \"$1\"; exec 6>> \"$1\"; exec 7<> \"$1\"";
     let (_folder, path, shell) = held(script);
     let found = holders(&path).found;
@@ -84,12 +84,19 @@ fn the_open_files_of_a_process_have_their_paths_and_are_those_files() {
     let own = table.probe(Pid::own()).unwrap().unwrap();
     let found = table.open_files(&own).unwrap();
     for path in [&kept, &elsewhere] {
-        let its = found.iter().find(|its| its.path == *path);
-        assert_eq!(its.map(|its| its.file), Some(file_id(path)), "{found:?}");
+        let opened = found.iter().find(|file| file.path == *path);
+        assert_eq!(
+            opened.map(|opened| opened.file),
+            Some(file_id(path)),
+            "{found:?}"
+        );
     }
-    let has = |path: &PathBuf| found.iter().any(|its| its.path == *path);
+    let has = |path: &PathBuf| found.iter().any(|file| file.path == *path);
     assert!(!has(&renamed) && !has(&closed), "{found:?}");
-    assert!(found.iter().all(|its| its.path.is_absolute()), "{found:?}");
+    assert!(
+        found.iter().all(|file| file.path.is_absolute()),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -105,11 +112,11 @@ fn a_descriptor_that_only_names_a_path_is_no_writer() {
 }
 
 #[test]
-fn nobody_holds_a_file_that_is_closed() {
+fn no_process_holds_a_closed_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("closed");
     std::fs::write(&path, "").unwrap();
-    wait_until("nobody holds it", || holders(&path).found.is_empty());
+    wait_until("no process holds it", || holders(&path).found.is_empty());
     assert_eq!(
         Proc::system().holders(&[], Among::All),
         Ok(Holders::default())
@@ -117,7 +124,7 @@ fn nobody_holds_a_file_that_is_closed() {
 }
 
 #[test]
-fn locks_are_told_with_their_kind_and_mode() {
+fn locks_are_reported_with_their_kind_and_mode() {
     use rustix::fs::{FlockOperation, fcntl_lock, flock};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("locked");
@@ -247,13 +254,13 @@ fn whom_we_may_not_ask_is_named_and_who_vanished_is_not() {
         }
         let (_folder, path, shell) = held("exec 6> \"$1\"");
         let program = Program::public();
-        let mut part = program.again_as_nobody(TEST, "nobody");
+        let mut part = program.again_unprivileged(TEST, "unprivileged");
         part.env("OTHER", shell.pid().to_string())
             .env("FILE", &path);
         return world::require_pass(&mut part);
     }
-    let other = pid(told("OTHER").parse().unwrap());
-    let path = told("FILE");
+    let other = pid(variable("OTHER").parse().unwrap());
+    let path = variable("FILE");
     let found = holders(Path::new(&path));
     assert!(
         found
@@ -292,7 +299,7 @@ fn a_file_of_an_overlay_is_found_by_the_numbers_that_stat_gives() {
         let mut part = world::again_here(&wrapper, TEST, "overlay");
         return world::require_pass(part.env("FILE", folder.path().join("m/held")));
     }
-    let path = told("FILE");
+    let path = variable("FILE");
     // An open reader of the lower file, and a writer, whose opening copies it up.
     let reader = File::open(&path).unwrap();
     let writer = File::options().append(true).open(&path).unwrap();

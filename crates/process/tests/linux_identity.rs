@@ -84,14 +84,15 @@ fn a_new_process_began_between_the_moments_before_and_after_its_start() {
 
 #[test]
 fn the_id_of_a_thread_names_no_process() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let running = std::thread::spawn(move || {
-        tell.send(std::fs::read_link("/proc/thread-self").unwrap())
+        sender
+            .send(std::fs::read_link("/proc/thread-self").unwrap())
             .unwrap();
         let _ = ended.recv();
     });
-    let link = told.recv().unwrap();
+    let link = receiver.recv().unwrap();
     let thread = pid(link.file_name().unwrap().to_str().unwrap().parse().unwrap());
     assert_ne!(thread, Pid::own());
     for table in [Proc::system(), table_without_pidfd()] {
@@ -122,7 +123,7 @@ fn the_id_of_a_thread_names_no_process() {
 }
 
 #[test]
-fn a_kernel_thread_is_told_by_its_flag_and_has_no_arguments() {
+fn a_kernel_thread_is_recognized_by_its_flag_and_has_no_arguments() {
     let table = Proc::system();
     let kernel_threads: Vec<_> = match table.probe(pid(2)) {
         Ok(Some(second)) if second.comm == b"kthreadd" => vec![second],
@@ -176,21 +177,21 @@ fn only_what_the_kernel_runs_for_itself_is_left_out_of_the_list() {
 }
 
 #[test]
-fn a_number_that_nobody_has_is_no_process_and_no_error() {
-    // Somebody else may get the number of a process that has gone at any time.
+fn a_free_pid_is_no_process_and_no_error() {
+    // Another process may get the PID of an exited process at any time.
     for table in [Proc::system(), table_without_pidfd()] {
         wait_until("a number stays free for as long as it is looked at", || {
             let mut sleeper = Running::sleeper();
             let gone = sleeper.pid();
             sleeper.end();
-            let said = (table.probe(gone), table.is_thread(gone), table.at_pid(gone));
-            said == (Ok(None), Ok(false), Ok(AtPid::Nothing))
+            let answers = (table.probe(gone), table.is_thread(gone), table.at_pid(gone));
+            answers == (Ok(None), Ok(false), Ok(AtPid::Nothing))
         });
     }
 }
 
 #[test]
-fn a_process_that_has_gone_is_gone_whoever_has_its_number() {
+fn an_exited_process_stays_exited_when_its_pid_is_reused() {
     let mut sleeper = Running::sleeper();
     let gone = sleeper.process();
     sleeper.end();
@@ -218,7 +219,7 @@ fn a_process_is_still_itself_until_it_exits_reaped_or_not() {
     }
     sleeper.kill();
     for table in &tables {
-        wait_until("the zombie is told", || {
+        wait_until("the zombie is seen", || {
             table.is_still(pid, stamp) == Ok(Still::Exited)
         });
     }
@@ -301,7 +302,7 @@ fn a_table_elsewhere_gives_no_exit_watch() {
 fn a_program_that_execs_another_keeps_its_stamp_and_shows_the_new_program() {
     let mut shell = Running::shell("echo ready; read line; exec sleep 1000", &[]);
     let before = shell.process();
-    shell.tell("go");
+    shell.send_line("go");
     wait_until("it sleeps", || shell.process().comm == b"sleep");
     let after = shell.process();
     assert_eq!(after.stamp, before.stamp);

@@ -11,7 +11,7 @@ use whosup_process::{
     Absent, Among, Backend, FileId, Pid, PidNamespace, ProbeError, Process, ProcessTable,
     StartStamp, Still,
 };
-use world::{Running, can_start_or_skip, in_new, pid, process, skip, told, wait_until};
+use world::{Running, can_start_or_skip, in_new, pid, process, skip, variable, wait_until};
 
 const SOME_FILE: FileId = FileId {
     device: 1,
@@ -19,7 +19,7 @@ const SOME_FILE: FileId = FileId {
 };
 
 #[test]
-fn a_process_of_a_nested_namespace_tells_its_inner_pid() {
+fn the_inner_pid_of_a_process_in_a_nested_namespace_is_read() {
     let wrapper = in_new(&["-fp", "--mount-proc", "--kill-child"]);
     if !can_start_or_skip(&wrapper) {
         return;
@@ -57,8 +57,8 @@ fn from_inside_a_nested_namespace_only_its_own_processes_are_there() {
         return world::require_pass(part.env("OUTER_BOOT", scope.boot.unwrap().as_str()));
     }
     let inner = scope.pid_namespace.unwrap();
-    assert_ne!(inner.to_string(), told("OUTER_NAMESPACE"));
-    assert_eq!(scope.boot.unwrap().as_str(), told("OUTER_BOOT"));
+    assert_ne!(inner.to_string(), variable("OUTER_NAMESPACE"));
+    assert_eq!(scope.boot.unwrap().as_str(), variable("OUTER_BOOT"));
     let view = Proc::system().view();
     assert_eq!(view.is_proc_ours, Ok(true));
     assert_eq!(view.is_initial_pid_namespace, Ok(false));
@@ -74,7 +74,7 @@ fn from_inside_a_nested_namespace_only_its_own_processes_are_there() {
 }
 
 #[test]
-fn the_first_namespace_is_told_by_its_number() {
+fn the_first_namespace_is_recognized_by_its_number() {
     let scope = Proc::system().scope();
     let is_initial = scope.pid_namespace == Ok(PidNamespace::INITIAL);
     let view = Proc::system().view();
@@ -147,9 +147,9 @@ fn look_for_twin(test: &str) {
             return skip("PIDs can't be chosen here");
         }
         let twin = world::again_here(&[], test, "twin").output().unwrap();
-        let told = String::from_utf8_lossy(&twin.stdout).into_owned();
-        assert!(twin.status.success(), "{told}");
-        if told.contains("they are equal") {
+        let output = String::from_utf8_lossy(&twin.stdout).into_owned();
+        assert!(twin.status.success(), "{output}");
+        if output.contains("they are equal") {
             return;
         }
     }
@@ -178,8 +178,8 @@ fn without_a_self_there_is_no_process_table() {
 }
 
 #[test]
-fn another_time_namespace_is_told_and_dates_stay_right_in_it() {
-    const TEST: &str = "another_time_namespace_is_told_and_dates_stay_right_in_it";
+fn another_time_namespace_is_detected_and_dates_stay_right_in_it() {
+    const TEST: &str = "another_time_namespace_is_detected_and_dates_stay_right_in_it";
     let view = Proc::system().view();
     if world::part().is_none() {
         assert_eq!(view.is_initial_time_namespace, Ok(true));
@@ -195,9 +195,9 @@ fn another_time_namespace_is_told_and_dates_stay_right_in_it() {
         return;
     }
     assert_eq!(view.is_initial_time_namespace, Ok(false));
-    let process = process(pid(told("OTHER").parse().unwrap()));
-    assert_ne!(process.stamp.to_string(), told("STAMP"));
-    let began_at_ms: i64 = told("BEGAN_AT_MS").parse().unwrap();
+    let process = process(pid(variable("OTHER").parse().unwrap()));
+    assert_ne!(process.stamp.to_string(), variable("STAMP"));
+    let began_at_ms: i64 = variable("BEGAN_AT_MS").parse().unwrap();
     let apart_ms = began_at_ms.abs_diff(process.began_at_ms.unwrap());
     assert!(apart_ms <= 30, "{apart_ms} ms apart");
 }

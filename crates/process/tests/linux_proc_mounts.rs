@@ -13,8 +13,8 @@ use whosup_process::{
     Absent, Among, Backend, FileId, HidePid, Pid, ProbeError, ProcessTable, Still,
 };
 use world::{
-    AS_NOBODY, NOBODY, Program, Running, can_or_skip, can_start_or_skip, in_new, is_root, pid,
-    skip, told,
+    AS_UNPRIVILEGED, Program, Running, UNPRIVILEGED, can_or_skip, can_start_or_skip, in_new,
+    is_root, pid, skip, variable,
 };
 
 /// Mounts a `/proc` with the options `$0`, seen by the command only.
@@ -38,28 +38,28 @@ fn below_proc(options: &str, wrapper: &[&str], test: &str) {
 fn hidepid_0_hides_nothing_from_anybody() {
     const TEST: &str = "hidepid_0_hides_nothing_from_anybody";
     if world::part().is_none() {
-        return below_proc("hidepid=0", &AS_NOBODY, TEST);
+        return below_proc("hidepid=0", &AS_UNPRIVILEGED, TEST);
     }
     let table = Proc::system();
     let view = table.view();
     assert_eq!(view.hide_pid, Ok(HidePid::Off));
     assert_eq!(view.is_everything_shown, Ok(true));
-    assert_eq!(view.uid, Ok(NOBODY.parse().unwrap()));
-    let other = pid(told("OTHER").parse().unwrap());
+    assert_eq!(view.uid, Ok(UNPRIVILEGED.parse().unwrap()));
+    let other = pid(variable("OTHER").parse().unwrap());
     let process = table.probe(other).unwrap().expect("it exists");
     assert_eq!(table.is_still(other, &process.stamp), Ok(Still::Running));
     assert_eq!(table.details(&process).exe, Err(Absent::PermissionDenied));
 }
 
-/// `subset=pid` (Linux 5.8) leaves the processes and takes away all that is
-/// told of the system: no `stat`, no `sys`, no `locks`.
+/// `subset=pid` (Linux 5.8) leaves the processes and removes all files about
+/// the system: no `stat`, no `sys`, no `locks`.
 #[test]
 fn a_proc_without_the_files_of_the_system_shows_processes_and_says_what_it_lacks() {
     const TEST: &str =
         "a_proc_without_the_files_of_the_system_shows_processes_and_says_what_it_lacks";
     if world::part().is_none() {
         below_proc("subset=pid", &[], TEST);
-        return below_proc("subset=pid", &AS_NOBODY, TEST);
+        return below_proc("subset=pid", &AS_UNPRIVILEGED, TEST);
     }
     assert!(!std::fs::exists("/proc/locks").unwrap());
     let table = Proc::system();
@@ -72,7 +72,7 @@ fn a_proc_without_the_files_of_the_system_shows_processes_and_says_what_it_lacks
     assert_eq!(view.hide_pid, Ok(HidePid::Off));
     assert_eq!(view.is_everything_shown, Ok(true));
     assert!(view.booted_at_ms.is_ok());
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     let (listed, unreadable) = table.processes().unwrap();
     assert_eq!(unreadable, []);
     assert!(listed.iter().any(|process| process.pid == other));
@@ -124,7 +124,7 @@ fn last_below(table: &ProcessTable, top: Pid) -> whosup_process::Process {
 }
 
 #[test]
-fn a_process_two_namespaces_below_tells_its_pid_in_each() {
+fn a_process_two_namespaces_below_has_a_pid_in_each() {
     let Some(outer) = nested(2) else {
         return;
     };

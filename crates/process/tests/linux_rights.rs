@@ -9,7 +9,9 @@ use std::process::Command;
 
 use whosup_process::linux::Proc;
 use whosup_process::{Absent, Backend, Details, HidePid, Pid, ProbeError, Process, Still, View};
-use world::{AS_NOBODY, NOBODY, Program, Running, can_or_skip, is_root, pid, skip, told};
+use world::{
+    AS_UNPRIVILEGED, Program, Running, UNPRIVILEGED, can_or_skip, is_root, pid, skip, variable,
+};
 
 /// Mounts a `/proc` with the options `$0`, seen by the command only.
 const MOUNT_PROC: &str = "mount -t proc -o \"$0\" proc /proc && exec \"$@\"";
@@ -18,14 +20,14 @@ const MOUNT_PROC: &str = "mount -t proc -o \"$0\" proc /proc && exec \"$@\"";
 #[track_caller]
 fn check_as_another_user(test: &str, looks: fn(Pid)) {
     if world::part().is_some() {
-        return looks(pid(told("OTHER").parse().unwrap()));
+        return looks(pid(variable("OTHER").parse().unwrap()));
     }
     if !is_root() {
         return looks(pid(1));
     }
     let sleeper = Running::sleeper();
     let program = Program::public();
-    let mut part = program.again_as_nobody(test, "nobody");
+    let mut part = program.again_unprivileged(test, "unprivileged");
     world::require_pass(part.env("OTHER", sleeper.pid().to_string()));
 }
 
@@ -43,8 +45,9 @@ fn check_refused(table: &Proc, process: &Process) -> Details {
 
 /// `EPERM` was read as a death (claude-code#74566, agent-browser#564, onctl#1082, ggcode#799).
 #[test]
-fn a_process_of_another_user_exists_and_what_it_refuses_is_told_as_refused() {
-    const TEST: &str = "a_process_of_another_user_exists_and_what_it_refuses_is_told_as_refused";
+fn a_process_of_another_user_exists_and_refused_fields_are_reported_as_refused() {
+    const TEST: &str =
+        "a_process_of_another_user_exists_and_refused_fields_are_reported_as_refused";
     check_as_another_user(TEST, |other| {
         let table = Proc::system();
         let process = table.probe(other).unwrap().expect("EPERM is no absence");
@@ -67,9 +70,9 @@ fn a_process_of_another_user_exists_and_what_it_refuses_is_told_as_refused() {
 fn a_process_of_ours_that_is_not_dumpable_exists_and_refuses_to_be_looked_at() {
     const TEST: &str = "a_process_of_ours_that_is_not_dumpable_exists_and_refuses_to_be_looked_at";
     match world::part().as_deref() {
-        // Whoever may execute a program and not read it gets a process that is
+        // A user who may execute a program but not read it gets a process that is
         // not dumpable (prctl(2), PR_SET_DUMPABLE).
-        Some("nobody") => check_not_dumpable(&told("PROGRAM")),
+        Some("unprivileged") => check_not_dumpable(&variable("PROGRAM")),
         _ if !is_root() => skip("it takes root to own a program that we may not read"),
         _ => {
             let folder = world::public_folder();
@@ -78,7 +81,7 @@ fn a_process_of_ours_that_is_not_dumpable_exists_and_refuses_to_be_looked_at() {
             let sleep = sleep.canonicalize().unwrap();
             world::copy_program(&sleep, &path, 0o711);
             let program = Program::public();
-            let mut part = program.again_as_nobody(TEST, "nobody");
+            let mut part = program.again_unprivileged(TEST, "unprivileged");
             world::require_pass(part.env("PROGRAM", &path));
         }
     }
@@ -94,7 +97,7 @@ fn check_not_dumpable(program: &str) {
     let process = running.process();
     let details = check_refused(&table, &process);
     assert_eq!(details.argv.unwrap(), [program, "1000"]);
-    assert_eq!(details.uid, Ok(NOBODY.parse().unwrap()));
+    assert_eq!(details.uid, Ok(UNPRIVILEGED.parse().unwrap()));
     let still = table.is_still(process.pid, &process.stamp);
     assert_eq!(still, Ok(Still::Running));
 }
@@ -125,7 +128,7 @@ fn check_view(hide_pid: HidePid, is_everything_shown: bool) -> View {
 /// What a hidden process looks like: it exists, is no thread, and can't be judged.
 #[track_caller]
 fn check_not_seen(expected: fn(Pid) -> ProbeError) {
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     let table = Proc::system();
     assert_eq!(table.probe(other), Err(expected(other)));
     assert_eq!(table.is_thread(other), Err(expected(other)));
@@ -159,13 +162,13 @@ fn hidden(pid: Pid) -> ProbeError {
 fn hidepid_1_lists_processes_of_others_as_unreadable() {
     const TEST: &str = "hidepid_1_lists_processes_of_others_as_unreadable";
     if world::part().is_none() {
-        return below_proc("hidepid=1", &AS_NOBODY, TEST, "nobody");
+        return below_proc("hidepid=1", &AS_UNPRIVILEGED, TEST, "unprivileged");
     }
     let view = check_view(HidePid::NoAccess, false);
     assert!(!view.is_root);
-    assert_eq!(view.uid, Ok(NOBODY.parse().unwrap()));
+    assert_eq!(view.uid, Ok(UNPRIVILEGED.parse().unwrap()));
     let (listed, unreadable) = Proc::system().processes().unwrap();
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     assert!(unreadable.contains(&(other, Absent::PermissionDenied)));
     assert!(listed.iter().all(|process| process.pid != other));
     check_not_seen(|pid| ProbeError::Process {
@@ -178,11 +181,11 @@ fn hidepid_1_lists_processes_of_others_as_unreadable() {
 fn hidepid_2_hides_processes_that_exist_all_the_same() {
     const TEST: &str = "hidepid_2_hides_processes_that_exist_all_the_same";
     if world::part().is_none() {
-        return below_proc("hidepid=2", &AS_NOBODY, TEST, "nobody");
+        return below_proc("hidepid=2", &AS_UNPRIVILEGED, TEST, "unprivileged");
     }
     check_view(HidePid::Invisible, false);
     let (listed, unreadable) = Proc::system().processes().unwrap();
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     assert_eq!(unreadable, []);
     assert!(listed.iter().all(|process| process.pid != other));
     check_not_seen(hidden);
@@ -193,8 +196,8 @@ fn hidepid_4_hides_processes_that_may_not_be_traced() {
     const TEST: &str = "hidepid_4_hides_processes_that_may_not_be_traced";
     if world::part().is_none() {
         // The group that is exempt from 1 and 2 is not exempt from this.
-        let options = format!("hidepid=4,gid={NOBODY}");
-        return below_proc(&options, &AS_NOBODY, TEST, "nobody");
+        let options = format!("hidepid=4,gid={UNPRIVILEGED}");
+        return below_proc(&options, &AS_UNPRIVILEGED, TEST, "unprivileged");
     }
     check_view(HidePid::PtraceableOnly, false);
     check_not_seen(hidden);
@@ -204,11 +207,11 @@ fn hidepid_4_hides_processes_that_may_not_be_traced() {
 fn hidepid_hides_nothing_from_the_group_that_is_exempt() {
     const TEST: &str = "hidepid_hides_nothing_from_the_group_that_is_exempt";
     if world::part().is_none() {
-        let options = format!("hidepid=2,gid={NOBODY}");
-        return below_proc(&options, &AS_NOBODY, TEST, "nobody");
+        let options = format!("hidepid=2,gid={UNPRIVILEGED}");
+        return below_proc(&options, &AS_UNPRIVILEGED, TEST, "unprivileged");
     }
     check_view(HidePid::Invisible, true);
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     assert!(Proc::system().probe(other).unwrap().is_some());
 }
 
@@ -217,12 +220,18 @@ fn without_a_group_named_the_group_0_is_exempt() {
     const TEST: &str = "without_a_group_named_the_group_0_is_exempt";
     if world::part().is_none() {
         let in_group_0 = [
-            "setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--groups", "0",
+            "setpriv",
+            "--reuid",
+            UNPRIVILEGED,
+            "--regid",
+            UNPRIVILEGED,
+            "--groups",
+            "0",
         ];
-        return below_proc("hidepid=2", &in_group_0, TEST, "nobody");
+        return below_proc("hidepid=2", &in_group_0, TEST, "unprivileged");
     }
     check_view(HidePid::Invisible, true);
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     assert!(Proc::system().probe(other).unwrap().is_some());
 }
 
@@ -234,7 +243,7 @@ fn hidepid_hides_nothing_from_root_who_may_trace_everybody() {
     }
     let view = check_view(HidePid::PtraceableOnly, true);
     assert!(view.is_root);
-    let other = pid(told("OTHER").parse().unwrap());
+    let other = pid(variable("OTHER").parse().unwrap());
     assert!(Proc::system().probe(other).unwrap().is_some());
 }
 
@@ -246,7 +255,7 @@ fn hidepid_may_hide_processes_from_a_root_without_that_right() {
         let tame = [
             "setpriv",
             "--regid",
-            NOBODY,
+            UNPRIVILEGED,
             "--clear-groups",
             "--bounding-set",
             "-sys_ptrace",

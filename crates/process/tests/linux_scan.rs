@@ -60,7 +60,7 @@ fn a_look_amid_short_lived_processes_finishes_and_lists_all_that_stay() {
 }
 
 #[test]
-fn a_walk_for_holders_amid_short_lived_processes_finishes_and_blames_nobody() {
+fn a_walk_for_holders_amid_short_lived_processes_finishes_without_false_holders() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("held");
     let held = std::fs::File::create(&path).unwrap();
@@ -99,7 +99,7 @@ fn a_process_that_goes_while_it_is_probed_is_there_or_gone_and_never_an_error() 
                 let probe = Proc::system().probe(process.pid);
                 match probe.expect("going is no failure to look") {
                     Some(seen) if seen.stamp == process.stamp => {}
-                    // Nobody has the number, or somebody else has it by now.
+                    // The PID is free, or another process has it by now.
                     Some(_) | None => break,
                 }
             }

@@ -1,4 +1,4 @@
-//! What a process tells of its terminal.
+//! The terminal of a process.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 #![cfg(target_os = "linux")]
 
@@ -35,7 +35,7 @@ fn what_was_typed_and_shown_last_was_so_before_the_terminal_fell_silent() {
     // The times that the terminal was made with stand until the next step.
     wait_until("what is typed in a terminal is noted", || {
         typed_at_ms = now_ms();
-        terminal.tell("x");
+        terminal.send_line("x");
         while !terminal.line().contains('x') {}
         terminal_use(cat.pid()).is_ok_and(|last| {
             last.is_noted
@@ -70,7 +70,7 @@ fn a_terminal_has_the_name_that_the_program_in_it_reads() {
 }
 
 #[test]
-fn a_process_without_a_terminal_tells_nothing_of_one() {
+fn a_process_without_a_terminal_has_no_terminal_use() {
     let detached =
         Running::ready(Command::new("setsid").args(["-w", "sh", "-c", "echo ready; read x"]));
     assert_eq!(process(detached.pid()).tty, None);

@@ -34,7 +34,7 @@ ctypes.CDLL(None).pthread_exit(None)
 fn as_every_user(test: &str, body: fn()) {
     body();
     if is_root() && world::part().is_none() {
-        world::require_pass(&mut Program::public().again_as_nobody(test, "nobody"));
+        world::require_pass(&mut Program::public().again_unprivileged(test, "unprivileged"));
     }
 }
 
@@ -50,8 +50,8 @@ fn zombie() -> (Running, Process) {
 
 /// A zombie was counted as running (local-operator#1025, procfs#2).
 #[test]
-fn a_zombie_has_exited_and_tells_so_in_place_of_its_arguments() {
-    const TEST: &str = "a_zombie_has_exited_and_tells_so_in_place_of_its_arguments";
+fn a_zombie_has_exited_which_is_the_reason_for_absent_arguments() {
+    const TEST: &str = "a_zombie_has_exited_which_is_the_reason_for_absent_arguments";
     as_every_user(TEST, || {
         let (_zombie, process) = zombie();
         assert!(process.is_exited);
@@ -113,7 +113,7 @@ fn check_zombie_leader() {
         Command::new(&python)
             .args(["-c", LEADERLESS])
             .arg(&path)
-            .env("TOLD", "by a thread")
+            .env("MARK", "by a thread")
             .current_dir(folder.path()),
     );
     wait_until("the leader is a zombie", || {
@@ -145,7 +145,7 @@ fn check_body_of_thread(table: &Proc, process: &Process, path: &std::path::Path)
     assert!(details.exe.unwrap().to_str().unwrap().contains("python"));
     let folder = path.parent().unwrap().canonicalize().unwrap();
     assert_eq!(details.cwd.unwrap(), folder);
-    let environment = table.environment(process, &["TOLD"]);
+    let environment = table.environment(process, &["MARK"]);
     assert_eq!(environment.unwrap()[0].1, OsStr::new("by a thread"));
     let file = std::fs::metadata(path).unwrap();
     let file = FileId {
@@ -159,7 +159,7 @@ fn check_body_of_thread(table: &Proc, process: &Process, path: &std::path::Path)
     assert_eq!(holder.locks, [LockKind::Flock { is_exclusive: true }]);
 }
 
-/// A zombie of a shell that ended as the line says.
+/// A zombie of a shell that ended by running the line.
 fn ended_by(line: &str) -> (Running, Process) {
     let mut running = Running::spawn(Command::new("sh").args(["-c", line]));
     wait_until("it is a zombie", || {
@@ -171,8 +171,8 @@ fn ended_by(line: &str) -> (Running, Process) {
 }
 
 #[test]
-fn a_zombie_tells_how_it_ended_to_those_who_may_know() {
-    const TEST: &str = "a_zombie_tells_how_it_ended_to_those_who_may_know";
+fn the_exit_status_of_a_zombie_is_known_to_readers_with_permission() {
+    const TEST: &str = "the_exit_status_of_a_zombie_is_known_to_readers_with_permission";
     as_every_user(TEST, || {
         for (line, status) in [
             ("exit 3", ExitStatus::Code(3)),
@@ -181,25 +181,25 @@ fn a_zombie_tells_how_it_ended_to_those_who_may_know() {
             ("kill -TERM $$", ExitStatus::Signal(15)),
         ] {
             let (mut zombie, process) = ended_by(line);
-            let told = Proc::system().exit_status(&process);
-            assert_eq!(told, Ok(Some(status)), "{line}");
+            let reported = Proc::system().exit_status(&process);
+            assert_eq!(reported, Ok(Some(status)), "{line}");
             zombie.reap();
-            let told = Proc::system().exit_status(&process);
-            assert_eq!(told, Err(Absent::Vanished), "{line}, waited for");
+            let reported = Proc::system().exit_status(&process);
+            assert_eq!(reported, Err(Absent::Vanished), "{line}, waited for");
         }
-        // A kernel that may not tell says 0, so 0 is believed of those alone who
-        // are told more.
+        // The kernel reports 0 to readers without permission, so 0 counts only for
+        // readers with permission.
         let (_zombie, process) = ended_by("exit 0");
-        let told = Proc::system().exit_status(&process);
+        let reported = Proc::system().exit_status(&process);
         let expected = if is_root() {
             Ok(Some(ExitStatus::Code(0)))
         } else {
             Err(Absent::PermissionDenied)
         };
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         let sleeper = Running::sleeper();
-        let told = Proc::system().exit_status(&sleeper.process());
-        assert_eq!(told, Ok(None), "it runs");
+        let reported = Proc::system().exit_status(&sleeper.process());
+        assert_eq!(reported, Ok(None), "it runs");
     });
 }
 
@@ -207,10 +207,10 @@ fn a_zombie_tells_how_it_ended_to_those_who_may_know() {
 fn how_a_zombie_of_another_user_ended_is_not_known() {
     const TEST: &str = "how_a_zombie_of_another_user_ended_is_not_known";
     if world::part().is_some() {
-        let process = world::process(world::pid(world::told("OTHER").parse().unwrap()));
+        let process = world::process(world::pid(world::variable("OTHER").parse().unwrap()));
         assert_eq!(process.run_state, RunState::Zombie);
-        let told = Proc::system().exit_status(&process);
-        assert_eq!(told, Err(Absent::PermissionDenied));
+        let reported = Proc::system().exit_status(&process);
+        assert_eq!(reported, Err(Absent::PermissionDenied));
         return;
     }
     if !is_root() {
@@ -219,7 +219,7 @@ fn how_a_zombie_of_another_user_ended_is_not_known() {
     for line in ["exit 3", "exit 0", "kill -KILL $$"] {
         let (zombie, _) = ended_by(line);
         let program = Program::public();
-        let mut part = program.again_as_nobody(TEST, "nobody");
+        let mut part = program.again_unprivileged(TEST, "unprivileged");
         world::require_pass(part.env("OTHER", zombie.pid().to_string()));
     }
 }

@@ -22,7 +22,7 @@ fn node(number: i32) -> RecordedProcess {
 }
 
 #[test]
-fn a_recorded_process_is_sane_unless_it_is_told_otherwise() {
+fn a_recorded_process_has_sane_defaults() {
     let world = Recorded::initial().with(RecordedProcess::new(4711, 8123, BEGAN_AT_MS));
     let process = world.probe(pid(4711)).unwrap().unwrap();
     assert_eq!(process.stamp, StartStamp::LinuxTicks(8123));
@@ -41,7 +41,7 @@ fn a_recorded_process_is_sane_unless_it_is_told_otherwise() {
 }
 
 #[test]
-fn a_recorded_process_tells_what_it_was_told() {
+fn a_recorded_process_reports_what_was_recorded() {
     let process = node(4711)
         .argv(&["node", "agent.js"])
         .exe("/usr/bin/node")
@@ -206,7 +206,7 @@ fn recorded_holders_are_found_and_those_who_cannot_be_asked_are_named() {
 }
 
 #[test]
-fn open_files_of_a_record_have_the_paths_that_were_told() {
+fn open_files_of_a_record_have_the_recorded_paths() {
     let file = FileId {
         device: 1,
         inode: 2,
@@ -223,12 +223,12 @@ fn open_files_of_a_record_have_the_paths_that_were_told() {
     assert_eq!(holders.found.len(), 1);
     let foreign = node(11).foreign();
     let table = Recorded::initial().with(foreign.clone());
-    let told = table.open_files(&foreign.process);
-    assert_eq!(told, Err(Absent::PermissionDenied));
+    let opened = table.open_files(&foreign.process);
+    assert_eq!(opened, Err(Absent::PermissionDenied));
 }
 
 #[test]
-fn kernel_threads_and_zombies_of_a_record_tell_why_they_have_nothing() {
+fn kernel_threads_and_zombies_of_a_record_have_reasons_for_absent_fields() {
     let zombie = node(10).zombie();
     assert!(zombie.process.is_exited);
     assert_eq!(zombie.details.exe, Err(Absent::Exited));
@@ -284,7 +284,7 @@ fn nested_namespaces_are_noticed_by_the_inner_pids_of_any_process() {
 }
 
 #[test]
-fn a_look_lists_by_pid_and_tells_what_it_could_not_read() {
+fn a_look_lists_by_pid_and_reports_what_it_could_not_read() {
     let table = look(
         Recorded::initial()
             .with(node(30))

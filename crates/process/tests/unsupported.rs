@@ -1,4 +1,4 @@
-//! A platform without a backend: it can't look, and never says that nobody is there.
+//! A platform without a backend: it can't look, and never reports an empty table.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::sync::Arc;

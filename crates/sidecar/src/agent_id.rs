@@ -11,7 +11,7 @@ pub const AGENT_ID_BYTES_MAX: usize = 64;
 
 /// Names a coding-agent product: `claude-code`, `codex`, `qwen-code`.
 ///
-/// Open: an agent that nobody has heard of yet is still an agent. Lower-case
+/// Open: an agent that is unknown to this crate is still an agent. Lower-case
 /// ASCII letters, digits and hyphens, a letter first, so that an id can be a
 /// directory, a word on a command line and a class on a page.
 ///
@@ -82,7 +82,7 @@ impl AgentId {
     ///
     /// # Errors
     ///
-    /// [`AgentIdError`] says which rule it breaks.
+    /// [`AgentIdError`] names the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, AgentIdError> {
         match broken_rule(text) {
             None => Ok(Self(Cow::Owned(text.to_owned()))),
@@ -93,7 +93,7 @@ impl AgentId {
         }
     }
 
-    /// Tells whether `text` can be an agent id.
+    /// Returns whether `text` can be an agent id.
     pub(crate) const fn is_valid(text: &str) -> bool {
         broken_rule(text).is_none()
     }
@@ -158,7 +158,7 @@ mod tests {
     use super::{AgentId, AgentIdError};
 
     #[test]
-    fn an_agent_nobody_has_heard_of_is_an_agent() {
+    fn an_unknown_agent_is_an_agent() {
         for text in ["codex", "claude-code", "a", "agent2", &"a".repeat(64)] {
             assert_eq!(AgentId::parse(text).unwrap().as_str(), text);
         }

@@ -1,8 +1,8 @@
 //! Reads small files without ever waiting for them, whatever lies at the path.
 //!
-//! Where an agent's file should be there may be a FIFO that nobody writes to,
+//! Where an agent's file should be there may be a FIFO without a writer,
 //! a device, a directory, or a file of gigabytes. [`read_regular`] opens none
-//! of the first kinds and reads no more of the last than it was told to.
+//! of the first kinds and reads no more of the last than the caller's limit.
 //!
 //! ```
 //! use whosup_sidecar::file::{Links, ReadFileError, read_regular};
@@ -41,7 +41,7 @@ pub enum Links {
     Follow,
 }
 
-/// What the file system tells of a file.
+/// What the file system reports about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
     /// The user who owns it; absent where files have no such number.
@@ -60,7 +60,7 @@ pub struct FileFacts {
     /// system does not remember that.
     pub born_ms: Option<i64>,
     /// The mount that it lies on, as `/proc/self/mountinfo` numbers them; absent where
-    /// the kernel does not tell (statx(2), Linux 5.8).
+    /// the kernel does not report it (statx(2), Linux 5.8).
     pub mount: Option<u64>,
 }
 
@@ -69,7 +69,7 @@ pub struct FileFacts {
 pub struct RegularFile {
     /// All its bytes.
     pub bytes: Vec<u8>,
-    /// What the file system told of it when it was opened.
+    /// What the file system reported when it was opened.
     pub facts: FileFacts,
 }
 
@@ -165,13 +165,13 @@ pub fn facts(path: &Path, links: Links) -> Result<FileFacts, ReadFileError> {
 ///
 /// # Errors
 ///
-/// What the system said if there is nothing, or it can't be looked at.
+/// The system's error if there is nothing, or it can't be looked at.
 pub fn facts_of_any(path: &Path, links: Links) -> io::Result<FileFacts> {
     platform::look_at(&Place::of(path), links).map(|(_, facts)| facts)
 }
 
 /// The user who owns whatever lies at `path`, also a directory; links are
-/// followed. `None` where that can't be told.
+/// followed. `None` where that is unknown.
 #[must_use]
 pub fn owner_of(path: &Path) -> Option<u32> {
     let metadata = std::fs::metadata(path).ok()?;
@@ -179,7 +179,7 @@ pub fn owner_of(path: &Path) -> Option<u32> {
 }
 
 /// The mode of whatever lies at `path`, also a directory; links are followed. `None`
-/// where that can't be told, and where there are no modes.
+/// where that is unknown, and where there are no modes.
 #[must_use]
 pub fn mode_of(path: &Path) -> Option<u32> {
     let metadata = std::fs::metadata(path).ok()?;
@@ -197,7 +197,7 @@ impl OpenFile {
         Ok(file)
     }
 
-    /// The same, with what the file system told of the file once it was open.
+    /// The same, with the facts of the file once it was open.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// [`ReadFileError::Io`] if it does not tell them.
+    /// [`ReadFileError::Io`] if the file system does not report them.
     pub fn facts(&self) -> Result<FileFacts, ReadFileError> {
         let looked = platform::look_at_open(&self.file);
         let (_, facts) = looked.map_err(|error| ReadFileError::from_io(&self.path, error))?;
@@ -248,7 +248,7 @@ impl OpenFile {
     }
 }
 
-/// Opens a regular file, and tells what it was then.
+/// Opens a regular file, and returns its facts at that moment.
 fn open_and_look(place: &Place<'_>, links: Links) -> Result<(File, FileFacts), ReadFileError> {
     // Looked at before it is opened: opening alone wakes a FIFO's writer,
     // and does things to some devices.
@@ -285,7 +285,7 @@ impl FileFacts {
     }
 }
 
-/// What a platform tells of a file beyond what every platform tells.
+/// What only some platforms report about a file.
 struct Numbers {
     uid: Option<u32>,
     mode: Option<u32>,

@@ -1,6 +1,6 @@
 //! Characters that change how text is shown without being seen themselves.
 
-/// Tells whether a character is invisible and steers its neighbours: zero
+/// Returns whether a character is invisible and steers its neighbours: zero
 /// width, bidirectional controls, invisible letters, separators of lines.
 ///
 /// Such characters make two different names look alike, or a name look like

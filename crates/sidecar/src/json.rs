@@ -37,7 +37,7 @@ pub enum JsonError {
     /// It is no JSON.
     #[error("it is not valid JSON: {reason}")]
     Invalid {
-        /// What the parser said, with line and column.
+        /// The parser's error, with line and column.
         reason: String,
     },
     /// It is JSON, but no object.
@@ -66,7 +66,7 @@ impl Lengths {
         Self(keys.fold(0, |lengths, key| lengths | Self::of_one(key)))
     }
 
-    /// Of keys of 63 bytes and more nothing is told.
+    /// Keys of 63 bytes and more share one bit.
     fn of_one(key: &str) -> u64 {
         1 << key.len().min(63)
     }
@@ -139,7 +139,7 @@ const FIELDS_USUAL: usize = 16;
 /// How many fields are few: these are found faster one by one, and need no order.
 pub(crate) const FEW_FIELDS: usize = 32;
 
-/// Tells whether a key is there twice; of few fields.
+/// Returns whether a key is there twice; of few fields.
 fn has_repeated(fields: &[(Cow<'_, str>, Field<'_>)]) -> bool {
     let mut rest = fields;
     while let [(key, _), others @ ..] = rest {
@@ -232,8 +232,8 @@ impl<'de> Deserialize<'de> for Field<'de> {
 
 /// Reads the outermost value: the fields of an object, or else what it is.
 ///
-/// A [`Value`] alone would not do, since it keeps the last of repeated keys
-/// and does not say so.
+/// A [`Value`] alone would not do, since it silently keeps the last of repeated
+/// keys.
 struct Top;
 
 type TopValue<'de> = Result<ParsedObject<'de>, &'static str>;

@@ -1,5 +1,5 @@
 //! Reads and writes the `runtime.json` contract: a small file in which a coding
-//! agent says which process serves one of its sessions.
+//! agent records which process serves one of the agent's sessions.
 //!
 //! ```
 //! use whosup_sidecar::{SidecarPid, parse_sidecar};
@@ -22,18 +22,18 @@
 //! ```
 //!
 //! A sidecar is a *claim*: it may be stale, copied or false, and a PID alone
-//! proves nothing. Whoever reads one judges it against the process table.
+//! proves nothing. A reader must judge it against the process table.
 //!
-//! The parts are of use one by one as well:
+//! Each part can also be used alone:
 //!
 //! - [`SessionId`] and [`AgentId`]: the only way from foreign text to a name
 //!   that may become part of a path;
 //! - [`mod@file`]: reads a small file without ever waiting for it, whatever lies
 //!   at its path;
 //! - [`StrictObject`]: a JSON object read without any coercion, whose errors
-//!   say which key is wrong, what was expected and what was found;
+//!   name the wrong key, what was expected and what was found;
 //! - [`parse_sidecar`] (bytes) and [`read_sidecar`] (a file);
-//! - [`mod@own_directory`]: writes files where nobody could have planted anything;
+//! - [`mod@own_directory`]: writes files where no other user could have planted anything;
 //! - [`Owner`]: writes the sidecar of a process, for an agent's author.
 
 mod agent_id;

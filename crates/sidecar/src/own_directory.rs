@@ -1,8 +1,8 @@
 //! The one way in which anything is written: in a directory that was checked, through
-//! a name that nobody could know.
+//! a name that no other user could know.
 //!
-//! Whoever can write beside us might plant something where we write: a link to a file of
-//! ours, a FIFO that nobody reads, a directory that leads elsewhere. So
+//! A user who can write to the same place might plant something where we write: a link to a
+//! file of ours, a FIFO without a reader, a directory that leads elsewhere. So
 //!
 //! - a directory is opened part by part; only links of the user and of root are followed
 //!   on the way; it must belong to the user, and not everybody may write it;
@@ -89,7 +89,7 @@ pub enum Access {
 pub enum Durable {
     /// On the disk: the call waits for that.
     Now,
-    /// Somewhere else too: nobody waits.
+    /// Also stored elsewhere: the call does not wait.
     Later,
 }
 
@@ -99,23 +99,23 @@ impl OwnDirectory {
     /// # Errors
     ///
     /// [`io::ErrorKind::NotFound`] if it is not there; an error that names it if it is
-    /// another user's or everybody may write it.
+    /// another user's or world-writable.
     pub fn open(path: &Path, levels: usize) -> io::Result<Self> {
         Self::walk(path, platform::Owners::ours(), levels, Absent::Refuse)
     }
 
-    /// The same, and makes what of it is missing, for ourselves alone.
+    /// The same, but creates missing directories, with access for this user alone.
     ///
     /// # Errors
     ///
     /// As in [`OwnDirectory::open`]; also if it would have to be made where another user
-    /// has the say.
+    /// is in control.
     pub fn make(path: &Path, levels: usize) -> io::Result<Self> {
         Self::walk(path, platform::Owners::ours(), levels, Absent::Make)
     }
 
     /// Opens the directory of a file that is the user's whose home is another user's,
-    /// if we are root, or our own; and tells which name the file has there. Links to the
+    /// if we are root, or our own; returns also the file's name there. Links to the
     /// file are followed if they are that user's or root's.
     ///
     /// # Errors
@@ -306,7 +306,7 @@ impl OwnDirectory {
         platform::link(&self.handle, from, to)
     }
 
-    /// Gives a file a temporary name, and tells which.
+    /// Renames a file to a temporary name and returns that name.
     ///
     /// # Errors
     ///
@@ -317,11 +317,11 @@ impl OwnDirectory {
         Ok(aside)
     }
 
-    /// Gives a file a name that nobody has.
+    /// Renames a file to a name that is free.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::AlreadyExists`] if somebody has it.
+    /// [`io::ErrorKind::AlreadyExists`] if the name is taken.
     pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         if platform::rename_new(&self.handle, from, to)? {
             return Ok(());
@@ -359,7 +359,7 @@ pub fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Tells whether a name is that of a temporary file of ours.
+/// Returns whether a name is that of a temporary file of ours.
 #[must_use]
 pub fn is_temporary(name: &str) -> bool {
     name.strip_prefix(TEMPORARY.0)
@@ -369,7 +369,7 @@ pub fn is_temporary(name: &str) -> bool {
         })
 }
 
-/// Sixteen hexadecimal digits that nobody else comes upon: the keys are random (the
+/// Sixteen hexadecimal digits that no other process can guess: the keys are random (the
 /// standard library asks the system for them).
 pub(crate) fn made_up_digits() -> String {
     static COUNTED: AtomicU64 = AtomicU64::new(0);
@@ -435,7 +435,7 @@ impl<'a> Temporary<'a> {
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        // Nobody is left to tell; whoever comes next removes it.
+        // No caller is left for an error; the next writer removes the file.
         self.directory.remove(&self.name).ok();
     }
 }

@@ -52,13 +52,13 @@ pub use error::WriteError;
 /// is provably gone: while one lives, or may live, that serves the same session,
 /// the claim is made beside its own, as `ID.claim-HEX.runtime.json`.
 ///
-/// An error means that the sidecar is not as it should be, and nothing else. An
-/// agent notes it and goes on; the next call tries again.
+/// An error affects only the sidecar. An agent notes it and continues; the next call
+/// tries again.
 ///
 /// Dropping the handle, and the end of the process in whatever way, leave the
 /// file where it is. No exit handler runs on a SIGKILL, so readers judge by the
-/// process anyway; and what is left tells them which session ended without
-/// having said so. Whoever ends a session on purpose calls [`Owner::release`].
+/// process anyway; and the file that is left shows which session ended without
+/// a release. An agent that ends a session on purpose calls [`Owner::release`].
 ///
 /// After a `fork` the parent owns the session: in the child every call is
 /// refused, and it establishes a session of its own. After an `exec` the same
@@ -81,7 +81,7 @@ struct State {
     started_at_ms: i64,
     /// Our file, unless it could not be written.
     written: Option<Written>,
-    /// The file does not say yet what is announced.
+    /// The file does not contain yet what is announced.
     is_behind: bool,
     /// Files of sessions that we left, which could not be removed yet.
     left: Vec<Written>,
@@ -103,7 +103,7 @@ impl Owner {
     ///
     /// # Errors
     ///
-    /// [`WriteError::NoSuchProcess`] if there is no such process, and as in
+    /// [`WriteError::NoSuchProcess`] if the process does not exist, and as in
     /// [`Owner::establish`].
     pub fn establish_for(pid: Pid, agent: Agent, session: Session) -> Result<Self, WriteError> {
         Self::establish_as(Identity::of(pid)?, agent, session)
@@ -207,7 +207,7 @@ impl Owner {
         state.written.as_ref().map(|written| written.path.clone())
     }
 
-    /// The state, for whoever may still write.
+    /// The state, unless this handle may no longer write.
     fn open(&self) -> Result<std::sync::MutexGuard<'_, State>, WriteError> {
         self.require_maker()?;
         let state = lock(&self.state);
@@ -257,7 +257,7 @@ impl Owner {
                 state.is_behind = false;
                 Ok(())
             }
-            // Somebody has removed it, or written over it.
+            // Another process has removed it, or written over it.
             _ => {
                 let lost = state.written.take();
                 let written = self.write_new(state);

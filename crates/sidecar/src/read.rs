@@ -75,8 +75,8 @@ pub fn read_sidecar_in(
     parse(&file, || directory.path_of(name))
 }
 
-/// The same for a name that a listing of the directory has just told to be that of a
-/// regular file; see [`Directory::read_listed`].
+/// The same for a name that a listing of the directory has just shown to be a regular
+/// file; see [`Directory::read_listed`].
 ///
 /// # Errors
 ///

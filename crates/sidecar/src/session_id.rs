@@ -80,7 +80,7 @@ impl SessionId {
     ///
     /// # Errors
     ///
-    /// [`SessionIdError`] says which rule it breaks; the first one does.
+    /// [`SessionIdError`] names the first rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, SessionIdError> {
         if text.is_empty() {
             return Err(SessionIdError::Empty);
@@ -138,7 +138,7 @@ fn check_character(character: char) -> Result<(), SessionIdError> {
     }
 }
 
-/// Tells whether Windows takes a file name for a device: the part before the
+/// Returns whether Windows takes a file name for a device: the part before the
 /// first dot counts, in any case, without spaces at its end.
 ///
 /// From "Naming Files, Paths, and Namespaces" of the Windows documentation,

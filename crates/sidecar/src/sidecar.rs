@@ -17,7 +17,7 @@ pub const SIDECAR_BYTES_MAX: u64 = 64 * 1024;
 /// 9999. Dates in milliseconds, a usual mistake, all lie beyond it.
 pub const STARTED_AT_S_MAX: f64 = 253_370_764_800.0;
 
-/// What one `runtime.json` says: which process serves which session.
+/// The contents of one `runtime.json`: which process serves which session.
 ///
 /// Seen in qwen-code 0.24.4, 2026-11; proposed in kimi-cli#2082. The fields
 /// from `process_start` on are optional additions that other readers ignore.
@@ -30,8 +30,8 @@ pub struct Sidecar {
     pub session_id: SessionId,
     /// The directory that the session works in. Never empty.
     pub work_dir: PathBuf,
-    /// The host that the PID means something on. Empty where the agent could
-    /// not tell: then it names no host.
+    /// The host that the PID means something on. Empty where the agent did not
+    /// know it: then it names no host.
     pub hostname: String,
     /// When this process took up the session, in milliseconds since 1970. The
     /// process itself began before that.
@@ -79,7 +79,7 @@ pub struct Sidecar {
 pub enum Serves {
     /// One: with a newer sidecar that reads the same, the process has left this session.
     One,
-    /// Many, as a daemon does. Its own terminal shows none of them.
+    /// Many, as a daemon does. The daemon's terminal shows none of them.
     Many,
 }
 
@@ -145,7 +145,7 @@ pub enum SidecarError {
 ///
 /// # Errors
 ///
-/// [`SidecarError`] says what is wrong, and in which field.
+/// [`SidecarError`] names the field and what is wrong with it.
 pub fn parse_sidecar(bytes: &[u8]) -> Result<Sidecar, SidecarError> {
     if bytes.len() as u64 > SIDECAR_BYTES_MAX {
         return Err(SidecarError::TooLarge { bytes: bytes.len() });
@@ -207,7 +207,7 @@ fn parse_started_at(object: &StrictObject<'_>) -> Result<i64, FieldError> {
         let expected = "a date in seconds since 1970";
         return Err(object.out_of_range("started_at", expected, &seconds.to_string()));
     }
-    // Exact enough: doubles tell milliseconds apart until long after 9999.
+    // Exact enough: a double represents milliseconds until long after year 9999.
     #[expect(clippy::cast_possible_truncation, reason = "checked just above")]
     Ok((seconds * 1000.0).round() as i64)
 }

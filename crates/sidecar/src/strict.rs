@@ -15,8 +15,8 @@ use crate::shown::shown;
 /// Nothing is converted: a bool is no integer, nor is `1.0` or `"1"`. `null`
 /// is the absence of an optional field and an error in a required one. A key
 /// that the object has twice is an error when it is asked for (in nested
-/// objects that is not noticed: there the last one counts). What nobody asks
-/// for is ignored.
+/// objects that is not noticed: there the last value counts). Keys that are
+/// never asked for are ignored.
 ///
 /// ```
 /// use whosup_sidecar::StrictObject;
@@ -88,17 +88,17 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A process id in a file, where 0 may say that there is no process any more.
+/// A process id in a file, where 0 may mean that there is no process any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SidecarPid {
-    /// `0`: released, nobody serves the session.
+    /// `0`: released, no process serves the session.
     Released,
-    /// This process is said to serve it.
+    /// This process claims to serve it.
     Process(Pid),
 }
 
 impl<'a> StrictObject<'a> {
-    /// Parses bytes that must be one JSON object. Whoever calls bounds their number.
+    /// Parses bytes that must be one JSON object. The caller bounds their number.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl<'a> StrictObject<'a> {
     }
 
     /// The value of a field, whatever its type; `None` if the object has no
-    /// such field or says `null`.
+    /// such field or the value is `null`.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl<'a> StrictObject<'a> {
         }))
     }
 
-    /// Tells whether a field is a string.
+    /// Returns whether a field is a string.
     pub(crate) fn is_string(&self, key: &str) -> Result<bool, FieldError> {
         Ok(matches!(self.opt_field(key)?, Some(Field::Text(_))))
     }
@@ -181,11 +181,11 @@ impl<'a> StrictObject<'a> {
             Fields::Parsed(fields, _) if fields.len() <= FEW_FIELDS => {
                 let mut fields = fields.iter();
                 fields
-                    .find(|(its, _)| **its == *key)
+                    .find(|(name, _)| **name == *key)
                     .map(|(_, field)| Field::parsed(field))
             }
             Fields::Parsed(fields, _) => {
-                let at = fields.binary_search_by(|(its, _)| (**its).cmp(key));
+                let at = fields.binary_search_by(|(name, _)| (**name).cmp(key));
                 at.ok()
                     .and_then(|at| fields.get(at))
                     .map(|(_, field)| Field::parsed(field))
@@ -206,7 +206,7 @@ impl<'a> StrictObject<'a> {
         }
     }
 
-    /// An error that says that a field has the right type and an impossible value.
+    /// The error for a field with the right type and an impossible value.
     ///
     /// `expected` completes "`key` is not …".
     #[must_use]
@@ -456,7 +456,7 @@ fn strings(field: Field<'_>) -> Option<Vec<&str>> {
     slice(field)?.iter().map(Value::as_str).collect()
 }
 
-/// Says what a value is: its type, and the value itself where it is short.
+/// Describes a value: its type, and the value itself where it is short.
 fn described(field: Field<'_>) -> String {
     let value = match field {
         Field::Text(text) => return format!("the string `{}`", shown(text)),

@@ -18,7 +18,7 @@ use whosup_sidecar::file::{
 };
 use whosup_sidecar::{ReadSidecarError, read_sidecar};
 
-/// How long anything here may take before it counts as waiting for somebody.
+/// How long a read may take before it counts as blocked.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs `work` on a thread of its own and returns its answer; fails when there
@@ -30,7 +30,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     receiver.recv_timeout(PATIENCE).expect("it still waits")
 }
 
-/// What reading says of the thing at `path`, by each way of reading.
+/// The result of each way of reading what is at `path`.
 #[track_caller]
 fn check_refused(path: &Path, links: Links, expected: FileKind) {
     let at = path.to_owned();
@@ -54,7 +54,7 @@ fn fifo_in(world: &TempDir) -> PathBuf {
 }
 
 #[test]
-fn a_fifo_is_refused_and_nobody_waits_for_its_writer() {
+fn a_fifo_is_refused_without_waiting_for_a_writer() {
     let world = TempDir::new().unwrap();
     let fifo = fifo_in(&world);
     check_refused(&fifo, Links::Refuse, FileKind::Fifo);
@@ -210,8 +210,8 @@ fn a_file_may_have_as_many_bytes_as_the_bound_and_not_one_more() {
 }
 
 #[test]
-fn a_file_that_tells_no_length_is_still_bounded() {
-    // Files of /proc say that they have 0 bytes.
+fn a_file_without_a_length_is_still_bounded() {
+    // Files of /proc report a length of 0 bytes.
     let path = Path::new("/proc/self/status");
     if !path.exists() {
         eprintln!("skipped: there is no {}", path.display());
@@ -249,14 +249,14 @@ fn the_facts_are_those_of_the_file_system() {
 }
 
 #[test]
-fn a_file_without_read_permission_is_denied_and_its_facts_are_told() {
+fn a_file_without_read_permission_is_denied_and_its_facts_are_known() {
     let world = TempDir::new().unwrap();
     let path = world.path().join("file");
     fs::write(&path, "secret").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(world.path(), Permissions::from_mode(0o755)).unwrap();
     let at = path.clone();
-    let (read, looked) = as_nobody(move || {
+    let (read, looked) = as_unprivileged_user(move || {
         let read = read_regular(&at, 100, Links::Refuse);
         (read, facts(&at, Links::Refuse))
     });
@@ -276,7 +276,7 @@ fn a_file_in_a_closed_directory_is_denied_and_not_absent() {
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, Permissions::from_mode(0o000)).unwrap();
     let path = closed.join("runtime.json");
-    let error = as_nobody(move || read_sidecar(&path).unwrap_err());
+    let error = as_unprivileged_user(move || read_sidecar(&path).unwrap_err());
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
     let ReadSidecarError::File(ReadFileError::PermissionDenied { .. }) = error else {
         panic!("{error}");
@@ -285,12 +285,12 @@ fn a_file_in_a_closed_directory_is_denied_and_not_absent() {
 
 /// Runs `work` on a thread without root's rights. Only root has any to give
 /// up; on Linux a thread can do so alone.
-fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+fn as_unprivileged_user<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     in_time(move || {
         #[cfg(target_os = "linux")]
         if rustix::process::geteuid().is_root() {
-            let nobody = rustix::process::Uid::from_raw(65_534);
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let unprivileged = rustix::process::Uid::from_raw(65_534);
+            rustix::thread::set_thread_res_uid(unprivileged, unprivileged, unprivileged).unwrap();
         }
         work()
     })
@@ -390,7 +390,7 @@ fn reading_changes_nothing() {
 }
 
 #[test]
-fn the_owner_of_a_directory_is_told_and_of_nothing_is_not() {
+fn the_owner_of_a_directory_is_known_and_of_a_missing_path_is_not() {
     let world = tempfile::tempdir().unwrap();
     let us = rustix::process::geteuid().as_raw();
     assert_eq!(owner_of(world.path()), Some(us));

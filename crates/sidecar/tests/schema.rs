@@ -1,4 +1,4 @@
-//! The checked-in JSON Schema and the reader say the same.
+//! The checked-in JSON Schema and the reader agree.
 
 use std::path::Path;
 

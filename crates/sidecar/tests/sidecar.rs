@@ -135,7 +135,7 @@ fn every_required_field_is_missed_by_name() {
     }
 }
 
-/// Key, value as JSON, and how the error goes on after "`key` is not ".
+/// Key, value as JSON, and the rest of the error after "`key` is not ".
 const WRONG_TYPES: &[(&str, &str, &str)] = &[
     (
         "schema_version",
@@ -194,7 +194,7 @@ fn no_type_is_taken_for_another() {
     }
 }
 
-/// Key, value as JSON, and how the error goes on after "`key` ".
+/// Key, value as JSON, and the rest of the error after "`key` ".
 const OUT_OF_RANGE: &[(&str, &str, &str)] = &[
     (
         "pid",
@@ -516,7 +516,7 @@ proptest! {
             "process_start_kind": "linux-ticks",
             "pid_namespace": namespace,
         })).unwrap();
-        // A name such as `con` may come up: then the error must say so.
+        // A name such as `con` may come up: then the error must name it.
         let Ok(id) = SessionId::parse(&session_id) else {
             prop_assert!(matches!(parse_sidecar(&bytes), Err(SidecarError::SessionId(_))));
             return Ok(());

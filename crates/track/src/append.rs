@@ -13,14 +13,14 @@ use whosup_core::sources::record::{
 use crate::disk::{IN_AGENT, is_at, open_or_make};
 use crate::{SessionFiles, TrackError};
 
-/// How often an event is appended anew because its log was replaced meanwhile.
+/// How often to append an event again because the log was replaced meanwhile.
 const TRIES_MAX: usize = 16;
 
 /// Appends an event to its session's log, in one write.
 ///
-/// Shortening replaces a log. Whoever does that takes over what was appended to
-/// the old one before it looked a last time; what came later is appended again
-/// here. An event that is in a log twice counts once, by its id.
+/// Shortening replaces a log. It takes over what was appended to the old log before
+/// a last look at it; what came later is appended again here. An event that is in a
+/// log twice counts once, by its ID.
 pub(crate) fn append(files: &SessionFiles, event: &LoggedEvent) -> Result<(), TrackError> {
     append_line(files, &event.to_line())
 }
@@ -42,8 +42,8 @@ pub(crate) fn append_line(files: &SessionFiles, line: &str) -> Result<(), TrackE
     })
 }
 
-/// What a log begins with that had to be made: the record, where there is one
-/// and its log has gone. Two may begin it so; the first of these lines counts.
+/// The first line of a new log: the existing record, if there is a record whose log is
+/// gone. Two processes may write this line; the first counts.
 fn beginning(log: &File, files: &SessionFiles) -> Result<String, TrackError> {
     let is_empty = || {
         let log = log.metadata();
@@ -54,7 +54,7 @@ fn beginning(log: &File, files: &SessionFiles) -> Result<String, TrackError> {
         return Ok(String::new());
     }
     let record = read_record(files);
-    // A record that was written meanwhile has what somebody else has begun the log with.
+    // A record that was written meanwhile is what another process has begun the log with.
     let record = record.filter(|_| matches!(is_empty(), Ok(true)));
     Ok(record.map_or_else(String::new, |record| record_line(&record, &[])))
 }
@@ -72,8 +72,8 @@ fn open(files: &SessionFiles) -> Result<File, TrackError> {
     open_or_make(&files.log, IN_AGENT, Access::Append).map_err(TrackError::at("open", &files.log))
 }
 
-/// Writes everything at once or fails; what a full disk cuts off is a line of
-/// its own, which readers pass over.
+/// Writes everything at once or fails. A line that a full disk cuts off stays a separate
+/// line, which readers ignore.
 pub(crate) fn write_once(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     let written = loop {
         match file.write(bytes) {

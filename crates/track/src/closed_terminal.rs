@@ -10,14 +10,14 @@ use std::path::Path;
 use whosup_core::process::Backend;
 use whosup_core::sources::record::RecordedOwner;
 
-/// Where Linux has its pseudo-terminals, and what stands behind the path of one that is gone.
+/// The directory of pseudo-terminals on Linux, and the suffix of a path that is gone.
 const TERMINALS: &str = "/dev/pts/";
 const GONE: &str = " (deleted)";
 
 /// Whether the terminal of this process was closed. `false` where that cannot be seen.
 pub(crate) fn was_closed(backend: &dyn Backend, owner: &RecordedOwner) -> bool {
     let found = backend.probe(owner.pid).ok().flatten();
-    let Some(process) = found.filter(|its| owner.stamp.as_ref() == Some(&its.stamp)) else {
+    let Some(process) = found.filter(|process| owner.stamp.as_ref() == Some(&process.stamp)) else {
         return false;
     };
     let is_one_of_many = owner.is_shared || owner.is_unrecognized;

@@ -1,7 +1,7 @@
-//! Our own files by their paths, and which file is at a path.
+//! Opens, replaces and removes whosup's own files.
 //!
-//! All that is written is written through [`OwnDirectory`], so that nothing that
-//! somebody planted is followed, waited for or overwritten.
+//! All writes go through [`OwnDirectory`], so that nothing that another user
+//! planted is followed, waited for or overwritten.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -35,7 +35,7 @@ pub(crate) fn open_if_there(path: &Path, levels: usize) -> io::Result<Option<Fil
     }
 }
 
-/// Puts bytes at a path: all of them, or what was there stays.
+/// Replaces the file at a path atomically: on failure the old file stays.
 pub(crate) fn replace(
     path: &Path,
     levels: usize,
@@ -62,7 +62,7 @@ pub(crate) fn remove(path: &Path, levels: usize) -> io::Result<()> {
     }
 }
 
-/// Most often it is there already.
+/// Opens the directory of a file, and creates it if it is missing.
 pub(crate) fn directory_for(path: &Path, levels: usize) -> io::Result<OwnDirectory> {
     match OwnDirectory::open(path, levels) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => OwnDirectory::make(path, levels),
@@ -70,7 +70,7 @@ pub(crate) fn directory_for(path: &Path, levels: usize) -> io::Result<OwnDirecto
     }
 }
 
-/// Tells whether `file` is the one that is at `path` now.
+/// Returns whether `file` is the one that is at `path` now.
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let open = file.metadata()?;
     match std::fs::symlink_metadata(path) {
@@ -80,7 +80,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Tells whether both are one file.
+/// Returns whether both are one file.
 pub(crate) fn is_same_file(one: &File, other: &File) -> io::Result<bool> {
     Ok(is_same(&one.metadata()?, &other.metadata()?))
 }

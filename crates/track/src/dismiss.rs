@@ -1,4 +1,4 @@
-//! Keeps sessions out of default views, because a person says so.
+//! Hides sessions from default views on a person's request.
 
 use std::path::{Path, PathBuf};
 
@@ -11,14 +11,14 @@ use whosup_core::sources::dismissal::{DISMISSAL_BYTES_MAX, Dismissal, dismissals
 use crate::TrackError;
 use crate::disk::{IN_AGENT, remove, replace};
 
-/// Keeps a session out of default views until something is heard of it.
+/// Hides a session from default views until a hook reports an event of it.
 ///
 /// # Errors
 ///
 /// [`TrackError`] if that could not be written down.
 pub fn dismiss(environment: &Environment, key: &SessionKey, now_ms: i64) -> Result<(), TrackError> {
     let path = path_of(environment, key)?;
-    // What can't be read says nothing that could be lost.
+    // A file that can't be read contains nothing that could be lost.
     let mut dismissal = read(&path)?.unwrap_or_default();
     dismissal.homes.retain(|(home, _)| **home != *key.home);
     dismissal.homes.push((key.home.to_path_buf(), now_ms));

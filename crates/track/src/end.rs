@@ -1,4 +1,4 @@
-//! The one way into the end of a session.
+//! Ends sessions. All ends go through [`end_session`].
 
 use std::time::Duration;
 
@@ -13,30 +13,29 @@ use crate::append::{append, append_line, read_record};
 use crate::refresh::read_folded;
 use crate::{SessionFiles, SessionLock, TrackError, refresh};
 
-/// How long somebody who ends a session waits for its lock.
+/// How long to wait for the lock of a session that is to end.
 const LOCK_PATIENCE: Duration = Duration::from_millis(40);
 
-/// What came of ending a session.
+/// The result of ending a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// It has ended, and whoever gets this answer is the one that passes it on:
-    /// nobody else did or will.
+    /// It has ended, and the caller must pass the end on: no other process did or will.
     Now(Box<SessionRecord>),
     /// It had ended before.
     Already,
-    /// It goes on: another process serves it than the one whose end was told.
+    /// It continues: it is served by another process than the process whose end was reported.
     GoesOn,
-    /// The end is written down; whether it was the first one is not known, for
-    /// somebody else held the lock.
+    /// The end is recorded. Whether it was the first end is unknown, because another
+    /// process held the lock.
     Noted,
 }
 
-/// Ends a session. `event` tells how, and of which process; an end of a process
-/// that no longer serves the session is passed over by every reader of the log.
+/// Ends a session. `event` records the cause and the process. Readers of the log
+/// ignore the end of a process that no longer serves the session.
 ///
 /// With `held`, the session's lock is held already and all claims were judged
-/// under it. Without, the agent itself told of the end: the lock is waited for a
-/// moment, and the end is written down in any case.
+/// under it. Without, the agent itself reported the end: this waits a moment for the
+/// lock, and records the end in any case.
 ///
 /// # Errors
 ///
@@ -71,14 +70,14 @@ pub fn end_session(
 /// Whether there is an end to pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Whoever asked passes it on.
+    /// The caller passes it on.
     On,
-    /// There is none, or somebody else did.
+    /// There is no end, or another process has passed it on.
     Nothing,
 }
 
-/// Takes it on to pass on the end of a session, where nobody did. Whoever is
-/// killed between this and doing so has done so: an end is never passed on twice.
+/// Claims the duty to pass on the end of a session, if no process has claimed it. The
+/// end of a process that is killed after this is lost: an end is never passed on twice.
 pub(crate) fn pass_on(
     files: &SessionFiles,
     record: Option<SessionRecord>,
@@ -92,14 +91,14 @@ pub(crate) fn pass_on(
     Ok((refresh(files, held)?, Pass::On))
 }
 
-/// The event that ended a session, if nobody has passed that on.
+/// The event that ended a session, unless that end was passed on.
 pub(crate) fn end_to_pass_on(record: &SessionRecord) -> Option<&str> {
     let is_new = record.phase == Phase::Ended && !record.heard.is_end_passed_on;
     record.heard.end_event.as_deref().filter(|_| is_new)
 }
 
-/// Ends a session because a person says so; `None` if there is no record of it.
-/// Whether it may live is for the caller to ask.
+/// Ends a session on a person's request; `None` without a record of it.
+/// The caller checks whether it may be live.
 ///
 /// # Errors
 ///
@@ -110,7 +109,7 @@ pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, T
         return Ok(None);
     }
     let Some(lock) = SessionLock::take(files, LOCK_PATIENCE)? else {
-        // Whoever has it is hearing of the session now.
+        // The lock's holder is recording an event of the session now.
         return Ok(Some(Ended::GoesOn));
     };
     let record = match read_folded(files)? {
@@ -128,8 +127,8 @@ pub fn end_by_hand(files: &SessionFiles, now_ms: i64) -> Result<Option<Ended>, T
     end_session(files, &event, Some(&lock)).map(Some)
 }
 
-/// The end of a session that its agent did not tell of: whoever says so has looked at
-/// all its owners.
+/// The end of a session that its agent did not report. The caller has looked at all
+/// owners of the session.
 pub(crate) fn end_event(record: &SessionRecord, end: LoggedEnd, id: String) -> LoggedEvent {
     LoggedEvent {
         id,

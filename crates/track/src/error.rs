@@ -1,18 +1,18 @@
-//! What kept something from being recorded.
+//! Errors of recording.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use whosup_core::adapter::hook_event::HookError;
 
-/// What kept something from being recorded.
+/// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrackError {
     /// The environment names no place for records.
-    #[error("cannot tell where records go: neither `XDG_STATE_HOME` nor a home is known")]
+    #[error("no directory for records: neither `XDG_STATE_HOME` nor a home is known")]
     NoPlace,
-    /// This host is the one to be forgotten.
+    /// The host to forget is this host.
     #[error("cannot forget `{host}`: this is it, and what has exited here is seen")]
     OwnHost {
         /// Its name.
@@ -24,7 +24,7 @@ pub enum TrackError {
         /// The agent.
         agent: String,
     },
-    /// What a hook was given is no event.
+    /// The payload of a hook is no event.
     #[error("cannot understand the event: {0}")]
     Payload(#[from] HookError),
     /// A file or directory could not be used.

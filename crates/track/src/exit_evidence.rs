@@ -1,5 +1,5 @@
-//! What a supervisor knows for certain: that it started a process, and how that
-//! process ended, because it reaped it.
+//! Records what a supervisor knows for certain, because it started and reaped a process:
+//! that the process began, and how it ended.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::end::{Ended, end_session};
 use crate::git::branch_of;
 use crate::{SessionFiles, SessionLock, TrackError, refresh};
 
-/// How long a supervisor waits for whoever writes the record.
+/// How long a supervisor waits for another writer of the record.
 const LOCK_PATIENCE: std::time::Duration = std::time::Duration::from_millis(40);
 
 /// A process that a supervisor runs, and the session that it serves.
@@ -30,7 +30,7 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// A child of this process, which it has not reaped yet: so the PID is its own.
+    /// A child of this process, which it has not reaped yet: so the PID is not reused.
     #[must_use]
     pub fn of(
         process: &Process,
@@ -69,7 +69,7 @@ impl Supervised {
         let mut event = self.event(EventKind::SessionStarted(StartSource::Run), now_ms);
         event.work_dir = Some(self.work_dir.clone());
         let mounts = Mounts::of_this_machine();
-        // It was started there: whoever did so relies on it.
+        // The process was started there, so the caller relies on the directory.
         mounts.rely_on(&self.work_dir);
         event.git_branch = branch_of(&self.work_dir, &mounts);
         self.note(&event)
@@ -92,7 +92,7 @@ impl Supervised {
         }
     }
 
-    /// Records how the process has ended: whoever calls has reaped it. Returns the record
+    /// Records how the process has ended: the caller has reaped it. Returns the record
     /// if the caller is to pass that end on.
     ///
     /// # Errors

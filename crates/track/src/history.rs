@@ -1,5 +1,5 @@
-//! Writes which sessions a process has served: one line for each claim event that was
-//! heard of it, and for each end.
+//! Records which sessions a process has served: one line for each claim event that it
+//! reported, and for each end.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ pub(crate) struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// The history of a process, which need not exist; `None` if the process or the
+    /// The history of a process. The file need not exist. `None` if the process or the
     /// place is not known.
     pub(crate) fn of(environment: &Environment, owner: &RecordedOwner) -> Option<Self> {
         let path = histories_root_of(environment)?.join(history_name(owner)?);
@@ -45,12 +45,12 @@ impl HistoryFile {
         })
     }
 
-    /// What it was when it was read.
+    /// The contents when it was read.
     pub(crate) const fn history(&self) -> &History {
         &self.history
     }
 
-    /// Writes down what happened, unless it says so already.
+    /// Records what happened, unless the history has it already.
     pub(crate) fn note(&self, line: &HistoryLine) -> Result<(), TrackError> {
         let is_said = |last: &HistoryLine| {
             let name = |line: &HistoryLine| (line.what, line.agent.clone(), line.session.clone());
@@ -67,8 +67,8 @@ impl HistoryFile {
     }
 
     /// Keeps the last claim event of each of the last sessions. Another hook of the same
-    /// process that is heard at this very moment may be lost: the session's own record
-    /// still tells of it.
+    /// process that reports at this very moment may be lost: the session's own record
+    /// still has it.
     fn shorten(&self) -> Result<(), TrackError> {
         let read = read_regular(&self.path, HISTORY_BYTES_MAX, Links::Refuse);
         let Ok(file) = read else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Where hooks say what went wrong: an agent must not see it.
+//! The log for errors of hooks, which an agent must not see.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use crate::disk::{IN_WHOSUP, directory_for};
 
 /// The name of the log.
 const NAME: &str = "hook.log";
-/// The name of the one before it.
+/// The name of the previous log.
 const OLD_NAME: &str = "hook.log.old";
-/// A log that is longer than this, in bytes, makes room for a new one.
+/// A log that is longer than this, in bytes, is renamed and a new log begins.
 const LOG_BYTES_MAX: u64 = 256 * 1024;
 /// How much of one message is kept, in characters.
 const MESSAGE_CHARS_MAX: usize = 1_000;
@@ -22,7 +22,7 @@ const MESSAGE_CHARS_MAX: usize = 1_000;
 /// Notes what kept a hook from being recorded, in `whosup/hook.log` of the state
 /// directory. There are two such files at most, the older one with `.old` behind it.
 ///
-/// Where even that fails there is nobody left to tell.
+/// A failure to write it is ignored: there is no other place to report it.
 pub fn note_problem(environment: &Environment, now_ms: i64, agent: &str, message: &str) {
     let Some(path) = path_of(environment) else {
         return;

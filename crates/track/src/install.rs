@@ -1,5 +1,5 @@
-//! Sets hooks in agents' settings, and takes them out: the one place where a file
-//! of an agent's is written, and only when a person asks for it.
+//! Installs hooks in agents' settings, and removes them: the only place that writes a
+//! file of an agent, and only on a person's request.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::{Store, TrackError};
 
 /// How long settings may be, in bytes.
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
-/// How long the note of what was inserted may be, in bytes.
+/// How long the note of the inserted text may be, in bytes.
 const NOTE_BYTES_MAX: u64 = 4 << 20;
 
 /// Where an agent's hooks are to be set, and what they run.
@@ -31,22 +31,22 @@ pub struct HookSite<'a> {
     pub adapter: &'a dyn Adapter,
     /// One of its homes.
     pub home: &'a Path,
-    /// What else says where its settings are.
+    /// What else determines where its settings are.
     pub environment: &'a Environment,
     /// The program that hooks run.
     pub program: &'a Path,
 }
 
-/// A change of one agent's settings that is not made yet.
+/// A planned change of one agent's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The agent's name for people.
     pub agent: &'static str,
     /// The settings, as they are named.
     pub path: PathBuf,
-    /// What is there; `None` if there is no such file.
+    /// The current text; `None` if the file is missing.
     pub before: Option<String>,
-    /// What is to be there; `None` if the file goes.
+    /// The new text; `None` if the file is to be removed.
     pub after: Option<String>,
     /// A person has to trust the hooks in the agent.
     pub must_be_trusted: bool,
@@ -63,16 +63,16 @@ pub struct Change {
 pub struct Installed {
     /// The settings.
     pub path: PathBuf,
-    /// The events that are told of.
+    /// The events that the installed hooks report.
     pub present: Vec<String>,
-    /// Those that are not.
+    /// The events that no installed hook reports.
     pub missing: Vec<String>,
-    /// The programs that hooks of ours run: this one, or a `whosup` elsewhere.
+    /// The programs that whosup's hooks run: this program, or a `whosup` elsewhere.
     pub programs: BTreeSet<String>,
     /// How many hooks of these settings a person trusts in the agent; `None` for an
-    /// agent that runs them without.
+    /// agent that needs no trust.
     pub trusted: Option<usize>,
-    /// When they were set, in milliseconds since 1970, where that was noted.
+    /// When they were installed, in milliseconds since 1970, if that was noted.
     pub set_at_ms: Option<i64>,
 }
 
@@ -125,8 +125,8 @@ impl Settings {
         wrong_settings(&self.path, error)
     }
 
-    /// The text without hooks of ours that run something else: by what was noted
-    /// when they were set, else by their commands. `None` if there are none.
+    /// The text without those of whosup's hooks that run another program: found by the note
+    /// of the installation, else by their commands. `None` if there are none.
     fn without_others(&self, note: Option<&Note>) -> Result<Option<String>, SettingsError> {
         let mut others = programs(self.form, self.text(), &self.command)?;
         let is_set = others.remove(&self.command.program);
@@ -150,7 +150,7 @@ impl Settings {
     }
 }
 
-/// Plans to set the hooks of an agent in one of its homes; `None` if all are set.
+/// Plans to install the hooks of an agent in one of its homes; `None` if all are there.
 /// Hooks that run a `whosup` elsewhere are replaced.
 ///
 /// # Errors
@@ -174,7 +174,7 @@ pub fn plan_install(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>
         return Ok(None);
     }
     let after = apply(&text, &added);
-    // What we make must be what it was meant to be.
+    // The result is read again, to be sure that the hooks are found in it.
     let set = present(form, &after, events, command).map_err(wrong)?;
     if set.len() != events.len() {
         let reason = "its form leaves no place for hooks".to_owned();
@@ -193,8 +193,8 @@ pub fn plan_install(site: &HookSite<'_>, store: &Store) -> Result<Option<Change>
     }))
 }
 
-/// Plans to take the hooks of an agent out of one of its homes; `None` if there
-/// are none.
+/// Plans to remove the hooks of an agent from one of its homes; `None` if there are
+/// none.
 ///
 /// # Errors
 ///
@@ -237,12 +237,12 @@ pub fn plan_uninstall(site: &HookSite<'_>, store: &Store) -> Result<Option<Chang
     }))
 }
 
-/// The user whose home it is: that of what it will lie in, where it is not there yet.
+/// The owner of the home, or of its nearest existing parent if it is missing.
 fn owner_of_home(site: &HookSite<'_>) -> Option<u32> {
     site.home.ancestors().find_map(owner_of)
 }
 
-/// What of an agent's hooks is set in one of its homes.
+/// The hooks of an agent that are installed in one of its homes.
 ///
 /// # Errors
 ///
@@ -257,7 +257,7 @@ pub fn installed(site: &HookSite<'_>, store: &Store) -> Result<Installed, TrackE
         .iter()
         .filter(|event| !present.iter().any(|set| set == *event));
     let trust = settings.hooks.trust.map(|trust| {
-        // What can't be read says that nobody trusts them.
+        // Hooks in an unreadable file count as not trusted.
         let text = read(&site.home.join(trust.file)).ok().flatten();
         (trust.count)(&text.unwrap_or_default(), &settings.path)
     });
@@ -288,7 +288,7 @@ pub fn make(change: &Change) -> Result<(), TrackError> {
         let earlier = read_note(&change.note);
         write_settings(change)?;
         if change.after.is_none() && earlier.is_some_and(|note| note.made_directory) {
-            // Somebody else's files keep it.
+            // The directory stays while it contains other files.
             remove_empty_directory(change).ok();
         }
         // Without the note the hooks are found by their command.
@@ -307,8 +307,8 @@ pub fn make(change: &Change) -> Result<(), TrackError> {
     write_settings(change)
 }
 
-/// What is to be remembered: what was inserted earlier, where it is now, and what
-/// is inserted now.
+/// The new note: the text that was inserted earlier, with its place now, and the text
+/// that is inserted now.
 fn noted(change: &Change, earlier: Option<Note>, makes_directory: bool) -> serde_json::Value {
     let before_len = change.before.as_ref().map_or(0, String::len);
     let was_there = earlier
@@ -320,7 +320,7 @@ fn noted(change: &Change, earlier: Option<Note>, makes_directory: bool) -> serde
     let mut len = change.after.as_ref().map_or(0, String::len);
     if let Some(earlier) = earlier.filter(|_| !change.replaces_earlier) {
         if earlier.len != before_len {
-            // It is no longer where it was: its words have to do.
+            // It has moved: it must be found by its text.
             len = 0;
         }
         let moved = earlier.inserted.into_iter().map(|mut one| {
@@ -376,7 +376,7 @@ fn remove_empty_directory(change: &Change) -> std::io::Result<()> {
 fn read(path: &Path) -> Result<Option<String>, TrackError> {
     let unreadable = |reason: String| wrong_settings(path, SettingsError(reason));
     if path.is_symlink() && !path.exists() {
-        // What would be written in its place is not what it leads to.
+        // A replacement would replace the link instead of its target.
         return Err(unreadable("it is a link to nothing".to_owned()));
     }
     match read_regular(path, SETTINGS_BYTES_MAX, Links::Follow) {

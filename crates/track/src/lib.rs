@@ -1,20 +1,20 @@
-//! Records what agents' hooks tell, and ends the sessions whose process is gone.
+//! Records what agents' hooks report, and ends the sessions whose process is gone.
 //!
-//! The only part of whosup that writes. It touches nothing but its own files, and
-//! agents' settings when a person wants hooks set there. For each session there is, below `$XDG_STATE_HOME/whosup/sessions/AGENT`:
+//! The only part of whosup that writes. It writes only whosup's own files, and agents'
+//! settings when a person installs hooks. The files of a session, below
+//! `$XDG_STATE_HOME/whosup/sessions/AGENT`:
 //!
 //! | File | What it is |
 //! |---|---|
 //! | `ID.jsonl` | the event log, the truth: one line for each event, each written at once |
-//! | `ID.json` | the record: the log's fold, written again by whoever gets the lock |
-//! | `ID.lock` | held by whoever writes the record, shortens the log or ends the session |
+//! | `ID.json` | the record: the log's fold, rewritten by each holder of the lock |
+//! | `ID.lock` | held while writing the record, shortening the log or ending the session |
 //!
-//! An event needs no lock: it is appended, and then looked for at the log's path,
-//! for the log may have been shortened meanwhile. So any number of hooks lose
-//! nothing, none waits long, and one that is killed leaves nothing that the next
-//! reader does not put right.
+//! An event needs no lock: it is appended, and then looked for at the log's path, because
+//! the log may have been shortened meanwhile. So any number of hooks lose nothing and
+//! never wait long, and the next reader repairs what a killed hook leaves.
 //!
-//! A session ends through [`end_session`] alone: because its agent said so
+//! A session ends through [`end_session`] alone: because its agent reported it
 //! ([`receive`](fn@receive)), or because the [`sweep`](fn@sweep) found its process gone.
 
 mod append;

@@ -13,14 +13,14 @@ use crate::{SessionFiles, TrackError};
 const STEP: Duration = Duration::from_millis(2);
 
 /// Held while a record is written, a log shortened or a session ended. The
-/// kernel lets go of it when its holder is gone, however that went.
+/// kernel releases it when the holder exits in any way.
 #[derive(Debug)]
 pub struct SessionLock {
     _file: File,
 }
 
 impl SessionLock {
-    /// Takes the lock of a session; `None` if somebody else held it all the time.
+    /// Takes the lock of a session; `None` if another process held it all the time.
     /// The session need not have a file yet.
     ///
     /// # Errors
@@ -31,8 +31,8 @@ impl SessionLock {
         loop {
             let file = open(files)?;
             match file.try_lock() {
-                // A lock that was removed with its session while we waited
-                // locks nothing.
+                // A lock that was removed with the session while this process
+                // waited protects nothing.
                 Ok(()) => {
                     let is_there = is_at(&file, &files.lock);
                     if is_there.map_err(TrackError::at("look at", &files.lock))? {

@@ -1,5 +1,5 @@
-//! Who runs a session: the process that its agent names itself, or else the nearest of
-//! a hook's ancestors that is neither a shell nor a launcher.
+//! Finds the owner process of a session: the process that the agent itself names, or else
+//! the nearest ancestor of a hook that is neither a shell nor a launcher.
 
 mod passed_over;
 
@@ -20,10 +20,10 @@ use self::passed_over::{Kind, kind_of};
 
 /// How many parents are followed.
 const ANCESTORS_MAX: usize = 64;
-/// How long the path of a program may be that is kept of an ancestor.
+/// How long the recorded path of an ancestor's program may be.
 const EXECUTABLE_BYTES_MAX: usize = 200;
 
-/// Who was found above a hook.
+/// The owner that was found above a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundOwner {
     /// This process runs the session.
@@ -36,18 +36,18 @@ pub enum FoundOwner {
         /// The processes from the hook up to it, and some beyond it.
         chain: Vec<Ancestor>,
     },
-    /// Nobody, and why.
-    Nobody(String),
+    /// No owner was found, for this reason.
+    NotFound(String),
 }
 
-/// What a hook is of.
+/// The agent, home and session that a hook belongs to.
 #[derive(Clone, Copy)]
 pub struct HookOf<'a> {
     /// The agent.
     pub adapter: &'a dyn Adapter,
     /// The agent's home.
     pub home: &'a Path,
-    /// The session that it tells of.
+    /// The session that it reports on.
     pub session: &'a SessionId,
     /// Its environment.
     pub environment: &'a Environment,
@@ -72,12 +72,12 @@ struct Above {
     what: What,
 }
 
-/// What a process above a hook is.
+/// The kind of a process above a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
     /// An adapter recognizes it.
     Agent(AgentId, Role),
-    /// It runs others and serves no session.
+    /// It launches other programs and serves no session.
     PassedOver,
     /// Nothing above it has to do with the hook.
     Boundary,
@@ -87,13 +87,13 @@ enum What {
 
 /// Finds the owner of a session above the process `hook`.
 ///
-/// The nearest ancestor that is neither a shell nor a launcher decides. If it is another
-/// agent's, the hook is not this agent's to tell of; if it runs many sessions at once, it
-/// is marked shared; if nobody recognizes it, it is marked so: an agent that was started
-/// by another name, or a program beside which an agent further up must not be taken for
-/// the owner.
+/// The nearest ancestor that is neither a shell nor a launcher decides. If it is a process
+/// of another agent, no owner is found. If it runs many sessions at once, it is marked
+/// shared. If no adapter recognizes it, it is marked unrecognized: it may be an agent that
+/// was started by another name, or a program, and then an agent further up must not be
+/// taken for the owner.
 ///
-/// What the agent itself says decides before that: a process further up counts if its
+/// What the agent itself reports decides before that: a process further up counts if its
 /// registry names this very session, or if the hook's environment names it and nothing
 /// that could be an agent is between.
 #[must_use]
@@ -101,7 +101,7 @@ pub fn find_owner(backend: &dyn Backend, of: &HookOf<'_>, hook: Pid) -> FoundOwn
     let agent = agents::id_of(of.adapter);
     let above = match ancestors(backend, hook) {
         Ok(above) => above,
-        Err(reason) => return FoundOwner::Nobody(reason),
+        Err(reason) => return FoundOwner::NotFound(reason),
     };
     let found = |at: usize, role: Option<Role>| found(backend, &above, at, role);
     if let Some(at) = published(&above, of) {
@@ -110,13 +110,15 @@ pub fn find_owner(backend: &dyn Backend, of: &HookOf<'_>, hook: Pid) -> FoundOwn
     let is_named = |above: &Above| named(of) == Some(above.process.pid);
     for (at, one) in above.iter().enumerate() {
         match &one.what {
-            // Its own variable says that it is the agent, whatever it looks like.
+            // The agent's variable names this process, whatever it looks like.
             What::Unrecognized | What::PassedOver if is_named(one) => {
                 return found(at, Some(Role::Session));
             }
             What::Agent(other, _) if *other != agent => {
                 let pid = one.process.pid;
-                return FoundOwner::Nobody(format!("the nearest agent is {other}, process {pid}"));
+                return FoundOwner::NotFound(format!(
+                    "the nearest agent is {other}, process {pid}"
+                ));
             }
             What::Agent(_, role @ (Role::Session | Role::Host)) => return found(at, Some(*role)),
             What::Unrecognized => return found(at, None),
@@ -130,7 +132,7 @@ pub fn find_owner(backend: &dyn Backend, of: &HookOf<'_>, hook: Pid) -> FoundOwn
     {
         return self::found(backend, &[one], 0, Some(Role::Session));
     }
-    FoundOwner::Nobody("no ancestor is a process of the agent".to_owned())
+    FoundOwner::NotFound("no ancestor is a process of the agent".to_owned())
 }
 
 fn look_at(backend: &dyn Backend, pid: Pid) -> Option<Above> {
@@ -143,7 +145,7 @@ fn look_at(backend: &dyn Backend, pid: Pid) -> Option<Above> {
     })
 }
 
-/// The PID that the agent has named itself by to what it runs.
+/// The PID of the agent in the environment of its children.
 fn named(of: &HookOf<'_>) -> Option<Pid> {
     let value = of
         .environment
@@ -151,7 +153,7 @@ fn named(of: &HookOf<'_>) -> Option<Pid> {
     Pid::new(value.to_str()?.parse().ok()?).ok()
 }
 
-/// The ancestor that the agent's own registry has this session for.
+/// The ancestor that the agent's own registry records for this session.
 fn published(above: &[Above], of: &HookOf<'_>) -> Option<usize> {
     above.iter().position(|one| {
         let process = &one.process;
@@ -232,10 +234,10 @@ fn parent_of(backend: &dyn Backend, child: &Process) -> Result<Option<Process>, 
     }))
 }
 
-/// `role`: `None` if nobody recognizes it.
+/// `role`: `None` if no adapter recognizes it.
 fn found(backend: &dyn Backend, above: &[Above], at: usize, role: Option<Role>) -> FoundOwner {
     let Some(one) = above.get(at) else {
-        return FoundOwner::Nobody("the owner is gone".to_owned());
+        return FoundOwner::NotFound("the owner is gone".to_owned());
     };
     let scope = backend.scope();
     FoundOwner::Owner {

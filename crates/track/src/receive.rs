@@ -25,11 +25,11 @@ use crate::owner::{FoundOwner, HookOf, find_owner};
 use crate::session_meant::{AgentFiles, set_session};
 use crate::{SessionFiles, SessionLock, Store, TrackError, refresh};
 
-/// How long a hook waits for whoever writes the record. The event is safe by
-/// then, and the next reader writes the record.
+/// How long a hook waits for another writer of the record. The event is in the log
+/// by then, and the next reader writes the record.
 const LOCK_PATIENCE: Duration = Duration::from_millis(40);
 
-/// What a hook runs in.
+/// The world of a hook.
 #[derive(Debug, Clone)]
 pub struct HookWorld {
     /// Its environment, which is its agent's.
@@ -44,7 +44,7 @@ pub struct HookWorld {
     pub now_ms: i64,
     /// What becomes of prompts.
     pub prompts: Prompts,
-    /// It runs within what is run at the end of another session.
+    /// It runs within a command that was started at the end of another session.
     pub is_aftermath: bool,
 }
 
@@ -57,12 +57,12 @@ pub enum Prompts {
     Drop,
 }
 
-/// Records one event that an agent's hook told. The answer is the record of the
+/// Records one event that an agent's hook reported. Returns the record of the
 /// session if it has ended and it is now for the caller to pass that on.
 ///
 /// # Errors
 ///
-/// [`TrackError`] if it tells of nothing or could not be written down.
+/// [`TrackError`] if it reports nothing or could not be recorded.
 pub fn receive(
     adapter: &dyn Adapter,
     payload: &[u8],
@@ -116,23 +116,23 @@ pub fn receive(
     let Some(lock) = SessionLock::take(&files, LOCK_PATIENCE)? else {
         return Ok(None);
     };
-    // The end of another process's may have been noted while the lock was held.
+    // Another process may have recorded an end while the lock was held.
     let record = refresh(&files, &lock)?;
     let (record, pass) = pass_on(&files, record, &lock)?;
     Ok(record.filter(|_| pass == Pass::On))
 }
 
-/// Tells whether the event comes late: its process has taken up another session since it
-/// took up this one. A turn in a session that the process was never heard to take up is
-/// no such event.
+/// Returns whether the event comes late: its process has taken up another session since it
+/// took up this one. A turn in a session that the process never reported to take up does
+/// not come late.
 fn has_left(file: &HistoryFile, files: &SessionFiles, event: &LoggedEvent) -> bool {
     let heard_at_ms = event.kind.starts_work().then_some(i64::MAX);
     let history = file.history();
-    let is_told = !event.kind.is_claim() && event.kind != EventKind::SessionEnded;
-    is_told && history.has_left(&files.agent, &files.session, heard_at_ms)
+    let may_be_late = !event.kind.is_claim() && event.kind != EventKind::SessionEnded;
+    may_be_late && history.has_left(&files.agent, &files.session, heard_at_ms)
 }
 
-/// Writes down which session the process has taken up, or which has ended in it.
+/// Records which session the process has taken up, or which has ended in it.
 fn note(
     history: Option<&HistoryFile>,
     files: &SessionFiles,
@@ -165,7 +165,7 @@ fn logged(
             cpu_ms,
             chain,
         } => (Some(owner), cpu_ms, chain),
-        FoundOwner::Nobody(_) => (None, None, Vec::new()),
+        FoundOwner::NotFound(_) => (None, None, Vec::new()),
     };
     let is_beginning = matches!(
         event.kind,
@@ -180,7 +180,7 @@ fn logged(
     let is_shared = owner.as_ref().is_some_and(|owner| owner.is_shared);
     let is_end = event.kind == EventKind::SessionEnded;
     let owner_at_end = owner.as_ref().filter(|_| is_end);
-    let is_closed = owner_at_end.is_some_and(|its| was_closed(world.backend.as_ref(), its));
+    let is_closed = owner_at_end.is_some_and(|owner| was_closed(world.backend.as_ref(), owner));
     let end_cause = match is_closed {
         true => EndCause::TerminalClosed,
         false => EndCause::ExitHook,
@@ -195,7 +195,7 @@ fn logged(
         transcript: event.transcript,
         prompt: prompt.map(|prompt| prompt.chars().take(PROMPT_CHARS_MAX).collect()),
         reason: event.reason,
-        // A shared process has the variables of whoever happened to start it.
+        // A shared process has the variables of the terminal that happened to start it.
         pane: pane(&world.environment).filter(|_| !is_shared),
         owner,
         chain,
@@ -209,7 +209,7 @@ fn logged(
     }
 }
 
-/// Tells events of one PID apart: the start of the hook, and when it was heard.
+/// Distinguishes events of one PID: the start of the hook, and when it was heard.
 fn unique(world: &HookWorld) -> String {
     let stamp = world.backend.probe(world.hook).ok().flatten();
     let stamp = stamp

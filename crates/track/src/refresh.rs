@@ -20,11 +20,11 @@ pub(crate) const SHORTEN_BEYOND_BYTES: u64 = 1 << 20;
 const FOLD_ON_BEYOND_BYTES: u64 = 128 * 1024;
 /// How much is read to find the last event that a record folds, in bytes.
 const LINE_LOOKED_FOR_BYTES: u64 = 16 * 1024;
-/// How often a record is written anew because its log has grown meanwhile.
+/// How often to write a record again because the log has grown meanwhile.
 const ROUNDS_MAX: usize = 8;
 
-/// Writes a session's record as its log has it, and shortens a log that has
-/// grown long. `None` if there is no log or nothing in it.
+/// Writes a session's record from the log, and shortens a log that has grown long.
+/// `None` if there is no log or the log is empty.
 ///
 /// # Errors
 ///
@@ -50,8 +50,8 @@ pub fn refresh(
             },
         };
         let text = record.to_json().to_string();
-        // Should the machine lose its power, a record that is broken gives way to its
-        // log: no hook waits for the disk.
+        // A record that a power failure breaks is rebuilt from the log, so no hook
+        // waits for the disk.
         replace(&files.record, IN_AGENT, text.as_bytes(), Durable::Later)
             .map_err(TrackError::at("write", &files.record))?;
         let folded_bytes = record.heard.log_bytes;
@@ -61,7 +61,7 @@ pub fn refresh(
             break;
         }
     }
-    // What was put away is in the log that came to be since.
+    // The new log already contains the record that was put away.
     remove_if_there(&files.ended)?;
     Ok(written)
 }
@@ -82,11 +82,11 @@ fn fold_all(
     Ok(folded.record)
 }
 
-/// What a long log comes to, by the record of its beginning and what was appended
-/// since; `None` if it must be folded from its beginning.
+/// Folds a long log from the record of an earlier prefix and the events that were
+/// appended since; `None` if it must be folded from the start.
 ///
-/// The record is of this very log if its last event ends where it says. Events are
-/// appended twice only soon after their log was replaced, and then it is short.
+/// The record is of this very log if the last event ends at the recorded length. Events
+/// are appended twice only soon after the log was replaced, and then it is short.
 fn fold_on_from_record(files: &SessionFiles, log: &mut File) -> io::Result<Option<SessionRecord>> {
     let log_bytes = log.metadata()?.len();
     if log_bytes <= FOLD_ON_BEYOND_BYTES || log_bytes > SHORTEN_BEYOND_BYTES {
@@ -113,7 +113,7 @@ fn fold_on_from_record(files: &SessionFiles, log: &mut File) -> io::Result<Optio
     Ok(ends_with_event(before, last).then(|| fold_on(record, more)))
 }
 
-/// Tells whether the last line is that of this event, and is whole.
+/// Returns whether the last line is that of this event, and is whole.
 fn ends_with_event(bytes: &[u8], id: &str) -> bool {
     let Some(lines) = bytes.strip_suffix(b"\n") else {
         return false;
@@ -122,7 +122,7 @@ fn ends_with_event(bytes: &[u8], id: &str) -> bool {
     matches!(line.map(parse_line), Some(Ok(LogLine::Event(event))) if event.id == id)
 }
 
-/// Reads what a session's log comes to, and writes nothing.
+/// Folds a session's log without writing.
 pub(crate) fn read_folded(files: &SessionFiles) -> Result<Option<SessionRecord>, TrackError> {
     let Some(mut log) = open_log(files)? else {
         return Ok(None);

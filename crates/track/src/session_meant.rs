@@ -1,4 +1,4 @@
-//! Which session an event is about, where its payload names another one.
+//! Finds the session of an event whose payload names another session.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) struct AgentFiles<'a> {
     pub(crate) adapter: &'a dyn Adapter,
     pub(crate) hooks: &'a Hooks,
     pub(crate) home: &'a Path,
-    /// Says which of the paths that the event names can be touched.
+    /// Decides which of the paths that the event names can be touched.
     pub(crate) mounts: &'a Mounts,
 }
 
@@ -29,20 +29,20 @@ pub(crate) fn set_session(
     let forked = session_that_was_forked(event, files.adapter, files.home, owner, backend);
     if let Some(forked) = forked {
         event.session = forked;
-        // It is the other one's.
+        // The event names the transcript of the origin session.
         event.transcript = None;
     } else if let Some(written) = session_that_is_written(event, files) {
         event.session = written;
     }
 }
 
-/// A fork reports the session that it was made of when it starts; what its agent
-/// publishes of its process names its own already. (Seen in Claude Code 2.1.197,
-/// 2026-11, `--fork-session`.)
+/// A fork reports its origin session when it starts, but the agent's registry already
+/// names the fork for this process. (Seen in Claude Code 2.1.197, 2026-11,
+/// `--fork-session`.)
 ///
-/// Only a process that was told to fork does so. When a person changes the session
-/// within a process (`/resume`), it is the hook that is right: the agent publishes
-/// the session that was left for a moment longer (seen in 2.1.332, 2026-11).
+/// Only a process that was started to fork does so. When a person changes the session
+/// within a process (`/resume`), the hook is right: the registry names the session that
+/// was left for a moment longer (seen in 2.1.332, 2026-11).
 fn session_that_was_forked(
     event: &HookEvent,
     adapter: &dyn Adapter,

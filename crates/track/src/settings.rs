@@ -1,9 +1,9 @@
 //! Adds hooks to an agent's settings, and takes them out again.
 //!
 //! Adding only ever inserts: every byte that was there stays, comments, order and
-//! blanks included. What was inserted is remembered, so that taking it out leaves
-//! the bytes of before; where the agent has written its settings anew since, our
-//! hooks are found by their command.
+//! blanks included. The inserted text is noted, so that removing it restores the
+//! original bytes. Where the agent has rewritten the settings since, the hooks are found
+//! by their command.
 
 mod json;
 mod json_text;
@@ -19,7 +19,7 @@ use self::json::Place;
 /// Text that is inserted, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Insertion {
-    /// The offset in the text of before, in bytes.
+    /// The offset in the original text, in bytes.
     pub(crate) at: usize,
     /// What is inserted.
     pub(crate) text: String,
@@ -30,7 +30,7 @@ pub(crate) struct Insertion {
 #[error("{0}")]
 pub(crate) struct SettingsError(pub(crate) String);
 
-/// The events that settings have our hooks for already.
+/// The events for which the settings already have whosup's hooks.
 pub(crate) fn present(
     form: SettingsForm,
     text: &str,
@@ -50,7 +50,7 @@ pub(crate) fn present(
     }
 }
 
-/// The programs that hooks of ours run: this one, or a `whosup` elsewhere.
+/// The programs that whosup's hooks run: this program, or a `whosup` elsewhere.
 pub(crate) fn programs(
     form: SettingsForm,
     text: &str,
@@ -123,9 +123,8 @@ pub(crate) fn places(insertions: &[Insertion]) -> Vec<Insertion> {
     sorted
 }
 
-/// The text without what was inserted: by its places if `len` says that the text
-/// is as it was then, else by its words. `None` if some of it is no longer there,
-/// or is there more often.
+/// The text without what was inserted: found by offset if `len` shows that the text is
+/// unchanged, else by content. `None` if some of it is missing or ambiguous.
 pub(crate) fn without(text: &str, inserted: &[Insertion], len: usize) -> Option<String> {
     let is_in_place = |one: &Insertion| {
         let there = text.get(one.at..one.at.saturating_add(one.text.len()));
@@ -144,7 +143,7 @@ pub(crate) fn without(text: &str, inserted: &[Insertion], len: usize) -> Option<
     for one in inserted.iter().filter(|one| !one.text.is_empty()) {
         *counts.entry(&one.text).or_default() += 1;
     }
-    // The longest first: a shorter one may be a part of it.
+    // The longest first: a shorter text may be a part of a longer text.
     let mut chunks: Vec<_> = counts.into_iter().collect();
     chunks.sort_by_key(|(chunk, _)| std::cmp::Reverse(chunk.len()));
     for (chunk, count) in chunks {

@@ -1,10 +1,9 @@
-//! Replaces a log, or takes it away, and loses nothing that is appended meanwhile.
+//! Replaces or removes a log without losing events that are appended meanwhile.
 //!
-//! Nobody who appends waits for a lock, so a log may grow until the moment in which
-//! it is no longer at its path. Who writes to it later sees that, and appends once
-//! more. What was written before is taken over here; until that is done, the old log
-//! stays at a second path, from which the next holder of the lock goes on if this
-//! one is killed.
+//! Appending does not wait for the lock, so a log may grow until the moment in which
+//! it is no longer at its path. A later writer sees that, and appends again. What was
+//! written before is taken over here. Until that is done, the old log stays at a second
+//! path, from which the next holder of the lock continues if this process is killed.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -21,7 +20,7 @@ use crate::disk::{IN_AGENT, is_same_file, link, open_if_there, open_or_make, rem
 use crate::refresh::{open_log, read};
 use crate::{SessionFiles, SessionLock, TrackError};
 
-/// Replaces a log by one line that says what it comes to.
+/// Replaces a log by one line with its result.
 pub(crate) fn shorten(
     files: &SessionFiles,
     log: &mut File,
@@ -32,7 +31,7 @@ pub(crate) fn shorten(
     let Some(mut record) = folded.record else {
         return Ok(folded);
     };
-    // What is not written to its end yet follows with what is written later.
+    // An incomplete last line is read again with the later lines.
     let whole = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
@@ -49,8 +48,8 @@ pub(crate) fn shorten(
     Ok(fold(&files.agent, &files.session, &kept))
 }
 
-/// Takes the log of an ended session away, if it is still one when nobody can
-/// append to it any more. `false` if the session goes on.
+/// Removes the log of an ended session, if the session is still ended once no process
+/// can append to the log any more. `false` if the session continues.
 pub(crate) fn take_away(files: &SessionFiles, held: &SessionLock) -> Result<bool, TrackError> {
     recover(files, held)?;
     let Some(mut log) = open_log(files)? else {
@@ -72,19 +71,19 @@ pub(crate) fn take_away(files: &SessionFiles, held: &SessionLock) -> Result<bool
         remove_if_there(&files.old_log)?;
         return Ok(true);
     }
-    // Something was heard of it in just this moment: even an end is news.
+    // A hook reported an event of it at this very moment: even an end counts.
     recover(files, held)?;
     Ok(false)
 }
 
-/// Goes on where somebody was killed who replaced or removed the log.
+/// Completes the replacement or removal of a log by a process that was killed.
 pub(crate) fn recover(files: &SessionFiles, held: &SessionLock) -> Result<(), TrackError> {
     let at = |verb| TrackError::at(verb, &files.old_log);
     let Some(mut old) = open_if_there(&files.old_log, IN_AGENT).map_err(at("open"))? else {
         return Ok(());
     };
     if open_log(files)?.is_none() {
-        // It was taken away. Somebody may begin another one now.
+        // It was removed. Another process may begin a new log now.
         match link(&files.old_log, &files.log, IN_AGENT) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(at("put back")(error)),
@@ -102,7 +101,7 @@ pub(crate) fn recover(files: &SessionFiles, held: &SessionLock) -> Result<(), Tr
     remove_if_there(&files.old_log)
 }
 
-/// How many bytes of the log before it are in the line that a log begins with.
+/// How many bytes of the earlier log are folded in the first line of a log.
 fn bytes_in_record(mut log: File) -> io::Result<u64> {
     let mut beginning = Vec::new();
     log.by_ref()
@@ -116,8 +115,8 @@ fn bytes_in_record(mut log: File) -> io::Result<u64> {
     })
 }
 
-/// Gives the log a second path. Some file systems can't: there, what is appended
-/// in the moment of the change is lost if this process is killed in it.
+/// Gives the log a second path. On file systems without hard links, an event that is
+/// appended during the replacement is lost if this process is killed then.
 fn keep_old(files: &SessionFiles) -> Result<(), TrackError> {
     match link(&files.log, &files.old_log, IN_AGENT) {
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {
@@ -127,8 +126,8 @@ fn keep_old(files: &SessionFiles) -> Result<(), TrackError> {
     }
 }
 
-/// Appends what was written to the old log behind its end; the lines in it that
-/// are in the new one already count once.
+/// Appends what was written to the old log since; lines that are already in the new
+/// log count once.
 fn put_back(files: &SessionFiles, late: &[u8], _held: &SessionLock) -> Result<(), TrackError> {
     if late.is_empty() {
         return Ok(());

@@ -27,7 +27,7 @@ pub struct SessionFiles {
     pub record: PathBuf,
     /// The event log.
     pub log: PathBuf,
-    /// The log that is being replaced or removed; left there by whoever was
+    /// The log that is being replaced or removed; left there by a process that was
     /// killed meanwhile.
     pub old_log: PathBuf,
     /// The record, once the session has ended and was put away.

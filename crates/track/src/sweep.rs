@@ -27,20 +27,20 @@ use crate::{SessionLock, Store, TrackError, refresh};
 
 /// How many sessions one sweep ends: as many locks are held at once.
 const ENDED_MAX: usize = 200;
-/// How long records of ended sessions are kept unless somebody says otherwise.
+/// How long records of ended sessions are kept by default.
 pub const KEEP_ENDED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How a sweep goes about it.
+/// What a sweep may end and remove.
 #[derive(Debug, Clone)]
 pub struct SweepOptions {
-    /// Only tells what it would do.
+    /// Only reports what it would do.
     pub is_dry_run: bool,
     /// How long the records of ended sessions are kept.
     pub keep_ended: Duration,
-    /// Ends, too, what has been silent for longer and nobody can tell of. `None`:
-    /// what is unknown stays.
+    /// Also ends unknown sessions that have been silent for longer. `None`: unknown
+    /// sessions stay.
     pub end_unknown_after: Option<Duration>,
-    /// Ends, too, what ran on this host, which is gone.
+    /// Also ends what ran on this host, which is gone.
     pub forgotten_host: Option<String>,
     /// Homes beyond those that environments lead to.
     pub extra_homes: Vec<(AgentId, std::path::PathBuf)>,
@@ -63,10 +63,10 @@ impl Default for SweepOptions {
 pub struct SweepReport {
     /// The sessions that it ended.
     pub ended: Vec<Swept>,
-    /// Sessions whose recorded process is gone and that go on all the same, or may.
+    /// Sessions whose recorded process is gone and that are, or may be, live nevertheless.
     pub kept: Vec<Kept>,
-    /// The sessions whose end is now for the caller to pass on: those that it ended,
-    /// and those whose agent said so while nobody could take that on.
+    /// The sessions whose end the caller must now pass on: those that the sweep ended,
+    /// and those whose agent reported an end that no process could pass on.
     pub to_pass_on: Vec<SessionRecord>,
     /// How many records of sessions that ended long ago it removed.
     pub removed: usize,
@@ -81,7 +81,7 @@ pub struct Swept {
     pub agent: AgentId,
     /// The session.
     pub session: SessionId,
-    /// The process that was gone; `None` if nobody knew of one.
+    /// The process that was gone; `None` if no process was known.
     pub pid: Option<Pid>,
     /// How it was known.
     pub cause: EndCause,
@@ -100,7 +100,7 @@ pub struct Kept {
     pub because: String,
 }
 
-/// Ends every session whose own process has provably exited and that nobody else
+/// Ends every session whose own process has provably exited and that no other process
 /// serves, or may serve. Removes the records of those that ended long ago.
 ///
 /// `look` takes a new look at the machine. It is called once, and a second time
@@ -144,8 +144,8 @@ pub fn sweep(
     Ok(report)
 }
 
-/// What lives or died on this host is seen, and need not be said. A host that
-/// can't tell its own name could be any.
+/// Refuses to forget this host: its processes can be seen. A host whose own name is
+/// unknown could be any host.
 fn refuse_own(host: &str, machine: &Machine) -> Result<(), TrackError> {
     match &machine.table().scope().host {
         Ok(own) if !own.is_same_host(host) => Ok(()),
@@ -155,8 +155,8 @@ fn refuse_own(host: &str, machine: &Machine) -> Result<(), TrackError> {
     }
 }
 
-/// Agents told that these sessions had ended while somebody else held the lock,
-/// or was killed in the middle.
+/// Takes on the ends that agents reported while another process held the lock, or was
+/// killed while it passed them on.
 fn take_on_noted_ends(store: &Store, ended: &[StoredRecord], report: &mut SweepReport) {
     let noted = ended
         .iter()

@@ -205,7 +205,7 @@ impl Slot {
 /// Nothing was written to the transcript since it was counted.
 fn is_as_kept(kept: &Kept, facts: &FileFacts) -> bool {
     let cursor = &kept.counted.cursor;
-    // Without these numbers, files can't be told apart.
+    // Without these numbers, files can't be distinguished.
     facts.inode != 0
         && (cursor.device, cursor.inode) == (facts.device, facts.inode)
         && kept.len == facts.len

@@ -231,8 +231,12 @@ fn settings_that_the_agent_wrote_anew_lose_our_hooks_alone() {
         assert_eq!(after["theme"], "dark");
         let before: Value = serde_json::from_str(text).unwrap();
         assert_eq!(after["model"], before["model"]);
-        let said = |value: &Value| value.to_string().matches("\"command\":").count();
-        assert_eq!(said(&after["hooks"]), said(&before["hooks"]), "{after}");
+        let count_commands = |value: &Value| value.to_string().matches("\"command\":").count();
+        assert_eq!(
+            count_commands(&after["hooks"]),
+            count_commands(&before["hooks"]),
+            "{after}"
+        );
     }
 }
 
@@ -435,7 +439,7 @@ fn a_link_to_nothing_is_left_alone() {
 }
 
 #[test]
-fn settings_of_somebody_else_stay_theirs() {
+fn settings_of_another_user_stay_theirs() {
     use std::os::unix::fs::{MetadataExt as _, chown};
     let world = World::new("gemini");
     std::fs::write(world.settings(), "{}").unwrap();

@@ -123,7 +123,7 @@ fn what_is_planted_in_the_place_of_the_cache_is_neither_read_nor_written() {
     symlink(&elsewhere, &kept).unwrap();
     assert_eq!(world.count(&["a"]), (vec![Some(5)], false));
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "{}");
-    // A directory that everybody may write keeps nothing, and the counts are right.
+    // A world-writable directory keeps nothing, and the counts are right.
     fs::set_permissions(world.cache(), fs::Permissions::from_mode(0o777)).unwrap();
     world.append("a", "2", 1);
     assert_eq!(world.count(&["a"]), (vec![Some(6)], true));

@@ -8,10 +8,10 @@ use whosup_sidecar::AgentId;
 
 use super::{Adapter, Program};
 
-/// What a process is to its agent.
+/// The role of a process for its agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// Runs one session at a time, or may come to run one.
+    /// Runs one session at a time, or may run one later.
     Session,
     /// Shows a session that another process runs.
     Client,
@@ -33,29 +33,29 @@ pub struct AgentProcess {
     pub adapter: &'static dyn Adapter,
     /// The process.
     pub process: Process,
-    /// The rest of what it tells.
+    /// Everything else that was read of it.
     pub details: Arc<Details>,
     /// What it is to the agent.
     pub role: Role,
-    /// The homes it uses, by its own environment; empty if that can't be read.
+    /// The homes that its environment names; empty if that can't be read.
     pub homes: Vec<PathBuf>,
-    /// What its environment says of the directory that it was started in.
+    /// The directory that it was started in, by its environment.
     pub launched_in: LaunchedIn,
 }
 
-/// What the environment of a process says of the directory that it was started in.
+/// The directory that a process was started in, by its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchedIn {
     /// Nothing: some agents wipe their environment.
     NotKnown,
     /// A directory that is still there.
     There,
-    /// A directory that is not there any more: it was renamed, or deleted, under the process.
+    /// A missing directory: it was renamed or deleted while the process worked there.
     Gone(PathBuf),
 }
 
 impl AgentProcess {
-    /// How it looks, for reading its arguments.
+    /// The process as the recognition sees it, for reading the arguments.
     #[must_use]
     pub fn program(&self) -> Program<'_> {
         Program {
@@ -86,10 +86,9 @@ impl AgentProcess {
         self.work_dir().into_iter().chain(gone)
     }
 
-    /// Tells whether it may use `home`: it does by its environment, or that
-    /// can't be read.
+    /// Returns whether it may use `home`: its environment names it, or can't be read.
     #[must_use]
     pub fn may_use(&self, home: &Path) -> bool {
-        self.homes.is_empty() || self.homes.iter().any(|its| its == home)
+        self.homes.is_empty() || self.homes.iter().any(|own| own == home)
     }
 }

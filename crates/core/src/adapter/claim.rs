@@ -26,11 +26,11 @@ pub struct SessionKey {
 pub struct Claim {
     /// The session.
     pub key: SessionKey,
-    /// Who is said to serve it.
+    /// Which process is claimed to serve it.
     pub subject: Subject,
-    /// Where the PID means something, as far as the claim says so.
+    /// Where the PID means something, if the claim names it.
     pub scope: ClaimedScope,
-    /// When the process began, raw, if the claim says so.
+    /// When the process began, raw, if the claim contains it.
     pub stamp: Option<StartStamp>,
     /// When the claim was made, by its payload, in milliseconds since 1970.
     pub dated_at_ms: Option<i64>,
@@ -85,7 +85,7 @@ impl Claim {
         }
     }
 
-    /// Tells whether it may be about this process: it names its PID, and neither
+    /// Returns whether it may be about this process: it names its PID, and neither
     /// another scope than `ours`, nor another start, nor, where it has no start,
     /// a date from before the process began.
     #[must_use]
@@ -112,32 +112,32 @@ impl Claim {
     }
 }
 
-/// Who is said to serve a session.
+/// Which process is claimed to serve a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A file says: the process with this PID.
+    /// A file names the process with this PID.
     Process(Pid),
-    /// A record of our hooks says: this process, which no adapter recognizes as the
-    /// agent, is the nearest above a hook that is neither shell nor launcher.
+    /// A record of our hooks names this process. No adapter recognizes it as the agent; it is
+    /// the nearest process above a hook that is neither shell nor launcher.
     Unrecognized {
         /// The process.
         pid: Pid,
-        /// It was so for more than one hook: what runs a single hook is gone at once,
-        /// and its death says nothing of the session.
+        /// It was found for more than one hook. A process that runs a single hook exits at
+        /// once, which proves nothing about the session.
         is_settled: bool,
     },
-    /// A record of our hooks says: somebody whom the hooks could not find.
+    /// A record of our hooks names no process: the hooks could not find the owner.
     NotFound,
-    /// A file says: nobody any more (PID 0, a sealed or ended marker).
+    /// A file records that no process serves it any more (PID 0, a sealed or ended marker).
     Released,
-    /// Our record says: its process was found gone, and had not announced an end.
+    /// Our record: the process was found gone, and had not announced an end.
     Gone,
-    /// The kernel says: this process holds the session's lock, or has its file
-    /// open for writing.
+    /// The kernel reports that this process holds the session's lock, or has the
+    /// session's file open for writing.
     Holder(Pid),
     /// What would show who serves the session cannot be read.
     Unreadable,
-    /// The session's lock file is there and nobody was found to hold it.
+    /// The session's lock file is there and no process was found to hold it.
     LockFree {
         /// Every process that could hold it was asked. (Whether the file
         /// system is local is in [`Claim::placement`].)
@@ -146,7 +146,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The PID that is claimed, if one is.
+    /// The claimed PID, if there is one.
     #[must_use]
     pub const fn pid(&self) -> Option<Pid> {
         match self {
@@ -180,7 +180,7 @@ pub enum TakenUp {
     Left,
 }
 
-/// Where the PID of a claim means something, as far as the claim says so.
+/// Where the PID of a claim means something, with the parts that the claim names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClaimedScope {
     /// Host name.
@@ -194,9 +194,9 @@ pub struct ClaimedScope {
 /// Whether a session can live on elsewhere when a claim to it is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exclusivity {
-    /// It can't: whoever serves the session makes this claim.
+    /// It can't: every process that serves the session makes this claim.
     Exclusive,
-    /// It can: some of those who serve the session make no such claim.
+    /// It can: some processes serve the session without such a claim.
     Shared,
 }
 
@@ -206,18 +206,18 @@ pub enum Serving {
     /// One at a time; the newest claim is the current one.
     One,
     /// Several at once: it announces each of them and does not report that it left any.
-    /// It is no daemon: what is known of its own terminal holds for all of them.
+    /// It is no daemon: what is known of the process's terminal holds for all sessions.
     Several,
     /// Many at once: a daemon, an app server.
     Many,
 }
 
-/// Whether a claim's file can only have been written by somebody we trust.
+/// Whether only trusted users can have written a claim's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
     /// By the owner of the agent's home, by root or by ourselves.
     Trusted,
-    /// By somebody else, or by anybody.
+    /// Another user may have written it.
     Untrusted {
         /// What is wrong with the file.
         because: String,
@@ -241,14 +241,14 @@ pub enum Placement {
 pub struct Evidence {
     /// What kind of thing it is.
     pub kind: EvidenceKind,
-    /// The file, if it is one.
+    /// The file, if the evidence is a file.
     pub path: Option<PathBuf>,
-    /// What it says, in a few words: `pid 4711, start 8123`.
+    /// The claim in a few words: `pid 4711, start 8123`.
     pub says: String,
 }
 
 impl Evidence {
-    /// What `path` says, or what is known without a file.
+    /// The claim that `path` makes, or that is known without a file.
     pub(crate) fn new(
         kind: EvidenceKind,
         path: impl Into<Option<PathBuf>>,
@@ -274,7 +274,7 @@ pub enum EvidenceKind {
     Lock,
     /// A session file that a process has open for writing.
     OpenFile,
-    /// A lock that is a file with an owner's name in it.
+    /// A lock file that names its owner.
     LockFile,
     /// A process's arguments.
     Arguments,

@@ -36,8 +36,8 @@ pub enum ClueKind {
     Untouched,
     /// The process cannot serve the session.
     Excludes,
-    /// The process went on from the session then, in milliseconds since 1970, and cannot
-    /// serve what it had before either.
+    /// The process left the session then, in milliseconds since 1970, and cannot serve
+    /// its earlier sessions either.
     Left {
         /// When.
         at_ms: i64,
@@ -61,19 +61,19 @@ pub struct Visit {
     pub at_ms: i64,
 }
 
-/// A process went on to a session that is not known.
+/// A process moved to a session that is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     /// When it was launched, in milliseconds since 1970.
     pub launched_at_ms: i64,
-    /// When it went on.
+    /// When it moved.
     pub at_ms: i64,
 }
 
 /// Who may serve a session that no process claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclaimed {
-    /// Nobody, but a process whose arguments name it: whoever serves it makes a claim.
+    /// Only a process whose arguments name it: every other server of it makes a claim.
     Nobody,
     /// Any process of the agent may be the owner.
     Owner,
@@ -99,7 +99,7 @@ impl Clue {
         }
     }
 
-    /// The process went on from the session then.
+    /// The process left the session then.
     pub(crate) fn left(pid: Pid, at_ms: i64, says: impl Into<String>) -> Self {
         Self {
             pid,

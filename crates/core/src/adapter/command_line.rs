@@ -1,4 +1,4 @@
-//! How an agent's programs look, and what their arguments mean.
+//! Declares how to recognize an agent's programs, and what their arguments mean.
 //!
 //! Each agent declares that as a [`CommandLine`], which is data. What is the same for
 //! all agents is handled here: scripts behind the options of their runtime, titles in
@@ -25,7 +25,7 @@ const ARGUMENTS_MAX: usize = 256;
 /// options (`--fork`; `--output=json` for one value), in which the first match counts.
 #[derive(Debug)]
 pub struct CommandLine {
-    /// The runtime of the scripts and of what puts a title over its arguments.
+    /// The runtime of the scripts and of programs that put a title over their arguments.
     pub(crate) runtime: Runtime,
     /// The forms in which the programs appear, and what each of them is.
     pub(crate) programs: &'static [(Is, &'static [Form])],
@@ -85,7 +85,7 @@ pub(crate) enum Is {
     Host,
     /// Never the process of a session.
     Auxiliary,
-    /// What its arguments make of it.
+    /// The arguments decide.
     ByArguments,
 }
 
@@ -115,7 +115,7 @@ pub(crate) enum Form {
 /// Where arguments name a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Named {
-    /// The first of these options that is there.
+    /// The first of these options that is present.
     Option(&'static [&'static str]),
     /// The same with a subcommand, with which nothing else counts.
     OptionOf(&'static str, &'static [&'static str]),
@@ -147,7 +147,7 @@ impl CommandLine {
         variables_of_launched: &[],
     };
 
-    /// Says what a process is to the agent; `None` if it is no process of the agent.
+    /// Returns the role of a process; `None` if it is no process of the agent.
     ///
     /// The executable and the arguments decide, a title only where the program puts one
     /// over its arguments, and never the kernel's name for the process alone.
@@ -157,8 +157,8 @@ impl CommandLine {
         Some(match is {
             Is::Launcher => Role::Launcher,
             Is::Auxiliary => Role::Auxiliary,
-            // One of several things. A host says least about others: it keeps every
-            // session that it holds.
+            // Unreadable arguments leave several roles. `Host` excludes the fewest
+            // sessions: a host keeps every session that it holds.
             _ if program.details.argv.is_err() => Role::Host,
             Is::Host => self
                 .role_by_option(arguments)
@@ -206,7 +206,7 @@ impl CommandLine {
     }
 
     /// Whether the name or an argument of a process contains a name of the agent: what a
-    /// runtime runs is in the arguments, so that the name of the runtime says nothing.
+    /// runtime runs is in the arguments, so that the name of the runtime proves nothing.
     pub(crate) fn are_mentioned_by(&self, program: &Program<'_>) -> bool {
         self.names().any(|name| {
             let has = |bytes: &[u8]| {
@@ -245,7 +245,7 @@ impl CommandLine {
         self.has(program, self.headless) && !self.has(program, self.attended)
     }
 
-    /// The directory that the arguments say the process works in.
+    /// The directory that the process works in, by its arguments.
     #[must_use]
     pub fn directory(&self, program: &Program<'_>) -> Option<PathBuf> {
         let named = self.option(program, self.directory)?;
@@ -382,8 +382,8 @@ impl CommandLine {
         commands.any(|command| self.word_behind(arguments, command).is_some())
     }
 
-    /// What stands behind a subcommand: `None` if the arguments have another one, else
-    /// the next word if there is one.
+    /// The word after a subcommand: `None` if the arguments have another subcommand, else the
+    /// next word, if any.
     fn word_behind<'a>(&self, arguments: &'a [OsString], command: &str) -> Option<Option<&'a str>> {
         let mut words = self.words(arguments);
         let mut parts = command.split(' ');
@@ -393,7 +393,7 @@ impl CommandLine {
     }
 
     /// The arguments that are neither an option nor the value of one. The first argument
-    /// counts in any case where options can't be told from values.
+    /// counts in any case where options can't be distinguished from values.
     fn words<'a>(&self, arguments: &'a [OsString]) -> impl Iterator<Item = &'a str> {
         let takes_next = |option: &str, next: Option<&str>| {
             let is_value = next.is_some_and(|next| !next.starts_with('-'));
@@ -421,7 +421,7 @@ impl CommandLine {
 }
 
 impl Form {
-    /// The name of a program of this form; `None` where that says nothing about the agent.
+    /// The name of a program of this form; `None` where the name proves nothing.
     fn name(&self) -> Option<&'static str> {
         match *self {
             Self::Executable(path) | Self::NodeExecutable(path) => Some(name_of(path)),

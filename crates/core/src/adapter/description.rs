@@ -1,11 +1,11 @@
-//! What a session's own files tell of it once somebody wants to see it.
+//! What a session's files contain, read only for sessions that are shown.
 
 use std::path::PathBuf;
 
 use crate::adapter::names::names;
 use crate::adapter::phase::{FactSource, Phase, PhaseFact, WaitingFor};
 
-/// What a session's own files tell about it.
+/// What a session's files contain about it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Description {
     /// Its title: given by a person or the agent, else its first prompt.
@@ -24,7 +24,7 @@ pub struct Description {
     pub started_at_ms: Option<i64>,
     /// The date inside its last record.
     pub last_activity_at_ms: Option<i64>,
-    /// What its last records say it was doing.
+    /// What it was doing, by its last records.
     pub phase: Option<Phase>,
     /// What it was waiting for, by its last records.
     pub waiting_for: Option<WaitingFor>,
@@ -38,7 +38,7 @@ pub struct Description {
     pub transcript: Option<PathBuf>,
     /// How full its context is.
     pub context: Option<Context>,
-    /// Its current turn, else its last one.
+    /// Its current turn, else its last turn.
     pub turn: Option<TurnTokens>,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent's hooks tell, in the words that all agents share.
+//! What an agent's hooks report, in the words that all agents share.
 //!
 //! Each agent's own `hooks.rs` maps its payloads to these.
 
@@ -24,7 +24,7 @@ pub struct HookEvent {
     pub work_dir: Option<PathBuf>,
     /// Its transcript, which need not exist yet.
     pub transcript: Option<PathBuf>,
-    /// What a person said, where a turn started.
+    /// The prompt, where a turn started.
     pub prompt: Option<String>,
     /// Why the session ended, in the agent's own word.
     pub reason: Option<String>,
@@ -47,7 +47,7 @@ pub enum EventKind {
     InputRequested(WaitingFor),
     /// The agent has ended its turn.
     TurnEnded,
-    /// The agent has ended its turn, and sub-agents that it started work on: it resumes
+    /// The agent has ended its turn, and sub-agents that it started still work: it resumes
     /// by itself once they are done.
     TurnEndedInBackground,
     /// The conversation was made shorter.
@@ -58,7 +58,7 @@ pub enum EventKind {
     SubAgentStarted,
     /// A sub-agent has ended.
     SubAgentEnded,
-    /// The agent is there; nothing else is told.
+    /// The agent is running; nothing else is known.
     Heartbeat,
 }
 
@@ -67,7 +67,7 @@ pub enum EventKind {
 pub enum StartSource {
     /// Nothing: a new session.
     Startup,
-    /// An earlier conversation, which goes on.
+    /// An earlier conversation.
     Resume,
     /// The session that the process served until now.
     Clear,
@@ -75,7 +75,7 @@ pub enum StartSource {
     Compact,
     /// A supervisor (`whosup run`), which does not know what the program does.
     Run,
-    /// Something else, or it isn't told.
+    /// Another source, or an unknown source.
     Other,
 }
 
@@ -136,9 +136,9 @@ impl EventKind {
         Self::Heartbeat,
     ];
 
-    /// Tells whether the process that tells of it takes up the session by it: then it
-    /// has left the one that it served before. Nothing else says so; what is told of a
-    /// session that was left comes late.
+    /// Returns whether the reporting process takes up the session with this event, and so
+    /// leaves the session that it served before. No other event shows this: other events of
+    /// a session that was left come late.
     #[must_use]
     pub const fn is_claim(self) -> bool {
         match self {
@@ -148,8 +148,8 @@ impl EventKind {
         }
     }
 
-    /// Tells whether the session goes on by it, even if it was told to have ended: what
-    /// only ends something that was begun before may come late.
+    /// Returns whether the session continues with this event, even after a reported end. An
+    /// event that only ends something begun earlier may come late.
     #[must_use]
     pub const fn starts_work(self) -> bool {
         self.is_claim()
@@ -193,7 +193,7 @@ impl EventKind {
     }
 }
 
-/// Why a payload tells nothing.
+/// Why a payload contains no event.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HookError {
@@ -206,7 +206,7 @@ pub enum HookError {
     /// Neither the payload nor the command line names the event.
     #[error("nothing names the event")]
     NoEvent,
-    /// Its session id can't be one.
+    /// The session ID is invalid.
     #[error("`session_id` is no session id: {0}")]
     SessionId(#[from] SessionIdError),
 }
@@ -223,7 +223,7 @@ pub struct PayloadKeys {
     pub work_dir: &'static str,
     /// Its transcript.
     pub transcript: &'static str,
-    /// What a person said: a text, or a list of parts with a `text` each.
+    /// The prompt: a text, or a list of parts with a `text` each.
     pub prompt: &'static str,
     /// Why it ended.
     pub reason: &'static str,
@@ -290,7 +290,7 @@ impl<'a> HookPayload<'a> {
         Ok(self.object.opt_string(key)?)
     }
 
-    /// A list that may be there; whatever else stands there is none.
+    /// An optional list; a value of another type counts as no list.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<serde_json::Value> {
         match self.object.opt_value(key) {

@@ -20,8 +20,8 @@ pub struct Hooks {
     pub keys: PayloadKeys,
     /// The session whose transcript has this path, by its name.
     pub session_of_transcript: fn(&Path) -> Option<SessionId>,
-    /// The files that the hooks may be set in. The first one that is there
-    /// counts; the last one is made if none is.
+    /// The files that the hooks may be set in. The first existing file counts; the last
+    /// file is created if none exists.
     pub settings: &'static [SettingsFile],
     /// The events that are asked for, by the agent's names.
     pub events: &'static [&'static str],
@@ -52,7 +52,7 @@ pub struct SettingsFile {
 pub enum SettingsPlace {
     /// Below the agent's home.
     Home(&'static str),
-    /// Where the environment says, whatever the home; `None` if it says nothing.
+    /// The path from the environment, whatever the home; `None` if none is set.
     Environment(fn(&Environment) -> Option<PathBuf>),
 }
 
@@ -142,10 +142,10 @@ impl Hooks {
     }
 }
 
-/// What `source` says of a start.
+/// The meaning of `source` in a start event.
 pub(crate) fn started(payload: &HookPayload<'_>) -> Result<EventKind, HookError> {
     let source = payload.text("source")?.unwrap_or_default();
-    // Only a supervisor says this of itself.
+    // Only a supervisor reports this source.
     let source = match StartSource::from_name(source) {
         StartSource::Run => StartSource::Other,
         source => source,

@@ -1,4 +1,4 @@
-//! What an adapter is given to look with, and what it finds.
+//! The input and the output of an adapter's look.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::machine::Machine;
 pub struct Home {
     /// Its root.
     pub root: Arc<Path>,
-    /// It is the one that the agent uses when nothing moves it.
+    /// It is the agent's default home.
     pub is_default: bool,
-    /// The user who owns the root; `None` where that can't be told.
+    /// The user who owns the root; `None` where that is unknown.
     pub owner_uid: Option<u32>,
 }
 
@@ -29,20 +29,19 @@ pub enum Depth {
     /// Every session on disk.
     All,
     /// What [`Depth::Live`] finds and, of these sessions, all that [`Depth::All`]
-    /// does. An agent whose files don't say by their names whose they are is
-    /// walked.
+    /// does. An agent whose file names don't contain the session ID is walked.
     Sessions(BTreeSet<SessionId>),
 }
 
 impl Depth {
-    /// Tells whether sessions are looked for that no process leads to. Where they
-    /// can't be told by their names, all of them are read.
+    /// Returns whether sessions are looked for that no process leads to. Where file names
+    /// don't identify them, all of them are read.
     #[must_use]
     pub const fn is_walk(&self) -> bool {
         !matches!(self, Self::Live)
     }
 
-    /// Tells whether a session is looked for that no process leads to.
+    /// Returns whether a session is looked for that no process leads to.
     #[must_use]
     pub fn reaches(&self, session: &SessionId) -> bool {
         match self {
@@ -75,13 +74,13 @@ impl<'a> Look<'a> {
     }
 }
 
-/// What one home of an agent told.
+/// What was found in one home of an agent.
 ///
-/// There may be very many of both, and they are put in order, grouped and handed on: what
+/// There may be very many of both, and they are sorted, grouped and passed on: what
 /// moves is a pointer.
 #[derive(Debug, Clone, Default)]
 pub struct AgentScan {
-    /// Who is said to serve which session.
+    /// Which process is claimed to serve which session.
     pub claims: Vec<Box<Claim>>,
     /// What is known of sessions, claimed or not. A claimed session without a
     /// sketch is fine.

@@ -1,4 +1,4 @@
-//! What logs show about processes that they do not name for certain, and who matches it.
+//! Matching of processes with logs that do not name them for certain.
 //!
 //! An adapter reads such a log and has the solver match it with processes, through the
 //! [`Matcher`] of its [`Look`](super::Look). No adapter matches anything itself.
@@ -12,7 +12,7 @@ use whosup_sidecar::SessionId;
 use super::AgentProcess;
 use crate::machine::Machine;
 
-/// Matches what logs show with processes. The solver implements it.
+/// Matches logs with processes. The solver implements it.
 pub trait Matcher: std::fmt::Debug + Sync {
     /// Finds the processes that wrote the runs of a log.
     fn place_runs(

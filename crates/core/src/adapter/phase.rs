@@ -6,10 +6,10 @@ pub use self::fact::{BACKGROUND, Doing, FactSource, PhaseFact, doing, is_ahead, 
 use crate::adapter::hook_event::{EventKind, StartSource};
 use crate::adapter::names::names;
 
-/// What hooks, the agent or its transcript last told of a conversation.
+/// What hooks, the agent or its transcript last reported of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// It has begun and said nothing yet.
+    /// It has begun and has reported nothing yet.
     Starting,
     /// It has ended its turn.
     Idle,
@@ -53,21 +53,21 @@ names!(WaitingFor {
 ///
 /// Pure and total: every pair has an answer, since hooks arrive late, twice and
 /// out of order. Only what starts work ([`EventKind::starts_work`]) leaves
-/// [`Phase::Ended`]; whether it was told too late for that is for whoever knows when
-/// it was told. What only
-/// tells that somebody is there changes nothing. `docs/phase.md` draws it.
+/// [`Phase::Ended`]; the caller knows when it was reported, and whether that was too
+/// late. An event that only shows a running agent changes nothing. `docs/phase.md` draws
+/// this.
 #[must_use]
 pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
     match (phase, event) {
         (_, EventKind::SessionEnded) => Phase::Ended,
         (_, EventKind::TurnStarted) => Phase::Working,
         (Phase::Ended, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
-        // A compaction starts no session: one that has ended has ended.
+        // A compaction starts no session: an ended session stays ended.
         (Phase::Ended, EventKind::SessionStarted(StartSource::Compact)) => Phase::Ended,
         (Phase::Ended, EventKind::SessionStarted(_)) => Phase::Starting,
-        // Something was said in it before.
+        // There was a turn before.
         (Phase::Starting, EventKind::SessionStarted(StartSource::Resume)) => Phase::Idle,
-        // A second start, or one that comes late, moves nothing back.
+        // A second or late start moves nothing back.
         (same, EventKind::SessionStarted(_)) => same,
         // What ends something that was begun before the end comes late.
         (
@@ -75,7 +75,7 @@ pub const fn next_phase(phase: Phase, event: EventKind) -> Phase {
             EventKind::ToolEnded | EventKind::TurnEnded | EventKind::TurnEndedInBackground,
         ) => Phase::Ended,
         (_, EventKind::ToolStarted) => Phase::Working,
-        // A tool that ends after its turn does not begin another one.
+        // A tool that ends after its turn does not begin another turn.
         (Phase::Idle, EventKind::ToolEnded) => Phase::Idle,
         (_, EventKind::ToolEnded) => Phase::Working,
         (_, EventKind::InputRequested(_)) => Phase::Waiting,

@@ -59,7 +59,7 @@ impl<'a> Program<'a> {
         std::str::from_utf8(&self.process.comm).ok()
     }
 
-    /// Tells whether it was executed by a file of this name: the kernel calls a process
+    /// Returns whether it was executed by a file of this name: the kernel calls a process
     /// after that, cut after 15 bytes. One that a loader runs has the loader's name, and
     /// nothing contradicts.
     #[must_use]
@@ -130,7 +130,7 @@ impl<'a> Program<'a> {
         Some(plain)
     }
 
-    /// Tells whether an argument is exactly `word`.
+    /// Returns whether an argument is exactly `word`.
     #[must_use]
     pub fn has_argument(&self, word: &str) -> bool {
         self.argv().iter().skip(1).any(|arg| arg == word)

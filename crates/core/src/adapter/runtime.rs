@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// How many arguments are searched for what a runtime runs.
+/// How many arguments are searched for the program of a runtime.
 const ARGUMENTS_MAX: usize = 256;
 
 /// The name that Node gives to its main thread since version 24, also inside of an
@@ -64,7 +64,7 @@ impl Runtime {
         }
     }
 
-    /// Finds what a process of this runtime runs, by its arguments.
+    /// Finds the program that a process of this runtime runs, by its arguments.
     pub(crate) fn run_by(self, argv: &[OsString]) -> Option<Run> {
         let mut at = 1;
         while at < ARGUMENTS_MAX {

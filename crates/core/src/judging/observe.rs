@@ -1,4 +1,4 @@
-//! What the process table says of a claim's PID.
+//! Looks up a claim's PID in the process table.
 //!
 //! Looks; judging is [`crate::judging::verdict::judge`]'s.
 
@@ -29,7 +29,7 @@ pub struct Observer<'a> {
     booted_at_ms: Option<i64>,
     init_began_at_ms: Option<i64>,
     claims: Vec<&'a Claim>,
-    /// For each claimed PID, what says that it serves one session alone; put together
+    /// For each claimed PID, what shows that it serves one session alone; put together
     /// once a claimed process is there.
     claims_of: OnceCell<HashMap<Pid, Vec<&'a Claim>>>,
     at_pids: AtPids<'a>,
@@ -52,9 +52,11 @@ pub(crate) struct Probes {
 impl Probes {
     /// Nothing was looked at yet, but the agents' processes.
     pub(crate) fn beside(processes: &[AgentProcess]) -> Self {
-        let launchers = processes.iter().filter(|its| its.role == Role::Launcher);
+        let launchers = processes
+            .iter()
+            .filter(|process| process.role == Role::Launcher);
         Self {
-            launchers: launchers.map(|its| its.process.pid).collect(),
+            launchers: launchers.map(|launcher| launcher.process.pid).collect(),
             ..Self::default()
         }
     }
@@ -69,7 +71,7 @@ pub struct JudgedClaim {
     pub verdict: Verdict,
     /// The process, as it was looked at for the verdict; `None` if there is none.
     pub process: Option<Box<Process>>,
-    /// What was said of the process, for explanations.
+    /// What was found about the process, for explanations.
     pub recognition: Option<Recognition>,
 }
 
@@ -178,10 +180,10 @@ impl<'a> Observer<'a> {
         let table = self.machine.table();
         let look = || match self.at_pids.look(pid) {
             Ok(AtPid::Nothing) => None,
-            told => Some(Box::new(told)),
+            found => Some(Box::new(found)),
         };
         let probe = self.probes.by_pid.entry(pid).or_insert_with(look).clone();
-        let probe = probe.map_or(Ok(AtPid::Nothing), |told| *told);
+        let probe = probe.map_or(Ok(AtPid::Nothing), |found| *found);
         observed.is_thread = matches!(probe, Ok(AtPid::Thread));
         observed.at_pid = match probe {
             Ok(AtPid::Process(process)) => Ok(Some(self.seen(claim, process))),
@@ -202,7 +204,7 @@ impl<'a> Observer<'a> {
                     self.compare(claim, seen);
                 }
             }
-            // A namespace that is gone may have had the number as well.
+            // A namespace that is gone may also have had the PID.
             None => {
                 let here = observed.at_pid.as_mut().ok().and_then(Option::as_mut);
                 if let Some(seen) = here {
@@ -286,7 +288,7 @@ impl<'a> Observer<'a> {
         claims_of
     }
 
-    /// The claims with one of these PIDs that say that it serves one session alone.
+    /// The claims with one of these PIDs that it serves one session alone.
     fn claims_to(&self, pids: [Option<Pid>; 2]) -> impl Iterator<Item = &'a Claim> + '_ {
         let claims_of = self.claims_of.get_or_init(|| self.claims_by_pid());
         let [one, other] = pids;
@@ -338,7 +340,7 @@ impl<'a> Observer<'a> {
             })
     }
 
-    /// What is needed to tell which of several processes with one PID is meant.
+    /// Collects what decides which of several processes with one PID is meant.
     fn compare(&self, claim: &Claim, seen: &mut Seen) {
         let details = self.machine.table().details(&seen.process);
         let candidate = self.candidate(&seen.process, &details);
@@ -346,7 +348,7 @@ impl<'a> Observer<'a> {
         seen.rival = self.rival(claim, &seen.process);
     }
 
-    /// What the other claims with the PID say of the process.
+    /// How the other claims with the PID compare.
     fn rival(&self, claim: &Claim, process: &Process) -> Rival {
         let details = self.machine.table().details(process);
         let pids = [claim.subject.pid(), Some(process.pid)];

@@ -13,8 +13,8 @@ use crate::adapter::{Adapter, AgentProcess, Home, NODE_MAIN_THREAD, Program, is_
 
 use crate::machine::Machine;
 
-/// For each home the first process that may use it and can't be told from
-/// another program.
+/// For each home the first process that may use it and may also be another
+/// program.
 pub(crate) fn who_may_use(
     machine: &Machine,
     asked: &[(&'static dyn Adapter, Home)],
@@ -25,21 +25,25 @@ pub(crate) fn who_may_use(
         return found;
     };
     for process in processes {
-        let is_known = || recognized.iter().any(|its| its.process.pid == process.pid);
+        let is_known = || {
+            recognized
+                .iter()
+                .any(|known| known.process.pid == process.pid)
+        };
         if process.is_kernel_thread || process.is_exited {
             continue;
         }
         let Ok(comm) = std::str::from_utf8(&process.comm) else {
             continue;
         };
-        // A runtime's arguments may tell more than its name.
+        // A runtime's arguments may show more than its name.
         let is_runtime = comm == NODE_MAIN_THREAD || is_runtime_name(comm);
         let of_that_name = asked
             .iter()
             .filter(|(adapter, _)| is_runtime || adapter.programs().may_be_called(comm));
         for (adapter, home) in of_that_name {
             if !found.contains_key(&*home.root)
-                && may_be_its(machine, *adapter, home, process)
+                && may_be_agent(machine, *adapter, home, process)
                 && !is_known()
             {
                 found.insert(home.root.to_path_buf(), process.pid);
@@ -50,13 +54,13 @@ pub(crate) fn who_may_use(
 }
 
 /// Processes of other users can rarely be looked into, and have homes of their own.
-fn may_be_its(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: &Process) -> bool {
+fn may_be_agent(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: &Process) -> bool {
     let details = machine.table().details(process);
     if !is_refused(&details.exe) {
         return false;
     }
     let is_by_another =
-        matches!((&details.uid, home.owner_uid), (Ok(its), Some(owner)) if *its != owner);
+        matches!((&details.uid, home.owner_uid), (Ok(uid), Some(owner)) if *uid != owner);
     let program = Program {
         process,
         details: &details,
@@ -64,7 +68,7 @@ fn may_be_its(machine: &Machine, adapter: &dyn Adapter, home: &Home, process: &P
     !is_by_another && (is_refused(&details.argv) || adapter.programs().are_mentioned_by(&program))
 }
 
-/// It was not told, and not because there is nothing to tell.
+/// It could not be read, although the process may have it.
 pub(crate) const fn is_refused<T>(field: &Field<T>) -> bool {
     !matches!(
         field,

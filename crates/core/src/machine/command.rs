@@ -30,7 +30,7 @@ const REAPS_MAX: usize = 25;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// There is no such program.
+    /// The program was not found.
     #[error("cannot run `{program}`: not installed")]
     NotFound {
         /// The program.
@@ -121,7 +121,7 @@ impl Commands for SystemCommands {
         let mut outputs = Outputs::new(pipes).map_err(failed)?;
         let started = now();
         let status = loop {
-            // Whoever still holds a pipe that the command has left is not waited for: what
+            // A process that still holds a pipe of the exited command is not waited for: what
             // the command wrote is in the pipe when it has ended.
             let ended = child.try_wait().map_err(failed)?;
             outputs.read();

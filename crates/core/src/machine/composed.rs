@@ -1,5 +1,5 @@
 //! Paths in one Unicode form, for comparing what an agent wrote with what the
-//! kernel says.
+//! kernel reports.
 //!
 //! A name may be stored in the decomposed form and written in the composed one, or
 //! the other way round: agents compose what they write, and some file systems find
@@ -18,7 +18,7 @@ pub(crate) fn composed(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Tells whether two paths are the same, in whatever form.
+/// Returns whether two paths are the same, in whatever form.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one == other || composed(one.to_owned()) == composed(other.to_owned())
 }

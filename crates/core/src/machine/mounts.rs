@@ -20,7 +20,7 @@ const MOUNT_TABLE_BYTES_MAX: u64 = 8 << 20;
 const MOUNT_TABLE_BYTES_USUAL: usize = 16 << 10;
 
 /// File systems without owners and modes of their own: what `stat` shows there
-/// was made up at mount time and says nothing about who wrote a file.
+/// was made up at mount time and does not show who wrote a file.
 const MODELESS_TYPES: &[&str] = &["drvfs", "exfat", "msdos", "ntfs", "ntfs3", "vboxsf", "vfat"];
 
 /// File systems that a container has to itself when their root is mounted.
@@ -105,7 +105,7 @@ impl Mounts {
         named.map_or_else(|| self.placement_of(path), Mount::placement)
     }
 
-    /// Tells whether owners and modes mean something where `path` lies.
+    /// Returns whether owners and modes mean something where `path` lies.
     #[must_use]
     pub fn has_modes(&self, path: &Path) -> bool {
         self.mount_of(path)
@@ -141,7 +141,7 @@ impl Mount {
         }
     }
 
-    /// Whoever touches a file of it may wait for ever.
+    /// An access to a file of it may block for ever.
     pub(crate) fn may_hang(&self) -> bool {
         file_system::may_hang(&self.kind)
     }
@@ -330,10 +330,10 @@ mod tests {
         let on = |mount| mounts.placement_of_file(path, &FileFacts { mount, ..facts });
         assert_eq!(on(Some(27)), Placement::Local);
         assert_eq!(on(Some(32)), Placement::ThisContainer);
-        // Mounted since, or not told: as the path says.
+        // Mounted since, or not reported: the path decides.
         assert_eq!(on(Some(99)), Placement::SharedByMachines);
         assert_eq!(on(None), Placement::SharedByMachines);
-        // What the kernel says of this file and what its path says is the same.
+        // The kernel and the path give the same answer for this file.
         if facts.mount.is_some() {
             let mounts = Mounts::of_this_machine();
             assert_eq!(

@@ -1,4 +1,4 @@
-//! What a scan could not read: reported beside what it could, never instead of it.
+//! What a scan could not read: reported beside its results, never instead of them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ pub const PROBLEMS_MAX: usize = 1_000;
 /// Something a scan could not read or believe.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Problem {
-    /// The agent whose file or process it is about, if it is about one.
+    /// The agent whose file or process it is about, if any.
     pub agent: Option<AgentId>,
-    /// The file or directory, if it is about one.
+    /// The file or directory, if any.
     pub path: Option<PathBuf>,
     /// What is wrong: lower case, no final stop, values in backticks.
     pub message: String,

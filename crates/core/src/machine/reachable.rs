@@ -1,12 +1,12 @@
 //! Which paths can be touched without the risk of waiting for ever.
 //!
 //! A path that a file or another process names may lie on a network or FUSE mount whose
-//! server does not answer, or where touching a name starts an automount. Whoever asks for
-//! such a path, only to see whether it is there, waits for ever and can't be interrupted.
-//! So paths are walked name by name, with the table of mounts beside them, and nothing is
-//! touched that lies on such a mount. It is compared as text instead.
+//! server does not answer, or where touching a name starts an automount. Even a test
+//! whether such a path exists may block for ever and can't be interrupted. So paths are
+//! walked name by name, with the table of mounts beside them, and nothing is touched that
+//! lies on such a mount. It is compared as text instead.
 //!
-//! What the user of this program relies on anyway is no such mount: the one that their own
+//! Mounts that the user of this program relies on anyway are exempt: the one that their own
 //! home lies on, and those of the homes of agents that their own environment or
 //! configuration names ([`Mounts::rely_on`]). If they don't answer, nothing does.
 //!
@@ -102,7 +102,7 @@ impl AsRef<Path> for CheckedPath {
 }
 
 impl Mounts {
-    /// Tells whether a path that a file or another process names can be touched.
+    /// Returns whether a path that a file or another process names can be touched.
     ///
     /// # Errors
     ///
@@ -118,9 +118,9 @@ impl Mounts {
         }
     }
 
-    /// Where a directory really is, in one spelling: two of these are the same directory if
-    /// their bytes are the same. What is not there, or can't be touched, is where its path
-    /// says, as far as that could be walked.
+    /// Where a directory really is, in one spelling: equal bytes mean the same directory. A
+    /// directory that is missing, or can't be touched, keeps the part of its path that could
+    /// not be walked.
     #[must_use]
     pub fn real_path(&self, directory: &Path) -> PathBuf {
         composed(self.resolved(directory)).components().collect()
@@ -135,7 +135,7 @@ impl Mounts {
         }
     }
 
-    /// Tells whether a path leads to a directory that the kernel calls `real`: in whatever
+    /// Returns whether a path leads to a directory that the kernel calls `real`: in whatever
     /// Unicode form, and by whatever links.
     pub(crate) fn leads_to(&self, written: &Path, real: &Path) -> bool {
         crate::machine::composed::is_same(written, real)
@@ -328,7 +328,7 @@ impl<'a> Walk<'a> {
         }
         match std::fs::read_link(&path) {
             Err(error) if error.kind() == ErrorKind::InvalidInput => self.at(path, above.mount),
-            // What can't be looked at is refused at once to whoever touches it.
+            // A path that can't be looked at fails at once, without blocking.
             Err(_) => self.ended(path, above.mount, End::Missing),
             Ok(_) if on.is_some_and(|mount| mount.kind == "proc") => {
                 let of = above.path.clone();
@@ -345,7 +345,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A path below something that is not there, or not touched.
+    /// A path below something that is missing, or not touched.
     fn below(&self, above: &Walked, name: &OsStr) -> Arc<Walked> {
         let path = above.path.join(name);
         let mounted = self.table.mounted_at(&path, above.mount);

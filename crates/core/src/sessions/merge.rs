@@ -25,7 +25,7 @@ pub(crate) use settle::{Surroundings, settle};
 pub struct Parts {
     /// Every claim with its verdict.
     pub claims: Vec<JudgedClaim>,
-    /// What adapters told of sessions besides.
+    /// What else adapters found about sessions.
     pub sketches: Vec<Box<Sketch>>,
     /// Every recognized agent process.
     pub processes: Vec<AgentProcess>,
@@ -89,7 +89,7 @@ pub fn merge(mut parts: Parts) -> Merged {
     }
 }
 
-/// A sub-agent lives as its parent does, unless a claim of its own says that
+/// A sub-agent is live if its parent is, unless the sub-agent's claim shows that
 /// it has ended before.
 fn follow_parents(drafts: &mut Drafts) {
     let parent_of = |key: &SessionKey, draft: &Draft| {
@@ -121,7 +121,7 @@ fn follow_parents(drafts: &mut Drafts) {
     }
 }
 
-/// The verdict on a session that went on to `current`.
+/// The verdict on a session that was left for `current`.
 const SUPERSEDED: Verdict = Verdict::Exited(ExitedBecause::Superseded);
 
 fn is_live(verdict: Verdict) -> bool {

@@ -1,15 +1,14 @@
-//! What the title of a session's own terminal says of its phase.
+//! Reads the phase of a session from the title of its terminal.
 //!
-//! A title is read as the look is taken, so it is as new as the look. It says something
-//! only where the agent put a word or a sign of its own there: a person may have turned
-//! titles off.
+//! A title is read during the look, so it is as new as the look. It counts only if it
+//! contains one of the agent's words or signs: a person may have turned titles off.
 
 use crate::adapter::claim::{Evidence, EvidenceKind, Serving};
 use crate::adapter::phase::PhaseFact;
 use crate::judging::verdict::Liveness;
 use crate::sessions::session::{JudgedEvidence, Session};
 
-/// Adds what the title of its terminal says at `now_ms` to what is reported of a session.
+/// Adds the phase from the terminal's title at `now_ms` to the reported facts of a session.
 ///
 /// Sub-agents run behind their parent's title, and a run without a person sets
 /// none: the one that is there is of the program before.

@@ -136,7 +136,7 @@ pub fn programs_on_path(machine: &Machine) -> BTreeSet<PathBuf> {
     let mounts = machine.mounts();
     let mut found = BTreeSet::new();
     for directory in directories.take(PATH_DIRECTORIES_MAX) {
-        let is_there = mounts.touchable(&directory).is_ok_and(|its| its.is_dir());
+        let is_there = mounts.touchable(&directory).is_ok_and(|path| path.is_dir());
         if !directory.is_absolute() || !is_there {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The backend of a platform that has none: it cannot look, and says so.
+//! The backend of an unsupported platform: every question fails.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use crate::{
 
 /// A backend that answers "cannot look" to every question.
 ///
-/// It never says that there is no such process.
+/// It never reports that a process does not exist.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unsupported;
 

@@ -20,7 +20,7 @@ const STEP: Duration = Duration::from_millis(5);
 /// Names the part that this process plays in a test which runs itself again.
 const PART: &str = "WHOSUP_TEST_PART";
 /// The user that tests drop to.
-pub(crate) const NOBODY: &str = "65534";
+pub(crate) const UNPRIVILEGED: &str = "65534";
 
 /// A process that a test has started. It is killed and reaped when dropped.
 #[derive(Debug)]
@@ -92,14 +92,13 @@ impl Running {
         pid(i64::from(self.child.id()))
     }
 
-    /// What the process table tells of it now.
+    /// The entry of the process table now.
     #[track_caller]
     pub(crate) fn process(&self) -> Process {
         process(self.pid())
     }
 
-    /// Sends it a line.
-    pub(crate) fn tell(&mut self, line: &str) {
+    pub(crate) fn send_line(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         writeln!(stdin, "{line}").unwrap();
         stdin.flush().unwrap();
@@ -129,7 +128,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // An error says that it has been reaped already.
+        // An error means that it has been reaped already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -171,7 +170,7 @@ pub(crate) fn pid(raw: i64) -> Pid {
     Pid::new(raw).unwrap()
 }
 
-/// What the process table tells of a process that is there.
+/// The entry of the process table for a process that is there.
 #[track_caller]
 pub(crate) fn process(pid: Pid) -> Process {
     let found = Proc::system().probe(pid).expect("it can be looked at");
@@ -188,7 +187,7 @@ pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Says that a test, or a part of one, could not run here.
+/// Prints that a test, or a part of a test, could not run here.
 pub(crate) fn skip(reason: &str) {
     let name = std::thread::current().name().map(str::to_owned);
     say(&format!("skipped {}: {reason}", name.unwrap_or_default()));
@@ -199,12 +198,12 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Tells whether this process may do what only root may.
+/// Returns whether this process may do what only root may.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Tells whether a command ends well.
+/// Returns whether a command succeeds.
 pub(crate) fn can(command: &[&str]) -> bool {
     let (program, arguments) = command.split_first().unwrap();
     let run = Command::new(program)
@@ -281,18 +280,18 @@ impl Program {
     }
 
     /// The same as another user.
-    pub(crate) fn again_as_nobody(&self, test: &str, part: &str) -> Command {
-        self.again(&AS_NOBODY, test, part)
+    pub(crate) fn again_unprivileged(&self, test: &str, part: &str) -> Command {
+        self.again(&AS_UNPRIVILEGED, test, part)
     }
 }
 
 /// The words that start a command as another user without any groups.
-pub(crate) const AS_NOBODY: [&str; 6] = [
+pub(crate) const AS_UNPRIVILEGED: [&str; 6] = [
     "setpriv",
     "--reuid",
-    NOBODY,
+    UNPRIVILEGED,
     "--regid",
-    NOBODY,
+    UNPRIVILEGED,
     "--clear-groups",
 ];
 
@@ -334,7 +333,7 @@ pub(crate) fn require_pass(command: &mut Command) {
         .for_each(say);
 }
 
-/// Says that a part is ready and stays until its standard input ends.
+/// Prints that a part is ready and stays until its standard input ends.
 pub(crate) fn stay() {
     // Past the test harness, which would keep it.
     let mut stdout = std::io::stdout();
@@ -352,7 +351,7 @@ pub(crate) fn public_folder() -> TempDir {
 
 /// Reads an environment variable that the other part of a test has set.
 #[track_caller]
-pub(crate) fn told(name: &str) -> String {
+pub(crate) fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is set"))
 }
 

@@ -1,4 +1,4 @@
-//! The smallest agent: it does what `whosup conformance` tells it on standard
+//! The smallest agent: it obeys the commands of `whosup conformance` on standard
 //! input (see `docs/conformance.md`), and announces its sessions.
 //!
 //! `whosup conformance -- target/debug/examples/driver`

@@ -1,10 +1,10 @@
-//! Does what the lines on standard input say, and answers each with a line.
+//! Executes the commands on standard input, and answers each with a line.
 
 use std::io::{self, BufRead as _, Write as _};
 
 use whosup_sidecar::{Agent, Owner, Phase, Session, WaitingFor, WriteError};
 
-/// Serves standard input until it ends, or a line says `exit` or `crash`.
+/// Serves standard input until it ends, or until the command `exit` or `crash`.
 pub(crate) fn serve() -> io::Result<()> {
     let mut owner = None;
     for line in io::stdin().lock().lines() {

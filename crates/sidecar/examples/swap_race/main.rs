@@ -1,6 +1,6 @@
 //! Two threads of one process go from session to session, 10,000 times in all, while
-//! somebody reads: once as agents do it by hand (remove the old file, write the new
-//! one), and once with [`Owner`].
+//! another thread reads: once as agents do it by hand (remove the old file, write the
+//! new file), and once with [`Owner`].
 //!
 //! ```console
 //! $ cargo run --release -p whosup-sidecar --example swap_race
@@ -22,7 +22,7 @@ use whosup_sidecar::{Agent, Owner, Place, Session, parse_sidecar};
 
 const SWITCHES_PER_THREAD: usize = 5_000;
 
-/// What somebody saw who looked all the time, and what was left.
+/// What the reading thread saw, and what was left.
 #[derive(Default)]
 struct Seen {
     looks: usize,

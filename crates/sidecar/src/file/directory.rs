@@ -51,7 +51,7 @@ impl<'a> Place<'a> {
         self.directory.map(|directory| &directory.handle)
     }
 
-    /// What lies there, as the standard library tells by the whole path.
+    /// What lies there, looked up through the standard library by the whole path.
     pub(super) fn look_by_path(&self, links: Links) -> io::Result<(Kind, FileFacts)> {
         let metadata = match links {
             Links::Refuse => std::fs::symlink_metadata(self.path()),
@@ -71,7 +71,7 @@ pub struct EntryFacts {
     /// When its content last changed, in milliseconds since 1970.
     pub modified_ms: Option<i64>,
     /// When it last changed in any way, being renamed included, in
-    /// milliseconds since 1970; absent where the platform does not tell.
+    /// milliseconds since 1970; absent where the platform does not report it.
     pub changed_ms: Option<i64>,
     /// When it was created, in milliseconds since 1970; absent where the file
     /// system does not remember that.
@@ -83,7 +83,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// What the system said if it can't be opened, or is no directory.
+    /// The system's error if it can't be opened, or is no directory.
     pub fn open(path: &Path) -> io::Result<Self> {
         #[cfg(target_os = "linux")]
         let handle = {
@@ -132,8 +132,8 @@ impl Directory {
         read_whole(&place, open_and_look(&place, links)?, bytes_max)
     }
 
-    /// Reads a file that a listing of this directory has just told to be a regular one:
-    /// the same, not through a link, but that it is not looked at before it is opened.
+    /// Reads a file that a listing of this directory has just shown to be regular. Unlike
+    /// [`Self::read_regular`], this does not look at the file before opening it. Refuses links.
     ///
     /// # Errors
     ///
@@ -155,13 +155,13 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// What the system said if there is nothing, or it can't be looked at.
+    /// The system's error if there is nothing, or it can't be looked at.
     pub fn facts(&self, name: &Path, links: Links) -> io::Result<EntryFacts> {
         #[cfg(target_os = "linux")]
         match self.statx(name, links) {
             // Before Linux 4.11, or forbidden by a filter of system calls.
             Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
-            told => return Ok(told?),
+            stat => return Ok(stat?),
         }
         let path = self.path_of(name);
         let metadata = match links {
@@ -186,16 +186,16 @@ impl Directory {
             Links::Follow => AtFlags::empty(),
         };
         let asked = StatxFlags::TYPE | StatxFlags::MTIME | StatxFlags::CTIME | StatxFlags::BTIME;
-        let told = statx(&self.handle, name, flags, asked)?;
-        let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
+        let stat = statx(&self.handle, name, flags, asked)?;
+        let has = |flag: StatxFlags| stat.stx_mask & flag.bits() != 0;
         let at = |flag, at| has(flag).then(|| timestamp_ms(at)).flatten();
-        let kind = FileType::from_raw_mode(told.stx_mode.into());
+        let kind = FileType::from_raw_mode(stat.stx_mode.into());
         Ok(EntryFacts {
             is_directory: kind == FileType::Directory,
             is_file: kind == FileType::RegularFile,
-            modified_ms: at(StatxFlags::MTIME, told.stx_mtime),
-            changed_ms: at(StatxFlags::CTIME, told.stx_ctime),
-            born_ms: at(StatxFlags::BTIME, told.stx_btime),
+            modified_ms: at(StatxFlags::MTIME, stat.stx_mtime),
+            changed_ms: at(StatxFlags::CTIME, stat.stx_ctime),
+            born_ms: at(StatxFlags::BTIME, stat.stx_btime),
         })
     }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// Why a file could not be read. Only [`ReadFileError::NotFound`] says that
+/// Why a file could not be read. Only [`ReadFileError::NotFound`] means that
 /// there is none.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub enum ReadFileError {
         /// What it is.
         kind: FileKind,
     },
-    /// It is larger than whoever asked was willing to read.
+    /// It is larger than the caller's limit.
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -90,7 +90,7 @@ pub enum ReadFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: io::Error,
     },
 }

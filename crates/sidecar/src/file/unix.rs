@@ -36,8 +36,8 @@ pub(super) fn open(place: &Place<'_>, links: Links) -> io::Result<File> {
 /// What lies at a place.
 pub(super) fn look_at(place: &Place<'_>, links: Links) -> io::Result<(Kind, FileFacts)> {
     #[cfg(target_os = "linux")]
-    if let Some(told) = statx::look_at(place, links) {
-        return Ok(told?);
+    if let Some(found) = statx::look_at(place, links) {
+        return Ok(found?);
     }
     place.look_by_path(links)
 }
@@ -45,14 +45,14 @@ pub(super) fn look_at(place: &Place<'_>, links: Links) -> io::Result<(Kind, File
 /// What is open.
 pub(super) fn look_at_open(file: &File) -> io::Result<(Kind, FileFacts)> {
     #[cfg(target_os = "linux")]
-    if let Some(told) = statx::look_at_open(file) {
-        return Ok(told?);
+    if let Some(found) = statx::look_at_open(file) {
+        return Ok(found?);
     }
     let metadata = file.metadata()?;
     Ok((Kind::of(metadata.file_type()), FileFacts::of(&metadata)))
 }
 
-/// What Linux tells of a file in one call (statx(2)); `None` before Linux 4.11, and
+/// The facts of a file from one call (statx(2)); `None` before Linux 4.11, and
 /// where a filter of system calls forbids it.
 #[cfg(target_os = "linux")]
 mod statx {
@@ -87,12 +87,12 @@ mod statx {
         let asked = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
         match statx(directory, name, flags, asked) {
             Err(Errno::NOSYS | Errno::PERM) => None,
-            told => Some(told.map(|told| (kind_of(&told), facts_of(&told)))),
+            found => Some(found.map(|found| (kind_of(&found), facts_of(&found)))),
         }
     }
 
-    fn kind_of(told: &Statx) -> Kind {
-        Kind(match FileType::from_raw_mode(told.stx_mode.into()) {
+    fn kind_of(found: &Statx) -> Kind {
+        Kind(match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::RegularFile => Ok(()),
             FileType::Directory => Err(FileKind::Directory),
             FileType::Symlink => Err(FileKind::Symlink),
@@ -104,18 +104,18 @@ mod statx {
         })
     }
 
-    fn facts_of(told: &Statx) -> FileFacts {
-        let has = |flag: StatxFlags| told.stx_mask & flag.bits() != 0;
+    fn facts_of(found: &Statx) -> FileFacts {
+        let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
         let at = |flag, at| has(flag).then(|| timestamp_ms(at)).flatten();
         FileFacts {
-            uid: Some(told.stx_uid),
-            mode: Some(told.stx_mode.into()),
-            device: makedev(told.stx_dev_major, told.stx_dev_minor),
-            inode: told.stx_ino,
-            len: told.stx_size,
-            modified_ms: at(StatxFlags::MTIME, told.stx_mtime),
-            born_ms: at(StatxFlags::BTIME, told.stx_btime),
-            mount: has(StatxFlags::MNT_ID).then_some(told.stx_mnt_id),
+            uid: Some(found.stx_uid),
+            mode: Some(found.stx_mode.into()),
+            device: makedev(found.stx_dev_major, found.stx_dev_minor),
+            inode: found.stx_ino,
+            len: found.stx_size,
+            modified_ms: at(StatxFlags::MTIME, found.stx_mtime),
+            born_ms: at(StatxFlags::BTIME, found.stx_btime),
+            mount: has(StatxFlags::MNT_ID).then_some(found.stx_mnt_id),
         }
     }
 }

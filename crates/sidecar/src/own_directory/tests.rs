@@ -47,7 +47,7 @@ fn any_other_error_is_returned_at_once() {
 }
 
 #[test]
-fn names_of_temporary_files_are_told_from_all_others() {
+fn names_of_temporary_files_are_distinguished_from_all_others() {
     assert!(is_temporary(&temporary_name().into_string().unwrap()));
     assert_ne!(made_up_digits(), made_up_digits());
     for other in [

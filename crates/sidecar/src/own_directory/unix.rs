@@ -41,8 +41,8 @@ impl Owners {
         Self([rustix::process::geteuid().as_raw(), 0])
     }
 
-    /// The owner of a home that we change things in: root does so for others. Nobody
-    /// else can, so that for anybody else it is the same as [`Owners::ours`].
+    /// The owner of a home that we change files in. Only root does so for other users;
+    /// for any other user this is [`Owners::ours`].
     pub(super) fn of(uid: Option<u32>) -> Self {
         match uid {
             Some(uid) if rustix::process::geteuid().is_root() => Self([uid, uid]),
@@ -120,14 +120,14 @@ fn parts_of(path: &Path, last: Option<usize>) -> Vec<Part> {
     parts.collect()
 }
 
-/// Refuses a directory in which somebody else might put things.
+/// Refuses a directory that another user may write to.
 fn check_directory(handle: &Handle, path: &Path, owners: Owners, level: usize) -> io::Result<()> {
     let facts = fstat(handle)?;
     if !owners.has(facts.st_uid) {
         return Err(of_another(path, facts.st_uid));
     }
     let mode = Mode::from_raw_mode(facts.st_mode);
-    // With the sticky bit nobody moves what is another's: that will do above our own.
+    // With the sticky bit no user moves another user's file: that will do above our own.
     let is_kept = level > 0 && mode.contains(Mode::SVTX);
     if mode.contains(Mode::WOTH) && !is_kept && has_modes(handle) {
         let path = path.display();
@@ -137,7 +137,7 @@ fn check_directory(handle: &Handle, path: &Path, owners: Owners, level: usize) -
     Ok(())
 }
 
-/// What another user has the say of.
+/// The error for a place that another user controls.
 fn of_another(path: &Path, uid: u32) -> io::Error {
     let own = rustix::process::geteuid().as_raw();
     let why = format!(
@@ -165,8 +165,8 @@ const WITHOUT_MODES: [i128; 8] = [
 fn has_modes(handle: &Handle) -> bool {
     rustix::fs::fstatfs(handle)
         // The type of the field differs per architecture, its sign too.
-        .map_or(true, |told| {
-            !WITHOUT_MODES.contains(&(i128::from(told.f_type) & 0xFFFF_FFFF))
+        .map_or(true, |stat| {
+            !WITHOUT_MODES.contains(&(i128::from(stat.f_type) & 0xFFFF_FFFF))
         })
 }
 
@@ -204,7 +204,7 @@ pub(super) fn target_of(
     if FileType::from_raw_mode(facts.st_mode) != FileType::Symlink {
         return Ok(None);
     }
-    // Root's links lead nobody astray, and system directories are some.
+    // Links of root are trusted: some system directories are such links.
     if !owners.has(facts.st_uid) && facts.st_uid != 0 {
         return Err(of_another(&path.join(name), facts.st_uid));
     }
@@ -242,7 +242,7 @@ fn opened(handle: &Handle, name: &OsStr, flags: OFlags) -> io::Result<File> {
         match openat(handle, name, flags, PRIVATE) {
             // open(2): a signal may interrupt it on a slow file system.
             Err(Errno::INTR) => {}
-            // open(2): a link under O_NOFOLLOW; a FIFO that nobody reads, or a socket.
+            // open(2): a link under O_NOFOLLOW; a FIFO without a reader, or a socket.
             Err(Errno::LOOP | Errno::MLINK) => return Err(not_regular(name, "a link")),
             Err(Errno::NXIO) => return Err(not_regular(name, "a FIFO or a socket")),
             opened => return Ok(File::from(opened?)),

@@ -174,14 +174,14 @@ impl Session {
         self
     }
 
-    /// Says how to resume the session. Readers show it and never run it.
+    /// Sets the command that resumes the session. Readers show it and never run it.
     #[must_use]
     pub fn resume(mut self, resume: Resume) -> Self {
         self.resume = Some(resume);
         self
     }
 
-    /// Says where the process listens: a socket's path or a URL without secrets.
+    /// Sets where the process listens: a socket's path or a URL without secrets.
     #[must_use]
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
@@ -215,7 +215,7 @@ fn require_absolute(field: &'static str, path: &Path) -> Result<(), WriteError> 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It has begun and said nothing yet.
+    /// It has begun and has reported nothing yet.
     Starting,
     /// It has ended its turn.
     Idle,

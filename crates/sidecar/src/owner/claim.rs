@@ -1,4 +1,4 @@
-//! Gets a file name for a claim without ever taking one from somebody else.
+//! Finds a file name for a claim without ever taking another process's name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ const TAKES_MAX: usize = 8;
 const SIBLINGS_MAX: usize = 16;
 /// How many names of a directory are looked at for what others left behind.
 const NAMES_MAX: usize = 10_000;
-/// When a temporary file that nobody can read is certainly left over.
+/// The age at which an unreadable temporary file is certainly left over.
 const LEFT_OVER_AFTER: Duration = Duration::from_secs(3600);
 
 /// The files that live handles of this process own, each with the process: a
@@ -73,8 +73,8 @@ enum There {
     OwnLeftOver,
     /// A claim of a process that is provably gone, as it was read.
     Stale(Vec<u8>),
-    /// Anything else: it may be somebody's.
-    SomebodyElses,
+    /// Anything else: another process may own it.
+    Foreign,
 }
 
 /// Writes a new claim: in the session's own file if that is free, ours, or a
@@ -94,7 +94,7 @@ pub(super) fn make_claim(
                 take_away(&path, &stale, session)?;
                 continue;
             }
-            There::SomebodyElses => break,
+            There::Foreign => break,
         };
         match made {
             Ok(()) => return Ok(own(path, bytes)),
@@ -125,8 +125,8 @@ fn sibling_name(session: &Session) -> String {
     format!("{}{SIBLING}{digits}{SUFFIX}", sibling_stem(session))
 }
 
-/// What the names of a session's siblings begin with. Readers go by what a file
-/// says, so that a cut id is as good as a whole one.
+/// The common prefix of the names of a session's siblings. Readers take the session ID
+/// from the contents of a file, so the name may contain a shortened ID.
 fn sibling_stem(session: &Session) -> &str {
     let id = session.id.as_str();
     let cut = (0..=SIBLING_ID_BYTES_MAX)
@@ -143,23 +143,23 @@ fn what_is_there(path: &Path, session: &Session, identity: &Identity) -> There {
     let (bytes, facts) = match read(path) {
         Ok(read) => read,
         Err(ReadFileError::NotFound { .. }) => return There::Nothing,
-        Err(_) => return There::SomebodyElses,
+        Err(_) => return There::Foreign,
     };
     let Ok(sidecar) = parse_sidecar(&bytes) else {
-        return There::SomebodyElses;
+        return There::Foreign;
     };
     // Where letters of both cases are one, another session may have this name.
     let is_of_session =
         sidecar.session_id == session.id || matches!(session.place, Place::SessionDirectory(_));
     if !is_of_session {
-        return There::SomebodyElses;
+        return There::Foreign;
     }
     if identity.is_named_by(&sidecar) {
         let own = std::process::id();
         let is_owned = lock_briefly(&OWNED)
             .is_some_and(|owned| owned.iter().any(|(pid, at)| *pid == own && at == path));
         return if is_owned {
-            There::SomebodyElses
+            There::Foreign
         } else {
             There::OwnLeftOver
         };
@@ -167,7 +167,7 @@ fn what_is_there(path: &Path, session: &Session, identity: &Identity) -> There {
     if is_stale(&sidecar, path, &facts) {
         There::Stale(bytes)
     } else {
-        There::SomebodyElses
+        There::Foreign
     }
 }
 
@@ -176,8 +176,7 @@ fn is_stale(sidecar: &Sidecar, path: &Path, facts: &FileFacts) -> bool {
     is_trusted(facts) && is_gone(sidecar, disk::is_shared_by_machines(directory))
 }
 
-/// A file that another user may have written proves nothing: what it says of a process
-/// is that user's word.
+/// A file that another user may have written proves nothing.
 fn is_trusted(facts: &FileFacts) -> bool {
     const WRITABLE_BY_EVERYBODY: u32 = 0o002;
     let is_owner_trusted = match (facts.uid, system_backend().view().uid) {
@@ -248,7 +247,7 @@ pub(super) fn clear_left_overs(written: &Written, session: &Session) {
         };
         let is_left_over = match parse_sidecar(&bytes) {
             Ok(sidecar) => is_stale(&sidecar, &path, &facts),
-            // A writer that was killed while it wrote. Nobody takes an hour to.
+            // A writer that was killed while it wrote. No write takes an hour.
             Err(_) => is_temporary && is_older(&facts, written, LEFT_OVER_AFTER),
         };
         if is_left_over {
@@ -266,7 +265,7 @@ fn is_sibling_of(name: &str, session: &Session) -> bool {
         })
 }
 
-/// Tells whether a file is older than one that we have just written, both by
+/// Returns whether a file is older than one that we have just written, both by
 /// the clock of their file system.
 fn is_older(facts: &FileFacts, written: &Written, by: Duration) -> bool {
     let Ok((_, ours)) = read(&written.path) else {

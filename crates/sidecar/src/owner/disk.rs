@@ -45,18 +45,18 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a file a temporary name, and tells which.
+/// Renames a file to a temporary name and returns that name.
 pub(super) fn move_aside(path: &Path) -> io::Result<PathBuf> {
     let (directory, name) = split(path)?;
     let aside = OwnDirectory::open(directory, 1)?.move_aside(name)?;
     Ok(directory.join(aside))
 }
 
-/// Gives a file a name that nobody has in its directory.
+/// Renames a file to a name that is free in its directory.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::AlreadyExists`] if somebody has it.
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (directory, from) = split(from)?;
     let (_, to) = split(to)?;

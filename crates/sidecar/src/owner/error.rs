@@ -9,7 +9,7 @@ use crate::{AgentIdError, SIDECAR_BYTES_MAX, SessionIdError};
 
 /// Why a sidecar could not be written or removed.
 ///
-/// Whoever gets one loses nothing but the sidecar: an agent notes it and goes on.
+/// Only the sidecar is lost: an agent notes the error and continues.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -32,7 +32,7 @@ pub enum WriteError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Neither `XDG_STATE_HOME` nor a home directory says where the common place is.
+    /// Neither `XDG_STATE_HOME` nor a home directory is known, so the common place is unknown.
     #[error(
         "cannot find the common place of sidecars: neither `XDG_STATE_HOME` nor a home directory is set"
     )]
@@ -66,7 +66,7 @@ pub enum WriteError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file could not be written. What was there before is as it was.
@@ -74,7 +74,7 @@ pub enum WriteError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Our own file could not be removed. The next call tries again.
@@ -82,7 +82,7 @@ pub enum WriteError {
     Remove {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -76,7 +76,7 @@ impl Identity {
         }
     }
 
-    /// Tells whether a sidecar names this very process.
+    /// Returns whether a sidecar names this very process.
     pub(super) fn is_named_by(&self, sidecar: &Sidecar) -> bool {
         sidecar.pid == SidecarPid::Process(self.pid)
             && self.stamp.is_some()
@@ -86,7 +86,7 @@ impl Identity {
     }
 }
 
-/// Tells whether the process that a sidecar names is provably gone.
+/// Returns whether the process that a sidecar names is provably gone.
 pub(super) fn is_gone(sidecar: &Sidecar, is_file_shared: bool) -> bool {
     let SidecarPid::Process(pid) = sidecar.pid else {
         return true;

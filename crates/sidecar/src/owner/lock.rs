@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How often a lock is asked for that nobody holds for long.
+/// How often to try for a lock that is only ever held briefly.
 const TRIES_MAX: u32 = 200;
 /// How often that is done at once, before waiting.
 const YIELDS_MAX: u32 = 100;

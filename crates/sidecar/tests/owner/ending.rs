@@ -17,8 +17,8 @@ fn a_writer_killed_at_any_point_leaves_whole_files_and_nothing_after_the_next() 
         let mut driver = world.driver();
         driver.must("start s-first");
         for at in 0..200 {
-            driver.tell(&format!("switch s{at}"));
-            driver.tell("phase working");
+            driver.send_line(&format!("switch s{at}"));
+            driver.send_line("phase working");
         }
         std::thread::sleep(delay);
         driver.kill();

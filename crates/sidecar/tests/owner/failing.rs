@@ -6,7 +6,7 @@ use std::process::Command;
 use super::world::World;
 
 /// The user that `without_rights` makes of root.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -56,14 +56,14 @@ fn a_directory_that_may_not_be_written_is_an_error_and_stays_as_it_is() {
     }
     let world = World::new();
     open_to_all(world.root(), 0o755);
-    world.write("s1.runtime.json", "somebody's");
+    world.write("s1.runtime.json", "another's");
     open_to_all(&world.place(), 0o555);
     let above = world.root().join("agent-sessions");
     open_to_all(&above, 0o555);
     if is_root() {
-        // They are of whoever writes.
+        // The writer owns them.
         for directory in [&above, &world.place()] {
-            std::os::unix::fs::chown(directory, Some(NOBODY), None).unwrap();
+            std::os::unix::fs::chown(directory, Some(UNPRIVILEGED), None).unwrap();
         }
     }
     let mut driver = world.driver_below(&without_rights());

@@ -30,7 +30,7 @@ fn a_sidecar_says_all_that_names_its_process() {
     assert_eq!(sidecar.agent_name.as_deref(), Some("test-agent"));
     assert_eq!(sidecar.agent_version.as_deref(), Some("1.2.0"));
     assert_eq!(sidecar.work_dir, PathBuf::from("/home/dev/app"));
-    // It began before it said so.
+    // It began before it was announced.
     assert!(own.began_at_ms.unwrap() <= sidecar.started_at_ms + 2_000);
 }
 
@@ -247,7 +247,7 @@ fn a_dropped_handle_leaves_the_file_and_the_next_one_takes_it_up() {
     let owner = world.establish("s1");
     assert_eq!(owner.path(), Some(world.path("s1.runtime.json")));
     assert_eq!(world.names(), ["s1.runtime.json"]);
-    // A second handle while the first one is there is somebody else.
+    // A second handle counts as another process while the first handle exists.
     let second = world.establish("s1");
     assert_eq!(world.names().len(), 2);
     second.release().unwrap();

@@ -30,7 +30,7 @@ fn a_second_process_on_a_session_claims_it_beside_the_first() {
     );
     assert_eq!(pids(&world), BTreeSet::from([first.pid(), second.pid()]));
     assert_eq!(world.names().len(), 2);
-    // Each takes away its own one only.
+    // Each removes only the file that it wrote.
     second.must("switch s2");
     assert_eq!(world.names(), ["s1.runtime.json", "s2.runtime.json"]);
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_session_of_a_dead_process_is_taken_over_in_its_own_file() {
         match how {
             "kill" => first.kill(),
             "crash" => {
-                first.tell("crash");
+                first.send_line("crash");
                 assert_eq!(first.answer(), "");
                 first.kill();
             }
@@ -82,7 +82,7 @@ fn of_many_that_take_a_dead_claim_over_at_once_each_has_its_own() {
         }
         drivers
             .iter_mut()
-            .for_each(|driver| driver.tell(&format!("start {id}")));
+            .for_each(|driver| driver.send_line(&format!("start {id}")));
         for driver in &mut drivers {
             assert_eq!(driver.answer(), "ok");
         }
@@ -97,7 +97,7 @@ fn of_many_that_take_a_dead_claim_over_at_once_each_has_its_own() {
 }
 
 #[test]
-fn sibling_claims_of_the_dead_go_when_somebody_takes_the_session_up() {
+fn sibling_claims_of_the_dead_are_removed_when_the_session_is_resumed() {
     let world = World::new();
     let (mut first, mut second) = (world.driver(), world.driver());
     first.must("start s1");
@@ -110,7 +110,7 @@ fn sibling_claims_of_the_dead_go_when_somebody_takes_the_session_up() {
     assert_eq!(world.names().len(), 2);
 }
 
-/// A sidecar that somebody else wrote about session `s1`.
+/// A sidecar that another process wrote about session `s1`.
 fn foreign(pid: i32, more: &str) -> String {
     let scope = system_backend().scope();
     format!(
@@ -175,7 +175,7 @@ fn what_lies_there_and_is_no_file_is_left_alone() {
 }
 
 #[test]
-fn a_file_that_somebody_put_in_the_place_of_ours_is_theirs() {
+fn a_file_that_another_process_put_in_the_place_of_ours_is_theirs() {
     let world = World::new();
     let owner = world.establish("s1");
     let theirs = foreign(1, "");
@@ -189,7 +189,7 @@ fn a_file_that_somebody_put_in_the_place_of_ours_is_theirs() {
 }
 
 #[test]
-fn a_file_that_somebody_removed_is_written_again() {
+fn a_removed_file_is_written_again() {
     let world = World::new();
     let owner: Owner = world.establish("s1");
     std::fs::remove_dir_all(world.place()).unwrap();

@@ -10,7 +10,7 @@ use super::world::World;
 /// How often each thread updates a file at least, and at most.
 const UPDATES: usize = 3_000;
 const UPDATES_MAX: usize = 3_000_000;
-/// How often somebody has looked meanwhile.
+/// How many reads must have happened meanwhile.
 const LOOKS: usize = 100;
 
 /// What was seen of one directory.

@@ -119,7 +119,7 @@ pub(crate) struct Driver {
 impl Driver {
     fn start(mut command: Command, world: &World) -> Self {
         let mut child = command
-            .args(["--exact", "a_driver_does_what_it_is_told", "--nocapture"])
+            .args(["--exact", "a_driver_obeys_each_command", "--nocapture"])
             .env(DRIVER, "1")
             .env("XDG_STATE_HOME", world.root())
             .current_dir(world.root())
@@ -140,7 +140,7 @@ impl Driver {
     }
 
     /// Writes a line, and does not wait for what comes of it.
-    pub(crate) fn tell(&mut self, line: &str) {
+    pub(crate) fn send_line(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         // A driver that has been killed reads nothing.
         writeln!(input, "{line}").and_then(|()| input.flush()).ok();
@@ -154,7 +154,7 @@ impl Driver {
             if self.output.read_line(&mut line).unwrap_or(0) == 0 {
                 return String::new();
             }
-            // The test harness says something before it runs the driver.
+            // The test harness prints something before it runs the driver.
             let answer = line.trim_end();
             if answer == "ok" || answer.starts_with("error ") || answer == "unsupported" {
                 return answer.to_owned();
@@ -163,7 +163,7 @@ impl Driver {
     }
 
     pub(crate) fn ask(&mut self, line: &str) -> String {
-        self.tell(line);
+        self.send_line(line);
         self.answer()
     }
 
@@ -180,7 +180,7 @@ impl Driver {
 
     /// Lets it end by itself.
     pub(crate) fn end(&mut self) {
-        self.tell("exit");
+        self.send_line("exit");
         drop(self.input.take());
         let began = Instant::now();
         while self.child.try_wait().unwrap().is_none() {

@@ -143,7 +143,7 @@ const BOUNDARIES: &[&str] = &[
     "nvim",
 ];
 
-/// Says what a program is by the names that it goes by. Its own file's name counts
+/// Classifies a program by the names that it goes by. The name of its file counts
 /// before the one that it was started by, which anybody may choose.
 pub(super) fn kind_of(program: &Program<'_>) -> Kind {
     let exe = program.exe_name();

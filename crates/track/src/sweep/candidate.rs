@@ -20,15 +20,15 @@ use crate::{SessionFiles, SessionLock, Store, TrackError};
 pub(super) enum Ground {
     /// Its own process has provably exited.
     OwnerExited(EndCause),
-    /// A person says that the host which it ran on is gone.
+    /// A person declared that the host is gone.
     HostForgotten,
-    /// Nobody can tell, and it has been silent for as long as the configuration
+    /// It is unknown, and it has been silent for as long as the configuration
     /// waits.
     Silent(Duration),
 }
 
 impl Ground {
-    /// Tells whether both are one ground: a PID that was free may be another
+    /// Returns whether both are one ground: a PID that was free may be another
     /// process's by the second look.
     pub(super) fn is_as(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
@@ -134,7 +134,7 @@ fn ground(
     is_silent(record.last_event_at_ms, patience, machine).then_some(Ground::Silent(patience))
 }
 
-/// Tells whether the last sign of life is longer ago than `patience`.
+/// Returns whether the last sign of life is longer ago than `patience`.
 pub(super) fn is_silent(last_at_ms: i64, patience: Duration, machine: &Machine) -> bool {
     let patience_ms = i64::try_from(patience.as_millis()).unwrap_or(i64::MAX);
     machine.now_ms().saturating_sub(last_at_ms) > patience_ms
@@ -166,7 +166,7 @@ pub(super) fn hold(
                 lock,
             }),
             Err(error) => report.problems.push(problem(&stored, &error)),
-            // Something was heard of it meanwhile.
+            // A hook reported an event of it meanwhile.
             _ => report
                 .kept
                 .push(kept(&stored, "its record has changed".to_owned())),
@@ -175,7 +175,7 @@ pub(super) fn hold(
     held
 }
 
-/// Nothing was heard of the session since.
+/// No hook has reported an event of the session since.
 fn is_as_before(again: &SessionRecord, before: &SessionRecord) -> bool {
     let known = |record: &SessionRecord| (record.phase, record.last_event_at_ms);
     let is_same_log = match (again.heard.log_bytes, before.heard.log_bytes) {
@@ -196,7 +196,7 @@ fn take_lock(files: &SessionFiles, options: &SweepOptions) -> Result<Option<Sess
     }
     match SessionLock::take(files, Duration::ZERO) {
         Ok(Some(lock)) => Ok(Some(lock)),
-        Ok(None) => Err("somebody else is at its record".to_owned()),
+        Ok(None) => Err("another process holds the lock of the record".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

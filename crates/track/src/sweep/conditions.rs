@@ -10,8 +10,8 @@ use super::candidate::Ground;
 
 /// How an owner in a record is known to have exited; `None` if that is not proven.
 ///
-/// A record that does not say host, boot, PID namespace and stamp proves nothing,
-/// nor does a reader that can't tell its own. Another boot proves it only of this host.
+/// A record without host, boot, PID namespace and stamp proves nothing, nor does a
+/// reader that does not know its own. Another boot proves an exit only on this host.
 pub(super) fn positive_exit(
     owner: &RecordedOwner,
     verdict: Verdict,
@@ -19,9 +19,10 @@ pub(super) fn positive_exit(
 ) -> Option<EndCause> {
     let scope = machine.table().scope();
     let host = owner.host.as_ref()?;
-    let is_told = owner.boot.is_some() && owner.pid_namespace.is_some() && owner.stamp.is_some();
+    let is_complete =
+        owner.boot.is_some() && owner.pid_namespace.is_some() && owner.stamp.is_some();
     let is_known_here = scope.boot.is_ok() && scope.pid_namespace.is_ok();
-    if !is_told || !is_known_here {
+    if !is_complete || !is_known_here {
         return None;
     }
     let is_this_host = scope
@@ -47,10 +48,10 @@ pub(super) fn positive_exit(
     }
 }
 
-/// Why a session is not ended although there is a ground to: somebody else serves
-/// it, may serve it, or could not be looked at. Where a person says that its host is
-/// gone, or its configuration that silence is enough, what is not known does not
-/// keep it; whoever is seen to serve it does.
+/// Why a session is not ended although there is a ground to: another process serves it,
+/// may serve it, or could not be looked at. Where a person declared the host gone, or the
+/// configuration ends silent sessions, an unknown state does not keep the session, but a
+/// process that is seen to serve it does.
 pub(super) fn why_not(
     record: &SessionRecord,
     ground: Ground,
@@ -75,7 +76,7 @@ pub(super) fn why_not(
         Verdict::Unknown(_) => !is_unknown_enough,
         Verdict::Exited(_) => false,
     };
-    let said = about.iter().find_map(|session| served(session, keeps));
+    let server = about.iter().find_map(|session| served(session, keeps));
     let id = record.session.as_str();
     let candidate = || {
         let is_its = |pid: &&whosup_core::sessions::session::Unattributed| {
@@ -102,13 +103,13 @@ pub(super) fn why_not(
         Some(format!("not everything could be read: {problem}"))
     };
     match ground {
-        Ground::OwnerExited(_) => said.or_else(candidate).or_else(unreadable),
-        Ground::Silent(_) => said.or_else(candidate),
-        Ground::HostForgotten => said,
+        Ground::OwnerExited(_) => server.or_else(candidate).or_else(unreadable),
+        Ground::Silent(_) => server.or_else(candidate),
+        Ground::HostForgotten => server,
     }
 }
 
-/// What says that a session is served, or may be.
+/// What shows that a session is served, or may be.
 fn served(session: &Session, keeps: impl Fn(Verdict) -> bool) -> Option<String> {
     if keeps(session.verdict) {
         let liveness = session.liveness().name();

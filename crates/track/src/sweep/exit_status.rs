@@ -1,4 +1,4 @@
-//! What those who waited for an agent's process tell of its end.
+//! Exit statuses, from the kernel and from tmux.
 
 use std::ffi::OsString;
 
@@ -10,7 +10,7 @@ use whosup_core::sources::record::{EndCause, PaneHint, SessionRecord};
 const FORMAT: &str = "#{pid} #{pane_id} #{pane_pid} #{pane_dead} \
                       #{pane_dead_signal}:#{pane_dead_status}";
 
-/// What those who waited for an agent's process tell of its end.
+/// Reads how an agent's process exited, where its parent or the kernel still knows.
 #[derive(Debug)]
 pub(super) struct ExitStatuses<'a> {
     machine: &'a Machine,
@@ -21,8 +21,7 @@ impl<'a> ExitStatuses<'a> {
         Self { machine }
     }
 
-    /// How the owner of a session came to its end, if its parent knows, or the
-    /// kernel that keeps it for its parent: `None` is not known.
+    /// How the owner of a session exited; `None` if that is not known.
     pub(super) fn of(&self, record: &SessionRecord) -> Option<EndCause> {
         self.in_process_table(record)
             .or_else(|| self.in_pane(record))
@@ -42,11 +41,11 @@ impl<'a> ExitStatuses<'a> {
         }
     }
 
-    /// What tmux says of the pane.
+    /// What tmux reports for the pane.
     ///
-    /// tmux keeps a dead pane where it is told to (`remain-on-exit`) and waited for
-    /// the pane's own process alone. If an agent ran below a shell, the pane's
-    /// status is the shell's, and says nothing of it.
+    /// tmux keeps a dead pane where it is configured to (`remain-on-exit`), and reports
+    /// the status of the pane's own process alone. If an agent ran below a shell, the
+    /// pane's status is the shell's, which proves nothing about the agent.
     fn in_pane(&self, record: &SessionRecord) -> Option<EndCause> {
         let owner = record.owner.as_ref()?;
         let hint = record.heard.pane.as_ref()?;
@@ -54,8 +53,9 @@ impl<'a> ExitStatuses<'a> {
         let args = ["-u", "-S", socket, "list-panes", "-a", "-F", FORMAT].map(OsString::from);
         let commands = self.machine.commands();
         let answer = commands.run("tmux", &args, commands.deadline()).ok()?;
-        let said = String::from_utf8_lossy(&answer.stdout).into_owned();
-        said.lines()
+        let output = String::from_utf8_lossy(&answer.stdout).into_owned();
+        output
+            .lines()
             .find_map(|line| exit_in(line, server, &hint.pane, owner.pid))
     }
 }
@@ -68,7 +68,7 @@ fn socket_and_server(hint: &PaneHint) -> Option<(&str, Pid)> {
     socket.starts_with('/').then_some((socket, server))
 }
 
-/// What a line tells of the end of process `pid`, which was the one that `server`
+/// How process `pid` ended according to a line, if it is the process that `server`
 /// started in `pane`.
 fn exit_in(line: &str, server: Pid, pane: &str, pid: Pid) -> Option<EndCause> {
     let (fields, statuses) = line.rsplit_once(' ')?;
@@ -90,12 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_dead_pane_of_that_very_process_tells_how_it_ended() {
+    fn only_a_dead_pane_of_that_very_process_shows_how_it_ended() {
         let pid = |raw| Pid::new(raw).unwrap();
-        let told = |line| exit_in(line, pid(900), "%3", pid(4711));
-        assert_eq!(told("900 %3 4711 1 9:"), Some(EndCause::Signal(9)));
-        assert_eq!(told("900 %3 4711 1 :143"), Some(EndCause::ExitCode(143)));
-        assert_eq!(told("900 %3 4711 1 :0"), Some(EndCause::ExitCode(0)));
+        let exit = |line| exit_in(line, pid(900), "%3", pid(4711));
+        assert_eq!(exit("900 %3 4711 1 9:"), Some(EndCause::Signal(9)));
+        assert_eq!(exit("900 %3 4711 1 :143"), Some(EndCause::ExitCode(143)));
+        assert_eq!(exit("900 %3 4711 1 :0"), Some(EndCause::ExitCode(0)));
         for other in [
             "900 %3 4711 1 :",
             "900 %3 4711 0 9:",
@@ -105,7 +105,7 @@ mod tests {
             "900 %3 4711 1 300:",
             "",
         ] {
-            assert_eq!(told(other), None, "{other}");
+            assert_eq!(exit(other), None, "{other}");
         }
     }
 

@@ -20,7 +20,7 @@ use super::exit_status::ExitStatuses;
 use super::{SweepOptions, SweepReport, Swept, kept, problem};
 use crate::end::{Ended, end_event, end_session};
 
-/// Judges everything that is said of the held sessions, by a new look, and ends
+/// Judges all claims on the held sessions, by a new look, and ends
 /// those of which nothing is left.
 pub(super) fn end_all(
     machine: &Machine,
@@ -50,13 +50,19 @@ pub(super) fn end_all(
     let statuses = ExitStatuses::new(machine);
     for (held, ground) in held.iter().zip(grounds) {
         let last_at_ms = last_sign_of_life(&held.stored, &scanned, machine);
-        let said = || says_that_it_ended(&held.stored, &scanned);
+        let has_exit_record = || was_shut_down(&held.stored, &scanned);
         let cause_of = |cause| {
             if was_left(&held.stored, &scanned) {
                 return EndCause::Superseded;
             }
-            let told = statuses.of(&held.stored.record);
-            told.unwrap_or_else(|| if said() { EndCause::ExitRecord } else { cause })
+            let status = statuses.of(&held.stored.record);
+            status.unwrap_or_else(|| {
+                if has_exit_record() {
+                    EndCause::ExitRecord
+                } else {
+                    cause
+                }
+            })
         };
         let end = ground.and_then(|ground| end_of(ground, last_at_ms, cause_of, machine));
         match end {
@@ -66,7 +72,7 @@ pub(super) fn end_all(
     }
 }
 
-/// Looks for all that is said of the held sessions.
+/// Looks for all claims on the held sessions.
 ///
 /// Not at every other session on disk: what processes lead to is found in any case,
 /// and of these sessions all that lies anywhere. A sub-agent is judged by its
@@ -100,7 +106,9 @@ fn end_of(
         Ground::OwnerExited(cause) => cause_of(cause),
         Ground::HostForgotten => EndCause::ByHand,
         Ground::Silent(patience) if is_silent(last_at_ms, patience, machine) => EndCause::Unknown,
-        Ground::Silent(_) => return Err("it is not silent: its agent's files tell".to_owned()),
+        Ground::Silent(_) => {
+            return Err("it is not silent: the agent's files show activity".to_owned());
+        }
     };
     Ok(LoggedEnd {
         cause,
@@ -135,7 +143,7 @@ fn end_one(held: &Held, end: LoggedEnd, machine: &Machine, report: &mut SweepRep
     report.ended.push(swept);
 }
 
-/// Tells whether its process had left a session for another one.
+/// Returns whether its process had left a session for another one.
 fn was_left(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
     let record = &stored.record;
     let is_it = |session: &&Session| {
@@ -145,27 +153,32 @@ fn was_left(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
     scanned.snapshot.sessions.iter().filter(is_it).any(is_left)
 }
 
-/// Tells whether the last that the agent's own files have of a session is that it
-/// was shut down, and no hook told of it since.
-fn says_that_it_ended(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
+/// Returns whether the agent's own files end with the session's shutdown, and no hook
+/// has reported an event since.
+fn was_shut_down(stored: &StoredRecord, scanned: &Scanned<'_>) -> bool {
     let record = &stored.record;
     let is_it = |session: &&Session| {
         session.key.agent == record.agent && session.key.session == record.session
     };
-    let says_so = |session: &Session| {
+    let is_shut_down = |session: &Session| {
         let last_at_ms = session.description.last_activity_at_ms;
         session.sketch.parent.is_none()
             && session.description.phase == Some(Phase::Ended)
             && last_at_ms.is_some_and(|at_ms| at_ms >= record.last_event_at_ms)
     };
-    scanned.snapshot.sessions.iter().filter(is_it).any(says_so)
+    scanned
+        .snapshot
+        .sessions
+        .iter()
+        .filter(is_it)
+        .any(is_shut_down)
 }
 
 /// When something last showed that the session lived: an event, or a date inside
 /// its agent's own files. Never the time of the sweep.
 fn last_sign_of_life(stored: &StoredRecord, scanned: &Scanned<'_>, machine: &Machine) -> i64 {
     let record = &stored.record;
-    let told = scanned
+    let dates = scanned
         .snapshot
         .sessions
         .iter()
@@ -173,7 +186,8 @@ fn last_sign_of_life(stored: &StoredRecord, scanned: &Scanned<'_>, machine: &Mac
             session.key.agent == record.agent && session.key.session == record.session
         })
         .filter_map(|session| session.last_activity_at_ms());
-    told.filter(|at_ms| *at_ms <= machine.now_ms())
+    dates
+        .filter(|at_ms| *at_ms <= machine.now_ms())
         .chain([record.last_event_at_ms])
         .max()
         .unwrap_or(record.last_event_at_ms)

@@ -33,7 +33,7 @@ pub(super) fn remove_old(machine: &Machine, open: &[StoredRecord], report: &mut 
         let name = entry.file_name();
         let is_needed = name.to_str().is_none_or(|name| needed.contains(name));
         let path = root.join(&name);
-        if is_needed || !is_of_nobody(&path, machine) {
+        if is_needed || !is_of_gone_process(&path, machine) {
             continue;
         }
         if let Err(error) = remove_if_there(&path) {
@@ -42,8 +42,8 @@ pub(super) fn remove_old(machine: &Machine, open: &[StoredRecord], report: &mut 
     }
 }
 
-/// Tells whether the process of a history is provably gone.
-fn is_of_nobody(path: &Path, machine: &Machine) -> bool {
+/// Returns whether the process of a history is provably gone.
+fn is_of_gone_process(path: &Path, machine: &Machine) -> bool {
     let Ok(file) = read_regular(path, HISTORY_BYTES_MAX, Links::Refuse) else {
         return false;
     };

@@ -18,9 +18,9 @@ use crate::{SessionFiles, SessionLock, Store, TrackError};
 const AGENTS_MAX: usize = 256;
 /// How many files of an agent's records are looked at.
 const ENTRIES_MAX: usize = 300_000;
-/// How many locks one sweep removes at most; the next one goes on.
+/// How many locks one sweep removes at most; the next sweep continues.
 const REMOVED_MAX: usize = 10_000;
-/// When a temporary file is certainly left over: nobody takes so long to write one.
+/// The age at which a temporary file is certainly left over: no write takes so long.
 const LEFT_OVER_AFTER: Duration = Duration::from_secs(3600);
 /// What the names end with of what may be left: hooks make the log, and then the
 /// lock, and may be killed before they have written anything.
@@ -61,7 +61,7 @@ pub(super) fn remove_old(
     }
 }
 
-/// The names in a directory. Whoever can't list it told so when it was read for
+/// The names in a directory. An unreadable directory was reported when it was read for
 /// records.
 fn names_in(directory: &Path, entries_max: usize) -> Vec<OsString> {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
@@ -129,11 +129,11 @@ fn remove_temporaries(
 
 /// Removes a lock under itself, if there is still nothing else of its session.
 ///
-/// Whoever waits for it finds that it is no longer at its path and takes the one
-/// that is there then ([`SessionLock::take`]), and nothing is touched here after it
-/// is gone: so two never both hold the lock of a session and do something. Events
-/// that come meanwhile are appended without it, and stay: whoever appends looks
-/// whether the log is still there, and appends again.
+/// A process that waits for the lock finds that it is no longer at its path, and takes
+/// the lock that is there then ([`SessionLock::take`]). Nothing is touched here after the
+/// lock is gone, so two holders never act on one session. Events that come meanwhile are
+/// appended without the lock, and stay: a writer checks whether the log is still there,
+/// and appends again.
 pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     let Some(lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(false);

@@ -19,7 +19,7 @@ use crate::{SessionFiles, SessionLock, Store, TrackError};
 /// How long an ended session stays where its hooks write. Trailing hooks come soon, but
 /// what died is shown for a day, in a look that does not read what was put away.
 const AFTER: Duration = Duration::from_secs(25 * 60 * 60);
-/// How many one sweep puts away; the next one goes on.
+/// How many one sweep puts away; the next sweep continues.
 const PUT_AWAY_MAX: usize = 1_000;
 
 /// Puts away what ended a while ago and was passed on.
@@ -44,8 +44,9 @@ pub(super) fn put_away(
     }
 }
 
-/// Whoever is heard of the session meanwhile finds one of the two records, and begins a
-/// log with it. The lock is removed last: whoever waits for it sees that it has gone.
+/// A hook that reports on the session meanwhile finds one of the two records, and begins
+/// a log with it. The lock is removed last: a process that waits for it sees that it is
+/// gone.
 fn put_one_away(files: &SessionFiles) -> Result<(), TrackError> {
     let Some(lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(());
@@ -60,7 +61,7 @@ fn put_one_away(files: &SessionFiles) -> Result<(), TrackError> {
     replace(&files.ended, IN_AGENT, text.as_bytes(), Durable::Now)
         .map_err(TrackError::at("write", &files.ended))?;
     if !take_away(files, &lock)? {
-        // Something was heard of it.
+        // A hook reported an event of it.
         return remove_if_there(&files.ended);
     }
     for path in [&files.record, &files.lock] {

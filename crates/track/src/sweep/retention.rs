@@ -37,10 +37,9 @@ pub(super) fn remove_old(
     }
 }
 
-/// Removes the files of an ended session under its lock, the lock last. Whoever
-/// waits for that lock finds that it is no longer at its path, and nothing is
-/// touched here after it is gone: so it never has two holders who both do
-/// something.
+/// Removes the files of an ended session under its lock, the lock last. A process that
+/// waits for the lock finds that it is no longer at its path, and nothing is touched
+/// here after it is gone: so two holders never act on one session.
 pub(crate) fn remove(files: &SessionFiles) -> Result<bool, TrackError> {
     let Some(lock) = SessionLock::take(files, Duration::ZERO)? else {
         return Ok(false);

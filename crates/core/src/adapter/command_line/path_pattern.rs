@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 /// Any number of folders, and their files.
 const ANY_FOLDERS: &str = "**";
 
-/// Whether a path ends as a pattern says: names with `/` between. `*` at the end of a name
+/// Whether the end of a path matches a pattern: names with `/` between. `*` at the end of a name
 /// stands for any text, `#` for a version number, `**` for any number of folders and what
 /// is in them, and `bin` for `.bin` too. `.exe` at the end of the path does not matter.
 pub(super) fn matches(pattern: &str, path: &Path) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn name_of(pattern: &'static str) -> &'static str {
     pattern.rsplit('/').next().unwrap_or_default()
 }
 
-/// Whether one name is as a pattern for one says.
+/// Whether one name matches the pattern of one name.
 pub(super) fn is_name(pattern: &str, name: &str) -> bool {
     match pattern {
         ANY_FOLDERS => false,

@@ -9,13 +9,13 @@ use whosup_process::{Pid, Process, StartStamp};
 
 use super::{Phase, WaitingFor};
 
-/// How far ahead of the clock a date may lie, in milliseconds. A date beyond that is none.
+/// How far ahead of the clock a date may lie, in milliseconds. A later date is ignored.
 const CLOCK_SLACK_MS: i64 = 2_000;
 
-/// The word for that a turn has ended and what it started works on.
+/// The word for a turn that has ended while its background work continues.
 pub const BACKGROUND: &str = "background";
 
-/// Tells whether a date lies so far ahead of `now_ms` that a clock was wrong.
+/// Returns whether a date lies so far ahead of `now_ms` that a clock was wrong.
 #[must_use]
 pub const fn is_ahead(at_ms: i64, now_ms: i64) -> bool {
     at_ms > now_ms.saturating_add(CLOCK_SLACK_MS)
@@ -158,7 +158,7 @@ pub fn doing<'a>(
     {
         return Doing::default();
     }
-    // A title has neither a date nor details of its own: who agrees with it has them.
+    // A title has neither a date nor details: a fact that agrees with it supplies them.
     let agreeing = facts
         .clone()
         .filter(|fact| fact.phase == newest.phase && fact.source != FactSource::Title)
@@ -184,7 +184,7 @@ pub fn doing<'a>(
 }
 
 /// What a waiting session waits for. An agent that asks for an answer and for permission in
-/// one way may publish both as permission; who reports a question knows better.
+/// one way may publish both as permission; a source that reports a question knows better.
 fn waited_for<'a>(
     mut facts: impl Iterator<Item = &'a PhaseFact>,
     detailed: &PhaseFact,

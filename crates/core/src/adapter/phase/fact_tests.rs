@@ -144,7 +144,7 @@ fn what_an_earlier_process_left_unfinished_is_not_done_now() {
             let younger = owner(12_001);
             assert_eq!(doing(facts.iter(), Some(&younger)).phase, Some(Phase::Idle));
             assert_eq!(doing(facts.iter(), Some(&owner(12_000))).phase, Some(phase));
-            // Its own work, whatever the dates say: a clock was set.
+            // The dates do not count here: a clock was set.
             let own = [PhaseFact {
                 process: Some((younger.pid, younger.stamp.clone())),
                 ..facts[0].clone()

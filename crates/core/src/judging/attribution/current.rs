@@ -1,19 +1,19 @@
-//! Of several sessions of one process that serves one at a time, which one is current.
+//! Decides which session of a process is current, if the process serves one at a time.
 //!
 //! Only a claim event makes a session current. A heartbeat, the time of a file or the
-//! last event heard are no such thing: a registry goes on to be written, and hooks of a
-//! session that was left come late.
+//! last event do not: a registry is still written after a session was left, and hooks of
+//! that session come late.
 
 use std::collections::BTreeSet;
 
-/// What one source says of one session and the process.
+/// What one source reports of one session and the process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taking<K> {
     /// The session.
     pub(crate) key: K,
     /// When the process took it up, or what became of that.
     pub(crate) event: Event,
-    /// Hooks of the process told it.
+    /// Hooks of the process reported it.
     pub(crate) is_from_hooks: bool,
 }
 
@@ -21,21 +21,21 @@ pub(crate) struct Taking<K> {
 /// since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// It took it up then; `None` is not known, and is before all that is.
+    /// It took it up then. `None`: the time is unknown and sorts before all known times.
     TakenUp(Option<i64>),
     /// It took it up then, and it has ended in it since.
     Ended(Option<i64>),
-    /// A source names it as the one that is served, and does not say since when. What
+    /// A source names it as the served session, without a date. What
     /// it is dated counts only among several of the kind.
     Named(Option<i64>),
     /// The process has left it for another one.
     Left,
 }
 
-/// What became of the sessions of one process.
+/// The current session of one process, and the sessions that it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sessions<K> {
-    /// The one that it serves; `None` if that has ended, or is not among them.
+    /// The session that it serves; `None` if that has ended, or is unknown.
     pub(crate) current: Option<K>,
     /// Those that it left.
     pub(crate) superseded: BTreeSet<K>,
@@ -43,8 +43,8 @@ pub(crate) struct Sessions<K> {
 
 /// Decides which session a process serves.
 ///
-/// The order of what is said does not matter. Of two that were taken up at once the
-/// greater key is current, so that every look says the same.
+/// The order of the input does not matter. Of two sessions that were taken up at once
+/// the greater key is current, so that every look gives the same answer.
 pub(crate) fn current_of<K: Ord + Clone>(takings: &[Taking<K>]) -> Sessions<K> {
     let with = |is_wanted: &dyn Fn(&Taking<K>) -> bool| -> BTreeSet<K> {
         let takings = takings.iter().filter(|taking| is_wanted(taking));
@@ -79,8 +79,8 @@ fn last_event<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Opti
     dated.max().map(|(_, key)| key.clone())
 }
 
-/// The session that a source without dates names, unless hooks of the process named
-/// that one before they named another: then the source is behind.
+/// The session that a source without dates names, unless hooks of the process named that
+/// session and then another: in that case the source is behind.
 fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K> {
     let hooked = || {
         let takings = takings.iter().filter(|taking| taking.is_from_hooks);
@@ -96,11 +96,11 @@ fn named<K: Ord + Clone>(takings: &[Taking<K>], left: &BTreeSet<K>) -> Option<K>
             matches!(taking.event, Event::TakenUp(at_ms) if dated_ms.is_some() && at_ms > dated_ms)
                 && !taking.is_from_hooks
         });
-        let its = hooked().filter(|(_, key)| *key == named).max();
+        let latest = hooked().filter(|(_, key)| *key == named).max();
         let later = |(at_ms, _): (Option<i64>, &K)| {
             hooked().any(|(other_ms, key)| key != named && other_ms > at_ms)
         };
-        is_older || left.contains(named) || its.is_some_and(later)
+        is_older || left.contains(named) || latest.is_some_and(later)
     };
     let named = takings.iter().filter_map(|taking| match taking.event {
         Event::Named(dated_ms) => Some((dated_ms, &taking.key)),
@@ -118,7 +118,7 @@ mod tests {
     const HOOK: bool = true;
     const FILE: bool = false;
 
-    /// What is said, which session is current (if one is), and which were left.
+    /// The input, which session is current (if there is one), and which were left.
     type Row = (
         &'static str,
         &'static [(&'static str, Event, bool)],
@@ -127,7 +127,7 @@ mod tests {
     );
 
     const ROWS: &[Row] = &[
-        ("nothing is said", &[], None, &[]),
+        ("no source reports anything", &[], None, &[]),
         ("one", &[("a", TakenUp(Some(1)), HOOK)], Some("a"), &[]),
         (
             "the last claim event counts",
@@ -190,7 +190,7 @@ mod tests {
             &["a"],
         ),
         (
-            "a registry is behind hooks that told of the end and of another",
+            "a registry is behind hooks that reported the end and another session",
             &[
                 ("a", Named(Some(99)), FILE),
                 ("a", Ended(Some(1)), HOOK),
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn the_last_claim_event_decides_which_session_is_current() {
-        for (name, said, current, superseded) in ROWS {
-            let mut takings: Vec<_> = said
+        for (name, input, current, superseded) in ROWS {
+            let mut takings: Vec<_> = input
                 .iter()
                 .map(|(key, event, is_from_hooks)| Taking {
                     key: *key,

@@ -1,8 +1,8 @@
 //! Decides about the sessions that no process was found to serve.
 //!
 //! A session has exited when every process that could serve it is excluded, in a complete
-//! view. A stale claim excludes its own process and nobody else, unless whoever serves
-//! the session would make such a claim.
+//! view. A stale claim excludes only the claimed process, unless every process that
+//! serves the session would make such a claim.
 
 use whosup_process::Pid;
 
@@ -42,10 +42,11 @@ pub(super) fn question_the_dead(drafts: &mut Drafts, parts: &Parts, unattributed
             .or_else(|| unrecognized(key, draft, parts))
             .or_else(|| parts.unseen.get(&*key.home).copied())
             .or_else(|| {
-                let may_use =
-                    |its: &&AgentProcess| its.agent == key.agent && its.may_use(&key.home);
+                let may_use = |process: &&AgentProcess| {
+                    process.agent == key.agent && process.may_use(&key.home)
+                };
                 let mut blind = blind.iter().copied();
-                blind.find(may_use).map(|its| its.process.pid)
+                blind.find(may_use).map(|process| process.process.pid)
             });
         match may_serve {
             Some(pid) => {
@@ -76,7 +77,7 @@ fn is_open(key: &SessionKey, draft: &Draft, parts: &Parts, has_gap: bool) -> boo
         && (may_be_hidden || has_gap || !draft.is_dead_for_good())
 }
 
-/// A process without a session: what would show whether it serves this one can't be read.
+/// A process without a session, whose record of serving this session can't be read.
 fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     let gaps = draft.sketch.clues.iter();
     let mut gaps = gaps.filter(|clue| clue.kind == ClueKind::Gap);
@@ -84,7 +85,7 @@ fn gap_of(draft: &Draft, left_over: &[Pid]) -> Option<Pid> {
     gap.map(|clue| clue.pid)
 }
 
-/// Processes without a session, and the one that their arguments name.
+/// Processes without a session, with the session that their arguments name.
 fn named_by(unattributed: &[Unattributed]) -> Vec<(&Unattributed, &str)> {
     let named = unattributed.iter();
     let named = named.filter_map(|one| Some((one, one.process.named_session()?)));
@@ -111,15 +112,18 @@ fn may_serve(process: &AgentProcess, key: &SessionKey, draft: &Draft, parts: &Pa
 fn unrecognized(key: &SessionKey, draft: &Draft, parts: &Parts) -> Option<Pid> {
     let work_dir = draft.sketch.work_dir.as_deref();
     let mut possible = parts.possible.iter();
-    let found = possible.find(|its| {
-        its.may_be(&key.agent)
-            && parts.places.beside(&its.process, &its.details, work_dir) == Beside::Same
+    let found = possible.find(|candidate| {
+        candidate.may_be(&key.agent)
+            && parts
+                .places
+                .beside(&candidate.process, &candidate.details, work_dir)
+                == Beside::Same
     });
-    found.map(|its| its.process.pid)
+    found.map(|found| found.process.pid)
 }
 
 /// Processes whose directory cannot be read and whose session is at best inferred: each
-/// may have gone on to any session of its home.
+/// may have moved to any session of its home.
 fn without_directory<'a>(drafts: &Drafts, parts: &'a Parts) -> Vec<&'a AgentProcess> {
     let is_sure = |process: &AgentProcess| {
         let mut claims = drafts.values().flat_map(Draft::live_claims);

@@ -4,15 +4,15 @@
 //! local, exist and differ by device and inode, and the recorded directory, with every link
 //! on the way to it, was born before the process began. A directory that was renamed or
 //! deleted is not there any more; one that was made anew, cloned again or linked anew was
-//! born since. None of them excludes anybody.
+//! born since. None of them excludes a process.
 //!
 //! What does not exist, or can't be touched without the risk of waiting for ever, is
 //! compared as text: equal text is the same directory, and a difference of text excludes
-//! nobody, also where neither exists. (A fixture's `/home/dev/app` exists nowhere: two such
-//! directories are the same or unknown.)
+//! no process, also where neither exists. (A fixture's `/home/dev/app` exists nowhere: two
+//! such directories are the same or unknown.)
 //!
-//! Only agents that bind sessions to directories may be asked this: whoever resumes any
-//! session in any directory is excluded by none.
+//! This applies only to agents that bind sessions to directories: an agent that resumes
+//! any session in any directory is never excluded.
 
 use std::path::{Path, PathBuf};
 
@@ -24,14 +24,14 @@ use crate::machine::Machine;
 use crate::machine::composed::composed;
 use crate::machine::mounts::Mounts;
 
-/// What a session's directory and a process's are to each other.
+/// The result of comparing a session's directory with a process's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
-    /// They are one directory, by whatever names.
+    /// They are the same directory, even if by different names.
     Same,
     /// The process can't serve the session: it works in another directory.
     Excluded,
-    /// They differ, and that excludes nobody.
+    /// They differ, and that excludes no process.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ pub(crate) enum Beside {
 pub(crate) struct Directory {
     /// The path without links, as far as it could be walked, in one Unicode form.
     path: PathBuf,
-    /// `None` if it is not there, not local, or not this machine's to look at.
+    /// `None` if it is missing, not local, or can't be looked at from this machine.
     seen: Option<Seen>,
 }
 
@@ -64,7 +64,7 @@ impl Directory {
         }
     }
 
-    /// A directory that nobody looked at: it is text alone.
+    /// A directory that was not looked at: only the text is known.
     pub(crate) fn unseen(path: &Path) -> Self {
         Self {
             path: composed(path.to_owned()),
@@ -83,8 +83,8 @@ impl Directory {
         }
     }
 
-    /// Decides what this directory, a recorded one, is to the directory of a process that
-    /// began at `began_ms`.
+    /// Compares this recorded directory with the directory of a process that began at
+    /// `began_ms`.
     ///
     /// Pure: touches no file.
     pub(crate) fn beside(&self, process: &Self, began_ms: Option<i64>) -> Beside {

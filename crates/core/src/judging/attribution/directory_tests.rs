@@ -113,7 +113,7 @@ struct World {
 
 impl World {
     /// `None` if the file system does not remember births.
-    #[allow(clippy::print_stderr, reason = "what is skipped is said")]
+    #[allow(clippy::print_stderr, reason = "a skipped test prints why")]
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
@@ -161,7 +161,7 @@ fn real_directories_are_the_same_by_any_link_and_others_are_excluded() {
 }
 
 #[test]
-fn a_directory_that_was_renamed_deleted_or_made_anew_excludes_nobody() {
+fn a_directory_that_was_renamed_deleted_or_made_anew_excludes_no_process() {
     let Some(world) = World::new() else { return };
     // The process began right after the first of them was made.
     let began = world.began_ms - 2 * CLOCK_SLACK_MS;
@@ -179,7 +179,7 @@ fn a_directory_that_was_renamed_deleted_or_made_anew_excludes_nobody() {
 }
 
 #[test]
-fn a_link_that_was_made_anew_excludes_nobody() {
+fn a_link_that_was_made_anew_excludes_no_process() {
     let Some(world) = World::new() else { return };
     symlink("app", world.at("link")).unwrap();
     fs::remove_file(world.at("link")).unwrap();

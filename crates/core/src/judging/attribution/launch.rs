@@ -1,4 +1,4 @@
-//! Which session each process was launched with. Pure.
+//! Decides which session each process was launched with. Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub(super) struct Launched {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) processes: Vec<usize>,
-    /// Those of them that it is matched with, if it is matched with any. For the others it
-    /// was perhaps no launch of theirs: it counts against other events, and no more.
+    /// The processes that it is matched with. For the other processes it may not be their
+    /// launch: it only counts against other events.
     pub(super) sure: Vec<usize>,
 }
 
@@ -30,8 +30,8 @@ impl Event {
 
 /// Matches launches and events, each by its place.
 ///
-/// A match is unique both ways: an event that no living process explains counts against
-/// every process in whose window it lies, since a process that has gone may have made it.
+/// A match is unique both ways: an event that no live process explains counts against
+/// every process in whose window it lies, since an exited process may have made it.
 /// Where every process has an event, the one event in the window of a process is its own,
 /// although the event may lie in the windows of others too.
 pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeMap<usize, usize> {
@@ -41,8 +41,8 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
         let is_free = |event: usize| !event_of.values().any(|taken| *taken == event);
         let free_events = |process: usize| -> Vec<usize> {
             let events = events.iter().enumerate();
-            let its = events.filter(|(_, event)| event.processes.contains(&process));
-            let free = its.map(|(at, _)| at).filter(|at| is_free(*at));
+            let possible = events.filter(|(_, event)| event.processes.contains(&process));
+            let free = possible.map(|(at, _)| at).filter(|at| is_free(*at));
             free.collect()
         };
         let free = (0..processes.len()).filter(|process| !event_of.contains_key(process));
@@ -56,7 +56,9 @@ pub(super) fn match_launches(processes: &[Launched], events: &[Event]) -> BTreeM
             })
             .collect();
         let is_own = |(process, event): &(usize, usize)| {
-            let has_event = processes.get(*process).is_some_and(|its| its.has_event);
+            let has_event = processes
+                .get(*process)
+                .is_some_and(|process| process.has_event);
             let rivals = events.get(*event).map(|event| &event.processes);
             let mut rivals = rivals.into_iter().flatten().filter(|rival| {
                 *rival != process
@@ -128,7 +130,7 @@ mod tests {
     #[test]
     fn where_every_process_has_an_event_the_only_one_left_is_its_own() {
         check_of(true, 2, &[&[0], &[0, 1]], &[(1, 1), (0, 0)]);
-        // Otherwise the second process may have none yet.
+        // Otherwise the second process may have no session yet.
         check_of(false, 2, &[&[0], &[0, 1]], &[]);
     }
 }

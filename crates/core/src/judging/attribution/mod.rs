@@ -1,14 +1,14 @@
-//! Who serves what: one solver for all agents.
+//! Decides which process serves which session: one solver for all agents.
 //!
-//! Comes in: sessions with their judged claims, clues and dates, and the agents'
-//! processes. Goes out: for each session the process that serves it, or those that may,
-//! or the proof that none does; for each process without a session its candidates.
+//! Input: sessions with their judged claims, clues and dates, and the agents' processes.
+//! Output: for each session the process that serves it, or the processes that may, or the
+//! proof that none does; for each process without a session its candidates.
 //!
 //! The solver goes from what is certain to what is not:
 //!
 //! 1. `supersede`: of several sessions that one process claims, the last that it took up
 //!    is current, and it has left the others. Where a log is all that its claims rest on,
-//!    the title of its terminal shows whether it has gone on since.
+//!    the title of its terminal shows whether it has moved on since.
 //! 2. `seek`: processes without a claim are matched with sessions by their arguments,
 //!    their launch, the logs of their agent and the use of their terminals.
 //! 3. `dead`: a session without a process has exited only if no process is left that
@@ -49,7 +49,7 @@ use crate::sessions::session::Unattributed;
 pub(crate) use directory::Beside;
 pub use places::Places;
 
-/// What adapters are given to have logs matched with processes.
+/// Matches logs with processes, for adapters.
 pub const LAUNCHES: &dyn Matcher = &Launches;
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Matcher for Launches {
     }
 }
 
-/// The sessions in the making.
+/// The sessions that are not finished yet.
 pub(crate) type Drafts = BTreeMap<SessionKey, Draft>;
 
 /// Names a process within one look.
@@ -97,7 +97,7 @@ pub(crate) fn attribute(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed>
     unattributed
 }
 
-/// Processes of which a session is known.
+/// Processes with a known session.
 fn attributed(drafts: &Drafts) -> HashSet<ProcessKey> {
     let owners = drafts
         .values()
@@ -108,7 +108,7 @@ fn attributed(drafts: &Drafts) -> HashSet<ProcessKey> {
     owners.chain(clients).map(process_key).collect()
 }
 
-/// May come to run a session, or show one.
+/// Whether a process may run or show a session.
 pub(crate) fn may_have_session(process: &AgentProcess) -> bool {
     matches!(process.role, Role::Session | Role::Client) && !process.process.is_exited
 }

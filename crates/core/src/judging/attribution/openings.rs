@@ -1,8 +1,8 @@
 //! Which terminals may show a session that a host serves, by the times when terminals have
 //! opened sessions. Pure.
 //!
-//! A session that a terminal makes is born at most a tenth of a second before the log says
-//! that the terminal has opened one (Codex 0.171, 2026-11). So a session that was born just
+//! A session that a terminal makes is born at most a tenth of a second before the log records
+//! that the terminal has opened it (Codex 0.171, 2026-11). So a session that was born just
 //! before the row of one terminal, and of no other, was made by that terminal. What rows do
 //! not decide goes by directories and dates.
 
@@ -18,7 +18,7 @@ use crate::adapter::{Opening, Terminal};
 /// Seen: 30 to 60.
 const ROW_AFTER_BIRTH_MS: i64 = 1_000;
 /// How long a row may take to be written, in milliseconds. Seen: up to ten
-/// seconds. Until then it may still turn out that others have one as well.
+/// seconds. Until then other rows may still appear.
 const WRITTEN_AFTER_MS: i64 = 15_000;
 /// How much older than its process a row may look, in milliseconds, for rounding.
 const ROUNDING_MS: i64 = 250;
@@ -77,7 +77,8 @@ fn makers<'a>(
         .collect()
 }
 
-/// The only way to give each session a row, and each row of their time a session.
+/// The unique assignment of a row to each session, and of a session to each row of that
+/// time.
 fn match_all<'a>(
     births: &[(&'a SessionId, i64)],
     openings: &[Opening],
@@ -95,24 +96,25 @@ fn match_all<'a>(
     }
     let matched = match_launches(&vec![Launched { has_event: true }; births.len()], &rows);
     let births = births.iter().enumerate();
-    // One that is not matched leaves all of them open.
+    // One unmatched session leaves all of them open.
     births
         .map(|(place, (id, _))| Some((*id, *places.get(*matched.get(&place)?)?)))
         .collect()
 }
 
-/// The log's name of each terminal; `None` if one has none, or two since it began.
+/// The name of each terminal in the log; `None` if a terminal has no name, or two since
+/// it began.
 fn names_of<'a>(terminals: &[Terminal], openings: &'a [Opening]) -> Option<BTreeMap<Pid, &'a str>> {
     let mut names = BTreeMap::new();
     for terminal in terminals {
         let since = terminal.began_at_ms.saturating_sub(ROUNDING_MS);
-        let its: BTreeSet<&str> = openings
+        let processes: BTreeSet<&str> = openings
             .iter()
             .filter(|opening| opening.pid == terminal.pid && opening.at_ms >= since)
             .map(|opening| opening.process.as_str())
             .collect();
-        let mut its = its.into_iter();
-        let (Some(name), None) = (its.next(), its.next()) else {
+        let mut processes = processes.into_iter();
+        let (Some(name), None) = (processes.next(), processes.next()) else {
             return None;
         };
         names.insert(terminal.pid, name);
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn births_within_one_anothers_second_are_told_apart_where_there_is_one_way_only() {
+    fn births_within_one_anothers_second_are_distinguished_where_there_is_one_way_only() {
         let two = terminals(&[(11, 100_000), (12, 100_000)]);
         let threads = [("aaaaaaaa", 101_000), ("bbbbbbbb", 101_500)];
         let in_turn = rows(&[(11, 101_050), (12, 101_540)]);
@@ -200,30 +202,30 @@ mod tests {
         // The first one's row is missing, and the second's lies in its second.
         let one = rows(&[(12, 101_540), (11, 100_100)]);
         assert_eq!(possible(&threads, &two, &one, NOW_MS), []);
-        // Somebody opened another one in that second.
+        // Another session was opened in that second.
         let three = rows(&[(11, 101_050), (12, 101_540), (12, 101_600)]);
         assert_eq!(possible(&threads, &two, &three, NOW_MS), []);
     }
 
     #[test]
-    fn a_thread_is_told_of_once_every_row_of_its_time_is_written() {
+    fn a_thread_is_reported_once_every_row_of_its_time_is_written() {
         let one = terminals(&[(11, 100_000)]);
         let rows = rows(&[(11, 101_050)]);
         let threads = [("aaaaaaaa", 101_000)];
         assert_eq!(possible(&threads, &one, &rows, 115_999), []);
-        let told = [only("aaaaaaaa", 11)];
-        assert_eq!(possible(&threads, &one, &rows, 116_000), told);
+        let expected = [only("aaaaaaaa", 11)];
+        assert_eq!(possible(&threads, &one, &rows, 116_000), expected);
     }
 
     #[test]
-    fn while_a_terminal_has_told_nothing_since_it_began_nothing_is_told() {
+    fn while_a_terminal_has_written_nothing_since_it_began_nothing_is_reported() {
         let threads = [("aaaaaaaa", 101_000)];
         let rows = rows(&[(11, 101_050), (12, 90_000)]);
         let silent = terminals(&[(11, 100_000), (13, 102_000)]);
         assert_eq!(possible(&threads, &silent, &rows, NOW_MS), []);
         let reused = terminals(&[(11, 100_000), (12, 102_000)]);
         assert_eq!(possible(&threads, &reused, &rows, NOW_MS), []);
-        // Another machine or container counts its processes as well.
+        // Another machine or container may use the same PIDs.
         let mut twice = rows.clone();
         twice.push(Opening {
             process: "pid:11:another".to_owned(),
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_a_terminal_made_that_is_gone_is_not_told_of() {
+    fn a_thread_of_a_terminal_that_is_gone_is_not_reported() {
         let left = terminals(&[(12, 100_000)]);
         let rows = rows(&[(11, 101_050), (12, 100_500)]);
         assert_eq!(possible(&[("aaaaaaaa", 101_000)], &left, &rows, NOW_MS), []);

@@ -1,4 +1,4 @@
-//! Where sessions and processes work, looked at once.
+//! Looks once at each directory of a session or process.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ use crate::machine::mounts::Mounts;
 /// The directories that sessions name and that processes work in.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// By what was written, as bytes: these are compared faster than paths are.
+    /// By the recorded path, as bytes, which are compared faster than paths.
     recorded: HashMap<OsString, Directory>,
     of_processes: HashMap<Pid, Vec<Directory>>,
 }
@@ -61,7 +61,7 @@ impl Places {
             && own.into_iter().flatten().any(Directory::is_seen)
     }
 
-    /// What the directory of a session is to a process, as far as that was looked at.
+    /// Compares the directory of a session with that of a process, if both were looked at.
     pub(crate) fn beside(
         &self,
         process: &Process,

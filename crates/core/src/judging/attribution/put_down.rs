@@ -1,4 +1,4 @@
-//! Puts down in the sessions what the solver found.
+//! Records the solver's results in the sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::adapter::{AgentProcess, ClueKind, Unclaimed};
 use crate::judging::verdict::{Confidence, LiveBecause, UnknownBecause, Verdict};
 use crate::sessions::merge::Draft;
 
-/// Puts down what was found. Returns the processes that have a session now.
+/// Records the results. Returns the processes that have a session now.
 pub(super) fn put_down(
     drafts: &mut Drafts,
     part: Unclaimed,
@@ -54,13 +54,13 @@ pub(super) fn put_down(
             continue;
         };
         let is_only_shown = |session: usize| {
-            let mut its = pairs.iter();
-            its.any(|pair| (pair.process, pair.session) == (at, session) && pair.is_only_shown())
+            let mut pairs = pairs.iter();
+            pairs.any(|pair| (pair.process, pair.session) == (at, session) && pair.is_only_shown())
         };
         let possible = possible.into_iter();
         for (session, key) in possible.filter_map(|session| Some((session, keys.get(session)?))) {
-            let its = open.entry(process.process.pid).or_default();
-            its.insert(key.clone());
+            let sessions = open.entry(process.process.pid).or_default();
+            sessions.insert(key.clone());
             if let Some(draft) = drafts.get_mut(key) {
                 leave_open(draft, &process.process, part, is_only_shown(session));
             }

@@ -1,9 +1,10 @@
-//! Which process wrote which run of a log. Pure.
+//! Decides which process wrote which run of a log. Pure.
 //!
 //! A process writes its first line some seconds after it began (a second on an idle
 //! machine, sixteen on a loaded one, seen with opencode 1.18.33, 2026-11) and names its
-//! directory there. So a process can be few runs only, often just one. A process that could
-//! be several runs, one of which may be that of a process which is gone, stays open.
+//! directory there. So only few runs can be of one process, often a single run. If several
+//! runs can be of one process, and an exited process may have written one of them, the
+//! match stays open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use crate::machine::Machine;
 
 /// How long after it began a process may write its first line, in milliseconds.
 const START_MS_MAX: i64 = 60_000;
-/// How much earlier than its process a line may look, in milliseconds: for rounding.
+/// How much earlier than its process a line may be dated, in milliseconds: for rounding.
 const ROUNDING_MS: i64 = 50;
 
 /// Matches runs with processes: a run is a launch of which every process has one.
@@ -37,10 +38,12 @@ pub(super) fn place_runs(
     let events: Vec<Event> = runs
         .iter()
         .map(|run| Event {
-            processes: places(&writing, |its| {
-                is_of(runs, run, its, &found) >= Fit::Possible
+            processes: places(&writing, |process| {
+                is_of(runs, run, process, &found) >= Fit::Possible
             }),
-            sure: places(&writing, |its| is_of(runs, run, its, &found) == Fit::Good),
+            sure: places(&writing, |process| {
+                is_of(runs, run, process, &found) == Fit::Good
+            }),
         })
         .collect();
     let launched = vec![Launched { has_event: true }; writing.len()];
@@ -57,7 +60,7 @@ pub(super) fn place_runs(
         !matched.contains_key(process)
             && writing
                 .get(*process)
-                .is_some_and(|its| its.role == Role::Session)
+                .is_some_and(|process| process.role == Role::Session)
     };
     let unplaced = events
         .iter()
@@ -66,7 +69,7 @@ pub(super) fn place_runs(
     let open = unplaced.filter_map(|(run, event)| {
         let possible = event.processes.iter().filter(|process| is_open(process));
         let possible = possible.filter_map(|process| writing.get(*process));
-        let pids: BTreeSet<Pid> = possible.map(|its| its.process.pid).collect();
+        let pids: BTreeSet<Pid> = possible.map(|process| process.process.pid).collect();
         Some((runs.get(run)?.name.clone(), pids))
     });
     PlacedRuns {
@@ -81,7 +84,7 @@ fn places(processes: &[&AgentProcess], is_wanted: impl Fn(&AgentProcess) -> bool
     wanted.map(|(place, _)| place).collect()
 }
 
-/// The process writes to the log. One that only shows sessions does not.
+/// Whether the process writes to the log. A process that only shows sessions does not.
 fn may_write(process: &&AgentProcess) -> bool {
     !matches!(process.role, Role::Client | Role::Launcher)
 }
@@ -94,10 +97,10 @@ fn is_start_known(run: &LoggedRun) -> bool {
 /// How well a process and a run go together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fit {
-    /// The process is not the run.
+    /// The process did not write the run.
     None,
-    /// The process may be the run: it works elsewhere now, but the directory of one of them
-    /// may have been renamed, or nothing shows where or when the run began.
+    /// The process may have written the run: it works elsewhere now, but one of the two
+    /// directories may have been renamed, or nothing shows where or when the run began.
     Possible,
     /// The run began soon after the process, in its directory.
     Good,

@@ -1,7 +1,7 @@
 //! Looks for the sessions of processes that make no claim.
 //!
-//! Comes in: sessions with their claims and clues, and the agent's processes. Goes out:
-//! sessions that are live in a process, or may be, and the processes that stay without.
+//! Input: sessions with their claims and clues, and the agent's processes. Output:
+//! sessions that are, or may be, live in a process, and the processes without a session.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -41,7 +41,7 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
         for part in [Unclaimed::Client, Unclaimed::Owner] {
             let seeking = free.iter().copied();
             let seeking: Vec<&AgentProcess> = seeking
-                .filter(|its| part == Unclaimed::Client || its.role == Role::Session)
+                .filter(|process| part == Unclaimed::Client || process.role == Role::Session)
                 .collect();
             let served = seek_part(drafts, parts, part, (&seeking, &provisional), &mut open);
             free.retain(|process| !served.contains(&process.process.pid));
@@ -51,7 +51,7 @@ pub(super) fn seek(drafts: &mut Drafts, parts: &Parts) -> Vec<Unattributed> {
             let pid = process.process.pid;
             let candidates = open.get(&pid).cloned().unwrap_or_default();
             let others = open.iter().filter(|(other, _)| **other != pid);
-            let rivals = others.filter(|(_, its)| !its.is_disjoint(&candidates));
+            let rivals = others.filter(|(_, theirs)| !theirs.is_disjoint(&candidates));
             unattributed.push(Unattributed {
                 process: process.clone(),
                 pane: None,
@@ -107,15 +107,15 @@ fn seek_part(
         .collect();
     let seekers: Vec<Seeker<'_>> = seeking
         .iter()
-        .map(|its| Seeker::of(its, parts, provisional))
+        .map(|process| Seeker::of(process, parts, provisional))
         .collect();
     let table = Table::new(drafts, parts, part, &keys, &seekers);
     let facts = seekers
         .iter()
         .enumerate()
-        .map(|(process, its)| ProcessFacts {
+        .map(|(process, seeker)| ProcessFacts {
             is_lost: table.lost.contains(&process),
-            ..its.facts(part, drafts)
+            ..seeker.facts(part, drafts)
         });
     let facts: Vec<ProcessFacts> = facts.collect();
     let solution = solve(&facts, &table.dates, &table.pairs);
@@ -131,7 +131,7 @@ fn may_be_sought(draft: &Draft, part: Unclaimed) -> bool {
             Unclaimed::Client => {
                 draft.sketch.unclaimed == Unclaimed::Client && is_live && draft.may_have_client()
             }
-            // Arguments name any session, and two processes may serve one.
+            // Arguments name any session, and two processes may serve one session.
             Unclaimed::Owner | Unclaimed::Nobody => {
                 draft.sketch.unclaimed != Unclaimed::Client && (!is_live || draft.is_exclusive())
             }

@@ -1,4 +1,4 @@
-//! One process that makes no claim, and what it has to do with a session.
+//! Collects what connects a process without a claim with a session.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -15,9 +15,8 @@ use crate::adapter::claim::{CLOCK_SLACK_MS, SessionKey};
 use crate::adapter::{AgentProcess, ClueKind, LaunchedIn, Profile, Unclaimed};
 use crate::sessions::merge::{Draft, Parts};
 
-/// How much older than its process may look what the process did, in milliseconds: the
-/// steps of ten milliseconds in which kernels date the start of a process. One clock dates
-/// both.
+/// How much earlier than the start of a process its actions may be dated, in milliseconds:
+/// kernels date the start in steps of ten milliseconds. One clock dates both.
 const TICK_MS: i64 = 10;
 
 /// A process that makes no claim.
@@ -114,8 +113,8 @@ impl<'a> Seeker<'a> {
             .is_some_and(|(at, began)| at >= began.saturating_sub(TICK_MS))
     }
 
-    /// Its agent makes a session as soon as it is launched, or it was started to answer
-    /// one prompt: then nobody has to type for that.
+    /// Its agent makes a session at launch, or the process was started to answer one
+    /// prompt: in both cases without input in the terminal.
     pub(super) fn makes_session_unprompted(&self) -> bool {
         self.profile.has_session_at_launch || self.process.process.tty.is_none()
     }
@@ -124,12 +123,12 @@ impl<'a> Seeker<'a> {
         terminal::was_silent_since(self.process, at_ms)
     }
 
-    /// The start window of the process has this time in it.
+    /// Whether the start window of the process contains this time.
     pub(super) fn may_be_launched_at(&self, at_ms: i64) -> bool {
         self.may_be_launched_within(&(at_ms..=at_ms))
     }
 
-    /// The start window of the process has some of this time in it.
+    /// Whether the start window of the process overlaps this range.
     pub(super) fn may_be_launched_within(&self, time_ms: &RangeInclusive<i64>) -> bool {
         let window_ms = self.profile.launch_window_ms;
         window_ms
@@ -159,7 +158,7 @@ impl<'a> Seeker<'a> {
             && !self.was_ended_since(draft, Some(&process_key(&self.process.process)))
     }
 
-    /// A claim says that the session ended, or was left, since the process began: by this
+    /// A claim shows that the session ended, or was left, since the process began: by this
     /// process, or by one that is not known.
     pub(super) fn was_ended_since(&self, draft: &Draft, by: Option<&ProcessKey>) -> bool {
         let began_at_ms = self.began_at_ms;
@@ -182,12 +181,12 @@ impl<'a> Seeker<'a> {
             && (is_begun_elsewhere || is_prompted_elsewhere || is_shown_elsewhere)
     }
 
-    /// Somebody has typed in the terminal since shortly before the session was born, or
-    /// was prompted last.
+    /// The terminal had input since shortly before the session was born, or was
+    /// prompted last.
     pub(super) fn was_typed_since(&self, draft: &Draft) -> bool {
         let sketch = &draft.sketch;
         let prompted_at_ms = sketch.prompted_at_ms.or_else(|| {
-            // The birth of a session that is older than the process says nothing.
+            // The birth of a session that is older than the process proves nothing.
             let is_born_since = self.began_before(sketch.born_at_ms);
             sketch.last_record_at_ms.filter(|_| !is_born_since)
         });

@@ -20,16 +20,16 @@ pub(super) fn is_named(title: &str, name: &str) -> bool {
     !name.is_empty() && title.trim().strip_prefix(name).is_some_and(is_whole)
 }
 
-/// The session that a process shows now, where it may have gone on to that since the last
-/// session that is known of it: all that its claims rest on is inferred, and its title
-/// names a session of its directory, and no other.
+/// The session that a process shows now, if it may have moved there since its last known
+/// session: all of its claims are inferred, and its title names exactly one session of its
+/// directory.
 pub(super) fn gone_on_to(
     drafts: &Drafts,
     parts: &Parts,
     process: &ProcessKey,
 ) -> Option<SessionKey> {
     let mut processes = parts.processes.iter();
-    let found = processes.find(|its| process_key(&its.process) == *process)?;
+    let found = processes.find(|found| process_key(&found.process) == *process)?;
     let title = parts.terminal_titles.get(&found.process.pid)?;
     if found.role != Role::Session || !found.adapter.profile().shows_title_at_once {
         return None;
@@ -68,10 +68,10 @@ fn may_show(
         && is_beside()
 }
 
-/// Puts down that a process went on to the session that its terminal shows.
+/// Records that a process moved to the session that its terminal shows.
 pub(super) fn serve(draft: &mut Draft, parts: &Parts, process: &ProcessKey) {
     let mut processes = parts.processes.iter();
-    let Some(found) = processes.find(|its| process_key(&its.process) == *process) else {
+    let Some(found) = processes.find(|found| process_key(&found.process) == *process) else {
         return;
     };
     let verdict = Verdict::Live(LiveBecause::Terminal, Confidence::Inferred);
@@ -80,13 +80,13 @@ pub(super) fn serve(draft: &mut Draft, parts: &Parts, process: &ProcessKey) {
         found.process.pid
     );
     draft.add_evidence(EvidenceKind::Terminal, says, verdict, Some(&found.process));
-    let is_its = |claim: &JudgedClaim| is_about(claim, process);
-    if !draft.live_claims().any(is_its) {
+    let is_claim_about = |claim: &JudgedClaim| is_about(claim, process);
+    if !draft.live_claims().any(is_claim_about) {
         draft.serve_by(verdict, &found.process);
     }
 }
 
 fn is_about(claim: &JudgedClaim, process: &ProcessKey) -> bool {
-    let its = claim.process.as_deref().map(process_key);
-    its.as_ref() == Some(process)
+    let claimed = claim.process.as_deref().map(process_key);
+    claimed.as_ref() == Some(process)
 }

@@ -2,8 +2,8 @@
 //!
 //! The input are processes that make no claim, and for each the sessions that it may
 //! serve, with what is known of the pair. A process that has gone is an explanation too:
-//! a session that was touched since a process was launched may be somebody else's, so
-//! that touching alone decides nothing.
+//! a session that was touched since a process was launched may belong to another process,
+//! so that touching alone decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,21 +23,21 @@ pub(super) struct Pair {
     pub(super) is_touched: bool,
     /// It was begun in a running process, after this one was launched.
     pub(super) is_begun_later: bool,
-    /// That the process was launched with it no longer shows where the process is: one of
-    /// their directories was renamed, so that later sessions may be recorded where nothing
-    /// leads to, or the session has ended since, in a process that is not known.
+    /// The launch no longer shows where the process is. Either one of the directories was
+    /// renamed, so that later sessions may be recorded under an unknown path, or the session
+    /// has ended since, in an unknown process.
     pub(super) may_be_left: bool,
     /// The title of the terminal names the session.
     pub(super) is_shown: bool,
     /// The terminal was last used when something was last recorded in the session.
     pub(super) is_last_used: bool,
-    /// Somebody has typed in the terminal since shortly before the session was born, or
-    /// prompted last.
+    /// The terminal had input since shortly before the session was born, or prompted
+    /// last.
     pub(super) is_typed_since: bool,
 }
 
 impl Pair {
-    /// Nothing but the title of the terminal connects the two.
+    /// Whether only the title of the terminal connects the two.
     pub(super) fn is_only_shown(&self) -> bool {
         self.is_shown && !self.is_touched && self.strongest().is_none()
     }
@@ -81,11 +81,11 @@ pub(super) struct SessionDates {
 pub(super) struct ProcessFacts {
     /// When it began, as far as is known.
     pub(super) began_ms: Option<i64>,
-    /// The log of its run may lack something: it may have gone on.
+    /// The log of its run may lack something: it may have moved to another session.
     pub(super) is_run_incomplete: bool,
-    /// It went on to a session that is not known.
+    /// It moved to a session that is not known.
     pub(super) is_lost: bool,
-    /// When it was last seen to go on from a session.
+    /// When it was last seen to leave a session.
     pub(super) left_at_ms: Option<i64>,
     /// It always has one of the sessions that a host serves.
     pub(super) must_have_one: bool,
@@ -236,7 +236,7 @@ impl Solver<'_> {
         let mut named = self
             .pairs(process)
             .filter(|pair| pair.named_at_ms.is_some());
-        // A prefix that several sessions have names none of them.
+        // A prefix that several sessions share identifies none of them.
         let is_named_once = named.next().is_some() && named.next().is_none();
         let left_at_ms = self.facts(process).left_at_ms;
         let mut evidence: Vec<_> = self
@@ -252,11 +252,11 @@ impl Solver<'_> {
         evidence
     }
 
-    /// The sessions to which a process may have gone on from `session`, with which it was
-    /// launched. That something happened in `session` later does not show that it is still
-    /// there: another process may have taken it up, and may have gone.
+    /// The sessions to which a process may have moved from `session`, with which it was
+    /// launched. Later activity in `session` does not show that the process is still there:
+    /// another process may have taken it up, and may have exited.
     fn doubts(&self, process: usize, session: usize, because: Because) -> Vec<usize> {
-        // What it goes on to without a prompt is in no log.
+        // A move to a session without a prompt is in no log.
         let is_whole = because == Because::Run && !self.facts(process).is_run_incomplete;
         let others = self.pairs(process).filter(|pair| {
             pair.session != session
@@ -272,13 +272,13 @@ impl Solver<'_> {
         let mut others = self.undecided().filter(|other| *other != process);
         others.any(|other| {
             let last = self.evidence_of(other).last().copied();
-            last.is_some_and(|(_, _, its)| its == session)
+            last.is_some_and(|(_, _, last)| last == session)
                 && !self.is_born_between(process, other, session)
         })
     }
 
     /// The last session that arguments, launch or log connect with a process, where
-    /// nothing shows that it may have gone on to another one.
+    /// nothing shows that it may have moved to another session.
     fn by_evidence(&self, process: usize) -> Option<Choice> {
         if self.facts(process).is_lost {
             return None;
@@ -316,7 +316,7 @@ impl Solver<'_> {
             return None;
         }
         let left = others(&evidence, session);
-        // Somebody else's evidence is not this process's to leave.
+        // Evidence of another process does not show that this process left the session.
         let left = left.into_iter().filter(|left| !self.is_explained(*left));
         Some(Choice {
             session,
@@ -377,10 +377,11 @@ impl Solver<'_> {
             && is_without_evidence
         {
             let pair = self.pair(process, *only)?;
-            // From where did the process go on to it?
+            // Which session did the process leave for it?
             let is_first = !pair.is_begun_later;
-            let is_its = is_first && pair.is_typed_since && self.is_only_candidate(process, *only);
-            return is_its.then_some(*only);
+            let is_likely =
+                is_first && pair.is_typed_since && self.is_only_candidate(process, *only);
+            return is_likely.then_some(*only);
         }
         let used = sole_of(pairs().filter(|pair| pair.is_last_used))?;
         let latest = |session: usize| self.dates(session).latest_ms;
@@ -390,7 +391,7 @@ impl Solver<'_> {
         (is_latest && self.is_only_candidate(process, used.session)).then_some(used.session)
     }
 
-    /// A process that always has a session, where a host serves but one that it may show.
+    /// A process that always has a session, where a host serves only one that it may show.
     fn sole(&self, process: usize, possible: &[usize]) -> Option<usize> {
         match possible {
             [only]

@@ -115,7 +115,7 @@ fn the_terminal_chooses_among_possible_sessions() {
         ..launched(0, 0, 1)
     };
     check(&[40, 60], &[both, used.clone()], &[]);
-    // Another process may have done so as well.
+    // Another process may also have done so.
     check(&[40, 60], &[used, touched(1, 1)], &[]);
 }
 
@@ -147,7 +147,7 @@ fn a_title_alone_makes_a_candidate_and_beside_evidence_decides() {
 }
 
 #[test]
-fn the_only_session_is_served_if_somebody_typed_since() {
+fn the_only_session_is_served_if_the_terminal_had_input_since() {
     let typed = Pair {
         is_typed_since: true,
         ..touched(0, 0)

@@ -15,7 +15,7 @@ use crate::sessions::merge::{Draft, Parts};
 pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
     for (process, mut takings) in takings(drafts) {
         takings.extend(ends(drafts, parts, &process));
-        // What a process holds now says more than what was heard of it before.
+        // What a process holds now outweighs earlier reports.
         let held: BTreeSet<SessionKey> = takings
             .iter()
             .filter(|taking| is_held(drafts, &taking.key, &process))
@@ -60,22 +60,22 @@ pub(super) fn supersede(drafts: &mut Drafts, parts: &Parts) {
 /// The kernel shows that the process holds the session.
 fn is_held(drafts: &Drafts, key: &SessionKey, process: &ProcessKey) -> bool {
     let claims = drafts.get(key).into_iter().flat_map(Draft::live_claims);
-    let mut its = claims
+    let mut claims = claims
         .filter(|judged| judged.process.as_deref().map(process_key).as_ref() == Some(process));
-    its.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
+    claims.any(|judged| matches!(judged.claim.subject, Subject::Holder(_)))
 }
 
-/// The sessions that a process has ended, as their claims say.
+/// The sessions that a process has ended, by their claims.
 fn ends(drafts: &Drafts, parts: &Parts, process: &ProcessKey) -> Vec<Taking<SessionKey>> {
     let mut processes = parts.processes.iter();
-    let found = processes.find(|its| process_key(&its.process) == *process);
-    let Some(began_ms) = found.and_then(|its| its.process.began_at_ms.clone().ok()) else {
+    let found = processes.find(|candidate| process_key(&candidate.process) == *process);
+    let Some(began_ms) = found.and_then(|found| found.process.began_at_ms.clone().ok()) else {
         return Vec::new();
     };
     let all = drafts.iter().flat_map(|(key, draft)| {
         let claims = draft.claims().map(|judged| &judged.claim);
-        let its = claims.filter(|claim| claim.ended_by == Some(process.0));
-        its.map(move |claim| (key, claim.dated_at_ms))
+        let ended = claims.filter(|claim| claim.ended_by == Some(process.0));
+        ended.map(move |claim| (key, claim.dated_at_ms))
     });
     let since = all.filter(|(_, at_ms)| at_ms.is_some_and(|at_ms| at_ms >= began_ms));
     since

@@ -1,4 +1,5 @@
-//! What is known of each process that makes no claim, and each session that it may serve.
+//! Tabulates what connects each process without a claim with each session that it may
+//! serve.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
@@ -28,7 +29,7 @@ pub(super) fn dates(draft: &Draft) -> SessionDates {
 pub(super) struct Table {
     pub(super) dates: Vec<SessionDates>,
     pub(super) pairs: Vec<Pair>,
-    /// Processes that went on to a session that is not known.
+    /// Processes that moved to a session that is not known.
     pub(super) lost: BTreeSet<usize>,
 }
 
@@ -68,7 +69,7 @@ impl Table {
                 && taken.contains(&process_key(&process.process))
         });
         let claiming: Vec<Seeker<'_>> = claiming
-            .map(|its| Seeker::of(its, parts, &HashSet::new()))
+            .map(|process| Seeker::of(process, parts, &HashSet::new()))
             .collect();
         let launched = table.find_launches(&rows, seekers, part, &claiming);
         table.find_visits(&rows, seekers, &launched);
@@ -97,9 +98,9 @@ impl Table {
             let perhaps = perhaps_launched_ms(draft, seekers).map(|time_ms| (time_ms, false));
             for (time_ms, is_sure) in launches.chain(perhaps) {
                 let beside = self.pairs.iter().filter(|pair| pair.session == session);
-                let may_be_its = beside.filter(|pair| {
+                let candidates = beside.filter(|pair| {
                     let seeker = seekers.get(pair.process);
-                    // A process that was launched for one session begins no other.
+                    // A process that was launched for one session begins no other session.
                     let is_for_another =
                         pair.named_at_ms.is_none() && named.contains(&pair.process);
                     pair.is_touched
@@ -112,7 +113,7 @@ impl Table {
                                     || !seeker.is_silent_since(*time_ms.start()))
                         })
                 });
-                let own: Vec<usize> = may_be_its.map(|pair| pair.process).collect();
+                let own: Vec<usize> = candidates.map(|pair| pair.process).collect();
                 let displaced = displaced(seekers, rows.get(session), &time_ms);
                 let all: BTreeSet<usize> = own.iter().copied().chain(displaced).collect();
                 if !all.is_empty() {
@@ -156,7 +157,7 @@ impl Table {
         found
     }
 
-    /// Where the processes went whose first session is known, by the agent's log.
+    /// Follows the processes with a known first session through the agent's log.
     fn find_visits(
         &mut self,
         rows: &[(&SessionKey, &Draft)],
@@ -176,12 +177,12 @@ impl Table {
             }
             for (session, (key, draft)) in rows.iter().enumerate() {
                 let visits = draft.sketch.visits.iter();
-                let its = visits.filter(|visit| {
+                let visits = visits.filter(|visit| {
                     visit.launched_with == first.session
                         && visit.launched_at_ms == begun_at_ms
                         && key.home == first.home
                 });
-                let at_ms = its.map(|visit| visit.at_ms).max();
+                let at_ms = visits.map(|visit| visit.at_ms).max();
                 if at_ms.is_some() {
                     match self.pair_mut(process, session) {
                         Some(pair) => pair.visited_at_ms = pair.visited_at_ms.max(at_ms),
@@ -221,8 +222,8 @@ impl Table {
         }
     }
 
-    /// A running process made a session and went on to it, as the agent's log shows: where
-    /// there is one process only, it was that one.
+    /// The agent's log shows that a running process made a session and moved to it. If there
+    /// is only one process, it was that process.
     fn find_switches(&mut self, rows: &[(&SessionKey, &Draft)], seekers: &[Seeker<'_>]) {
         for (session, (_, draft)) in rows.iter().enumerate() {
             let Some(at_ms) = draft.sketch.switched_at_ms else {
@@ -232,7 +233,7 @@ impl Table {
                 pair.session == session
                     && seekers
                         .get(pair.process)
-                        .is_some_and(|its| its.began_before(Some(at_ms)))
+                        .is_some_and(|seeker| seeker.began_before(Some(at_ms)))
             });
             let processes: Vec<usize> = of_it.map(|pair| pair.process).collect();
             if let [only] = processes.as_slice()
@@ -269,19 +270,19 @@ fn launches_of(draft: &Draft) -> impl Iterator<Item = i64> {
     draft.sketch.launched_at_ms.iter().copied()
 }
 
-/// When a process was launched with a session, as far as that is known; or may have been,
-/// where the session was perhaps begun in a running process, and nothing shows that it was
-/// one of these.
+/// When a process was, or may have been, launched with a session. The birth of the session
+/// counts only if nothing shows that one of `seekers` began it while running.
 fn perhaps_launched_ms(draft: &Draft, seekers: &[Seeker<'_>]) -> Option<RangeInclusive<i64>> {
     let sketch = &draft.sketch;
     let may_be_of_these = |visit: &Visit| {
         let mut seekers = seekers.iter();
-        seekers.any(|its| its.may_be_launched_at(visit.launched_at_ms))
+        seekers.any(|seeker| seeker.may_be_launched_at(visit.launched_at_ms))
     };
-    let is_told = sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
+    let is_begun_while_running =
+        sketch.switched_at_ms.is_some() || sketch.visits.iter().any(may_be_of_these);
     let born = sketch
         .born_at_ms
-        .filter(|born| !is_told && !sketch.launched_at_ms.contains(born));
+        .filter(|born| !is_begun_while_running && !sketch.launched_at_ms.contains(born));
     let within = sketch.launched_within_ms.clone();
     within.or_else(|| born.map(|born| born..=born))
 }

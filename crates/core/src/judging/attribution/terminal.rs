@@ -36,21 +36,21 @@ const fn typed_until(last: &TerminalUse) -> i64 {
     last.no_input_since_ms.saturating_add(ACTED_ON_MS_MAX)
 }
 
-/// Whether somebody has typed there since shortly before `at_ms`. `false` where the use
+/// Whether the terminal had input since shortly before `at_ms`. `false` where the use
 /// is not known.
 pub(super) fn was_typed_since(process: &AgentProcess, at_ms: i64) -> bool {
     typed_until_ms(process).is_some_and(|until| until >= at_ms)
 }
 
-/// Whether nobody has typed there since shortly before `at_ms`. `false` where the use is
-/// not known.
+/// Whether the terminal had no input since shortly before `at_ms`. `false` where the
+/// use is not known.
 pub(super) fn was_silent_since(process: &AgentProcess, at_ms: i64) -> bool {
     typed_until_ms(process).is_some_and(|until| until < at_ms)
 }
 
 /// Whether nothing was shown there when something was recorded at `at_ms`, although a
 /// reply is shown where a person sits before it. `false` where the use is not known, or
-/// the agent draws while it is idle, which says nothing.
+/// the agent draws while it is idle.
 pub(super) fn showed_nothing_at(process: &AgentProcess, at_ms: i64) -> bool {
     is_quiet_when_idle(process)
         && noted_use(process)
@@ -76,7 +76,7 @@ fn is_quiet_when_idle(process: &AgentProcess) -> bool {
 
 /// Whether a session that was born at `born_at_ms` and recorded something last at
 /// `last_at_ms` cannot have been begun in this terminal: it is too young to be the one
-/// that the process was launched with, and nobody had typed there when it was born.
+/// that the process was launched with, and the terminal had no input when it was born.
 pub(super) fn rules_out_birth(process: &AgentProcess, born_at_ms: i64) -> bool {
     let began_at_ms = process.process.began_at_ms.as_ref();
     let is_by_hand =
@@ -85,5 +85,5 @@ pub(super) fn rules_out_birth(process: &AgentProcess, born_at_ms: i64) -> bool {
 }
 
 /// How long after its start a process may make the session that it is launched with, in
-/// milliseconds. Nobody types for that.
+/// milliseconds, without input in the terminal.
 const LAUNCH_MS_LONGEST: i64 = 60_000;

@@ -12,19 +12,19 @@ use crate::machine::Machine;
 use crate::sources::agents::{self, AGENTS};
 use crate::sources::recognize::{Possible, possible_agents, recognize, what_it_runs};
 
-/// Programs that start another one in their own place (`exec`): what a claim says of
-/// them is no word about what runs later.
+/// Programs that replace themselves with another program (`exec`): a claim that names one
+/// of them does not describe the program that runs later.
 const STARTERS: &[&str] = &[
     "ash", "bash", "busybox", "dash", "env", "fish", "ksh", "mksh", "nice", "nohup", "setsid",
     "sh", "stdbuf", "sudo", "yash", "zsh",
 ];
 
-/// Says whether a process is the claim's program.
+/// Decides whether a process is the claim's program.
 ///
 /// Positively another program is only what can be seen: what another agent's adapter
 /// recognizes, a runtime whose script has nothing to do with the agent, an executable
 /// that goes by none of the names that the agent goes by. What a loader or an emulator
-/// runs is looked at; where that can't be told, it may be anything.
+/// runs is looked at; where that is unknown, it may be any program.
 pub(super) fn recognition(
     machine: &Machine,
     claim: &Claim,
@@ -93,7 +93,7 @@ fn of_known_agent(
     }
 }
 
-/// Nothing is known of how the program looks but what the claim says of it.
+/// Only the claim describes the program.
 fn of_unknown_agent(claim: &Claim, exe: &Path) -> Recognition {
     let Some(named) = claim.executable.as_deref() else {
         return Recognition::Unrecognized;
@@ -107,7 +107,7 @@ fn of_unknown_agent(claim: &Claim, exe: &Path) -> Recognition {
     }
 }
 
-/// It starts other programs in its own place: a shell that runs a script, mostly.
+/// It replaces itself with other programs, mostly as a shell that runs a script.
 fn is_starter(executable: Option<&Path>) -> bool {
     let name = executable.and_then(file_name);
     name.is_some_and(|name| STARTERS.contains(&name))

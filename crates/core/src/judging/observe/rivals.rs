@@ -1,9 +1,9 @@
-//! What other claims say of a process that a claim may be about, where its PID is a
-//! number of several PID namespaces and the claim does not say of which.
+//! Compares the claims that may be about one process, where several PID namespaces have
+//! the PID and the claim does not name its namespace.
 //!
 //! Two containers that share a home have an agent as PID 1 each, and sidecars that both
-//! say `pid: 1`. One of the agents is gone. Which of the two sidecars is about the one
-//! that lives, only all of them together can tell.
+//! name `pid: 1`. One of the agents is gone. Only all sidecars together show which of them
+//! is about the live agent.
 
 use whosup_process::{Details, Pid, Process};
 use whosup_sidecar::file::owner_of;
@@ -33,9 +33,9 @@ impl Candidate<'_> {
         matches!((owner, &self.details.uid), (Some(owner), Ok(uid)) if owner != *uid)
     }
 
-    /// What `others`, the claims with the same PID, say beside `claim`.
+    /// How `others`, the claims with the same PID, compare with `claim`.
     pub(super) fn rival(&self, claim: &Claim, others: &[&Claim]) -> Rival {
-        // A stamp names its process; nothing else says more.
+        // A stamp identifies the process; no other evidence is stronger.
         if claim.stamp.is_some() || claim.serving != Serving::One {
             return Rival::None;
         }
@@ -50,8 +50,8 @@ impl Candidate<'_> {
         rivals.max().unwrap_or(Rival::None)
     }
 
-    /// Another claim of the same session and the same run of the agent says more, and
-    /// names another process.
+    /// Another claim of the same session and the same run of the agent has more details,
+    /// and names another process.
     fn is_about_another(&self, claim: &Claim, others: &[&Claim]) -> bool {
         let is_of_same_run = |other: &Claim| match (claim.dated_at_ms, other.dated_at_ms) {
             (Some(claim), Some(other)) => claim.abs_diff(other) <= SAME_RUN_MS_MAX,
@@ -97,11 +97,11 @@ impl Candidate<'_> {
         }
     }
 
-    /// It names this process, as far as it says which it means.
+    /// It names this process, by the fields that it has.
     fn may_be_about(&self, other: &Claim) -> bool {
         let namespaces = (other.scope.pid_namespace, &self.details.pid_namespace);
         let is_in_its_namespace = match namespaces {
-            (Some(named), Ok(its)) => named == *its,
+            (Some(named), Ok(actual)) => named == *actual,
             (Some(_), Err(_)) => false,
             (None, _) => true,
         };

@@ -1,4 +1,4 @@
-//! What is said of processes beside a claim, on recorded tables.
+//! Looks at processes for claims, on recorded tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn check_recognition(
 }
 
 #[test]
-fn a_process_is_the_claims_program_another_or_not_to_be_told() {
+fn a_process_is_the_claims_program_another_or_unrecognized() {
     let node = |argv: &[&str]| process(7, "/usr/bin/node", argv);
     let loader = |argv: &[&str]| process(7, "/usr/lib/ld.so", argv);
     let qwen = "/opt/@qwen-code/qwen-code/cli.js";
@@ -143,7 +143,7 @@ fn a_process_is_the_claims_program_another_or_not_to_be_told() {
     ] {
         check_recognition("qwen-code", None, &its, right);
     }
-    // That both are Node says nothing.
+    // That both are Node proves nothing.
     let server = node(&["node", "server.js"]);
     check_recognition(
         "qwen-code",
@@ -246,7 +246,7 @@ fn of_two_claims_to_one_number_the_better_one_has_the_process() {
     assert_eq!(both(&late), [Unknown, Unknown]);
     let early = |_: &mut Claim, later: &mut Claim| later.dated_at_ms = Some(BEGAN + 9_000);
     assert_eq!(both(&early), [Unknown, Unknown]);
-    // A line of a log is no file that an agent removes when it goes on.
+    // An agent does not remove a line of a log when it moves to another session.
     let log = |own: &mut Claim, _: &mut Claim| own.evidence.kind = EvidenceKind::Log;
     assert_eq!(both(&log), [Live, Live]);
     // One is about the directory that it works in.
@@ -271,7 +271,7 @@ fn of_two_claims_to_one_number_the_better_one_has_the_process() {
 }
 
 /// The registry names another process for the session: the sidecar of the same run,
-/// which says less, is not about the one that is left.
+/// which has fewer details, is not about the remaining process.
 #[test]
 fn a_claim_of_the_same_session_and_run_says_which_process_is_meant() {
     let machine = machine(vec![contained(31_000)]);

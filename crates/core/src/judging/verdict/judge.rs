@@ -1,4 +1,4 @@
-//! Judges one claim against what the process table says. Pure: reads no clock,
+//! Judges one claim against the process table. Pure: reads no clock,
 //! file, environment or process.
 
 use whosup_process::{Absent, PidScope, Platform, Process, View};
@@ -24,13 +24,13 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A clock may be a little ahead; what lies further beyond now is no date.
+    /// Whether a date lies no further ahead of now than clocks may differ.
     const fn is_no_date_of_the_future(&self, at_ms: i64) -> bool {
         at_ms <= self.now_ms.saturating_add(CLOCK_SLACK_MS)
     }
 }
 
-/// What the process table says of the PID that a claim names.
+/// What the process table has at the PID that a claim names.
 #[derive(Debug, Clone)]
 pub struct Observed {
     /// The process that has this PID in our own namespace.
@@ -70,7 +70,7 @@ pub struct Seen {
     pub has_newer_claim_to_other: bool,
     /// It is another user's than the claim's file.
     pub is_of_another_user: bool,
-    /// What the other claims say of it that may be about it.
+    /// How the other claims that may be about it compare.
     pub rival: Rival,
 }
 
@@ -80,12 +80,12 @@ pub struct Seen {
 pub enum Rival {
     /// It has none.
     None,
-    /// It has one, and nothing tells which of the two is about it.
+    /// It has one, and nothing shows which of the two is about it.
     Equal,
-    /// The other one is about it.
+    /// The other claim is about it.
     Better,
-    /// The other one is about it: it names the directory in which the process works, and
-    /// the claim names another one.
+    /// The other claim is about it: it names the directory in which the process works, and
+    /// this claim names another directory.
     There,
 }
 
@@ -101,7 +101,7 @@ pub enum Recognition {
     FittingRuntime,
     /// It is positively another program.
     AnotherProgram,
-    /// It can't be told (its executable is unreadable, a runtime runs something else).
+    /// It is unknown (the executable is unreadable, a runtime runs something else).
     Unrecognized,
 }
 
@@ -197,7 +197,7 @@ impl Judging<'_> {
             .unwrap_or_else(|| self.process_at_pid())
     }
 
-    /// The kernel says that this process holds the session's lock or file.
+    /// The kernel reports that this process holds the session's lock or file.
     fn holder(&self) -> Verdict {
         match &self.observed.at_pid {
             Err(failure) => could_not_look(*failure),
@@ -211,7 +211,7 @@ impl Judging<'_> {
         }
     }
 
-    /// The lock is there and nobody was found to hold it. A lock of another
+    /// The lock is there and no process was found to hold it. A lock of another
     /// machine, or of a process outside this container, does not show here.
     fn free_lock(&self, is_everyone_asked: bool) -> Verdict {
         let is_ours_alone = self.claim.placement != Placement::SharedByMachines;
@@ -361,7 +361,7 @@ impl Judging<'_> {
 
     /// One of the processes that have the claim's PID in some namespace is not the one
     /// that is meant: it is another user's, another program, or known to serve another
-    /// session. A stamp says more than the program.
+    /// session. A stamp is stronger evidence than the program.
     fn is_another_ones(&self, seen: &Seen) -> bool {
         let has_stamp = self.stamp_equals(&seen.process) == Some(true);
         let is_another_program = seen.recognition == Recognition::AnotherProgram && !has_stamp;
@@ -393,7 +393,7 @@ impl Judging<'_> {
         }
     }
 
-    /// Is this process the one that the claim is about?
+    /// Whether the claim is about this process.
     fn process(&self, seen: &Seen) -> Verdict {
         if seen.process.is_exited {
             return Verdict::Exited(ExitedBecause::Zombie);
@@ -520,7 +520,7 @@ fn is_only_of_another_user(seen: &Seen) -> bool {
     seen.is_of_another_user && !is_another_program && seen.rival < Rival::Better
 }
 
-/// A kernel that has no such namespaces has but the initial one.
+/// A kernel without such namespaces has only the initial one.
 fn is_initial(field: &Result<bool, Absent>) -> bool {
     matches!(field, Ok(true) | Err(Absent::Unsupported))
 }

@@ -1,4 +1,4 @@
-//! Verdicts: what became of the process that a claim names.
+//! Verdicts on the process that a claim names: live, exited or unknown.
 //!
 //! The only place that judges. Adapters make claims, views print verdicts.
 

@@ -12,7 +12,7 @@ pub enum Verdict {
     Live(LiveBecause, Confidence),
     /// It is gone.
     Exited(ExitedBecause),
-    /// We could not tell; never treated as one of the others.
+    /// It could not be determined. Never treated as live or exited.
     Unknown(UnknownBecause),
 }
 
@@ -76,15 +76,15 @@ pub enum LiveBecause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExitedBecause {
-    /// The agent said so: PID 0, a sealed or ended marker.
+    /// The agent recorded it: PID 0, a sealed or ended marker.
     Released,
-    /// Our record says that its process was found gone: killed, or crashed.
+    /// By our record the process was found gone: killed, or crashed.
     RecordedGone,
     /// This host has booted since.
     Rebooted,
     /// The PID namespace that is named has no process any more.
     NamespaceGone,
-    /// Nobody has the PID.
+    /// The PID is free.
     NoSuchProcess,
     /// It has exited and waits to be reaped.
     Zombie,
@@ -92,9 +92,9 @@ pub enum ExitedBecause {
     PidIsAThread,
     /// Another process has the PID now.
     PidReused,
-    /// Nobody holds the session's lock.
+    /// No process holds the session's lock.
     LockNotHeld,
-    /// The process went on to another session.
+    /// The process moved to another session.
     Superseded,
     /// No process of the agent is left that could serve it.
     NoProcess,
@@ -108,7 +108,7 @@ pub enum ExitedBecause {
 pub enum UnknownBecause {
     /// `/proc` is not that of this process's PID namespace: there is no table.
     ProcNotOurs,
-    /// Somebody else may have written the claim.
+    /// Another user may have written the claim.
     UntrustedClaim,
     /// What would show who serves the session cannot be read.
     Unreadable,
@@ -141,7 +141,7 @@ pub enum UnknownBecause {
     MayBeServedBy(Pid),
     /// Another program holds the session's lock.
     HeldByOther,
-    /// Hooks told of the session, and the process that serves it could not be found
+    /// Hooks reported the session, and the process that serves it could not be found
     /// above them.
     OwnerNotFound,
     /// A sub-agent's parent session is unknown.

@@ -190,7 +190,7 @@ fn a_foreign_proc_settles_nothing() {
 }
 
 #[test]
-fn a_released_claim_is_exited_whoever_has_the_pid() {
+fn a_released_claim_is_exited_even_if_the_pid_is_used() {
     check(exited(ExitedBecause::Released), &world(), |world| {
         world.claim.subject = Subject::Released;
     });

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::COMMAND_OUTPUT_BYTES_MAX;
 
-/// How long the last of what a command wrote is waited for once it has ended.
+/// How long to wait for the rest of a command's output after its exit.
 const REST_PATIENCE: Duration = Duration::from_millis(50);
 /// How much is read at once, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;

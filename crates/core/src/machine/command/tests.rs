@@ -10,14 +10,14 @@ fn run(line: &str, time_max: Duration) -> Result<CommandOutput, CommandError> {
 }
 
 #[test]
-fn whoever_holds_the_output_of_a_command_that_has_ended_is_not_waited_for() {
+fn a_process_that_holds_the_output_of_an_ended_command_is_not_waited_for() {
     let began = Instant::now();
-    let said = run("sleep 60 & echo $! >&2; echo said", SOON).unwrap();
+    let output = run("sleep 60 & echo $! >&2; echo written", SOON).unwrap();
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    assert!(said.is_success);
-    assert_eq!(said.stdout, b"said\n");
+    assert!(output.is_success);
+    assert_eq!(output.stdout, b"written\n");
     // Nothing but the command itself is ended: so it is for us to do here.
-    let child = String::from_utf8(said.stderr).unwrap();
+    let child = String::from_utf8(output.stderr).unwrap();
     let child = child.trim();
     assert!(
         std::path::Path::new(&format!("/proc/{child}")).exists() || cfg!(not(target_os = "linux"))
@@ -37,16 +37,19 @@ fn a_command_that_does_not_end_is_stopped_in_time() {
 
 #[test]
 fn all_output_is_read_up_to_the_bound() {
-    let said = run(
+    let output = run(
         "head -c 300000 /dev/zero; head -c 70000 /dev/zero >&2",
         SOON,
     )
     .unwrap();
-    assert_eq!((said.stdout.len(), said.stderr.len()), (300_000, 70_000));
-    // Whoever writes without end finds the pipe closed.
-    let said = run("yes 2>/dev/null; echo over >&2", SOON).unwrap();
-    assert_eq!(said.stdout.len(), COMMAND_OUTPUT_BYTES_MAX);
-    assert_eq!(said.stderr, b"over\n");
+    assert_eq!(
+        (output.stdout.len(), output.stderr.len()),
+        (300_000, 70_000)
+    );
+    // A program that writes without end finds the pipe closed.
+    let output = run("yes 2>/dev/null; echo over >&2", SOON).unwrap();
+    assert_eq!(output.stdout.len(), COMMAND_OUTPUT_BYTES_MAX);
+    assert_eq!(output.stderr, b"over\n");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reads what a command writes, without ever waiting for whoever holds its pipes.
+//! Reads what a command writes, without ever waiting for other holders of its pipes.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -85,8 +85,8 @@ impl Output {
         })
     }
 
-    /// Reads what is there now. Ends after at most [`COMMAND_OUTPUT_BYTES_MAX`], whoever
-    /// goes on writing.
+    /// Reads what is there now. Ends after at most [`COMMAND_OUTPUT_BYTES_MAX`], even if
+    /// writing continues.
     fn read(&mut self) {
         let Some(mut pipe) = self.pipe.as_ref() else {
             return;

@@ -1,9 +1,9 @@
-//! Sessions of one home that nothing found elsewhere can change: nobody is there who
-//! could serve them. They are done with at once, so that a home with very many of them
+//! Sessions of one home that nothing found elsewhere can change, because no process
+//! could serve them. They are finished at once, so that a home with very many of them
 //! is not held as a whole.
 //!
-//! What is said of them here is what [`super::merge`] says with everything else beside
-//! them: every world of the tests is looked at both ways.
+//! The result equals that of [`super::merge`] with everything else beside them: the
+//! tests look at every world both ways.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -38,9 +38,9 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) fully_seen_homes: LazyCell<HashSet<PathBuf>, FindHomes<'a>>,
     /// Processes that may use a home and could not be looked into.
     pub(crate) unseen: HashMap<PathBuf, Pid>,
-    /// Sessions that other sources than their homes tell of, and the parents that
-    /// these name.
-    pub(crate) told_elsewhere: HashSet<(AgentId, SessionId)>,
+    /// Sessions that sources other than their homes report, and the parents that these
+    /// name.
+    pub(crate) known_elsewhere: HashSet<(AgentId, SessionId)>,
     /// Every adapter.
     pub(crate) adapters: &'static [&'static dyn Adapter],
 }
@@ -57,12 +57,12 @@ impl<'a> Surroundings<'a> {
             default_homes: HashSet::new(),
             fully_seen_homes: LazyCell::new(Box::new(HashSet::new)),
             unseen: HashMap::new(),
-            told_elsewhere: HashSet::new(),
+            known_elsewhere: HashSet::new(),
             adapters: &[],
         }
     }
 
-    /// Tells whether a process may have to do with any session of this agent.
+    /// Returns whether a process may have to do with any session of this agent.
     pub(crate) fn has_process_of(&self, agent: &AgentId) -> bool {
         let mut neighbours = self.neighbours.iter();
         neighbours.any(|neighbour| neighbour.process.agent == *agent)
@@ -70,18 +70,18 @@ impl<'a> Surroundings<'a> {
     }
 
     fn may_change(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
-        let is_told_elsewhere = || {
+        let is_known_elsewhere = || {
             let name = (key.agent.clone(), key.session.clone());
-            self.told_elsewhere.contains(&name)
+            self.known_elsewhere.contains(&name)
         };
         (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
-            || (!self.told_elsewhere.is_empty() && is_told_elsewhere())
+            || (!self.known_elsewhere.is_empty() && is_known_elsewhere())
             || !draft.is_claimed_by_nobody()
             || self.may_be_served(key, draft, places)
     }
 
-    /// Tells whether a process may have to do with a session that all claims say is
-    /// dead.
+    /// Returns whether a process may have to do with a session that is dead by all of its
+    /// claims.
     fn may_be_served(&self, key: &SessionKey, draft: &Draft, places: &Places) -> bool {
         let sketch = &draft.sketch;
         if !sketch.clues.is_empty() || !sketch.visits.is_empty() {
@@ -96,12 +96,13 @@ impl<'a> Surroundings<'a> {
             return neighbours.any(|neighbour| neighbour.names(key));
         }
         let work_dir = sketch.work_dir.as_deref();
-        let is_possible = |its: &PossibleProcess| {
-            its.may_be(&key.agent)
-                && places.beside(&its.process, &its.details, work_dir) == Beside::Same
+        let is_possible = |possible: &PossibleProcess| {
+            possible.may_be(&key.agent)
+                && places.beside(&possible.process, &possible.details, work_dir) == Beside::Same
         };
         let mut neighbours = self.neighbours.iter();
-        neighbours.any(|its| its.is_beside(key, work_dir, places) || its.names(key))
+        neighbours
+            .any(|neighbour| neighbour.is_beside(key, work_dir, places) || neighbour.names(key))
             || self.possible.iter().any(is_possible)
     }
 }
@@ -182,7 +183,7 @@ pub(crate) fn settle(
             rest.0.push(sketch);
             rest.1.extend(claims.into_iter().map(|judged| judged.claim));
         } else if !draft.is_nothing() {
-            // Nobody shows a session that nobody serves.
+            // A session without a process has no client.
             draft.sketch.client = None;
             let adapter = adapter_of(around.adapters, &key.agent);
             settled(draft.into_session(adapter, is_default_home(&key.home)));
@@ -191,8 +192,8 @@ pub(crate) fn settle(
     rest
 }
 
-/// The sessions that may still change, and those that must be told with them: a
-/// sub-agent lives as its parent does.
+/// The sessions that may still change, and those that must be judged with them: a
+/// sub-agent is live if its parent is.
 fn open_families(
     drafts: &BTreeMap<SessionKey, Draft>,
     may_change: impl Fn(&SessionKey, &Draft) -> bool,

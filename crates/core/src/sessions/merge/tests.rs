@@ -223,7 +223,7 @@ fn a_provisional_id_is_no_session_once_its_process_has_exited() {
 }
 
 #[test]
-fn a_session_that_nobody_claims_has_exited_if_everybody_is_seen() {
+fn an_unclaimed_session_has_exited_in_a_complete_view() {
     let mut all_seen = parts(Vec::new());
     all_seen.sketches = boxed([sketch("a")]);
     let merged = merge(all_seen);

@@ -1,4 +1,4 @@
-//! What one home told, in portions that are small enough to hold while they are judged.
+//! What was found in one home, in portions that are small enough to hold while they are judged.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ const BATCH: usize = 1_024;
 /// How deep sub-agents are followed.
 const DEPTH_MAX: usize = 64;
 
-/// Portions of what one home told. All that was told of a session, of its sub-agents
-/// and of its parent is in the same one.
+/// Portions of what was found in one home. Everything about a session, its sub-agents
+/// and its parent is in the same portion.
 pub(super) struct Batches {
     sketches: Vec<Box<Sketch>>,
     claims: Vec<Box<Claim>>,
@@ -21,7 +21,6 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    /// Of what one home told.
     pub(super) fn of(found: AgentScan) -> Self {
         let AgentScan {
             mut sketches,
@@ -51,7 +50,7 @@ fn head_of<'a>(
     session: &'a SessionId,
 ) -> &'a SessionId {
     let mut head = session;
-    // What names itself as its parent, in however long a circle, ends somewhere in it.
+    // A circle of parents, of any length, ends at one of its members.
     for _ in 0..parents.len().min(DEPTH_MAX) {
         match parents.get(head) {
             Some(parent) => head = parent,
@@ -62,7 +61,7 @@ fn head_of<'a>(
 }
 
 impl Batches {
-    /// The family that comes next: each list ends with its first.
+    /// The next family: each list ends with its first member.
     fn next_family(&self) -> Option<SessionId> {
         let of_sketch = self.sketches.last().map(|next| &next.key);
         let of_claim = self.claims.last().map(|next| &next.key);

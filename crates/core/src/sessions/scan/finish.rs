@@ -38,7 +38,7 @@ pub(super) fn finish(
         for other in &mut session.other_live {
             other.pane = pane_of(Some(&other.process), panes, machine, &agent_pids);
         }
-        // Nothing on disk says it yet: it works where its process does.
+        // Nothing on disk shows it yet: it works where its process does.
         if session.sketch.work_dir.is_none()
             && let Some(process) = session.terminal_process()
         {
@@ -92,8 +92,12 @@ pub(super) fn seen(
     possible: &[PossibleProcess],
     panes: &Panes,
 ) -> Vec<SeenProcess> {
-    let recognized = processes.iter().map(|its| (&its.process, &its.details));
-    let possible = possible.iter().map(|its| (&its.process, &its.details));
+    let recognized = processes
+        .iter()
+        .map(|found| (&found.process, &found.details));
+    let possible = possible
+        .iter()
+        .map(|found| (&found.process, &found.details));
     let agents = recognized.chain(possible).map(|(process, details)| {
         let program = Program { process, details };
         let script = program.script_at().and_then(|at| program.argv().get(at));

@@ -52,7 +52,7 @@ pub(super) fn surroundings<'a>(
     around.fully_seen_homes = LazyCell::new(Box::new(find));
     around.unseen = who_may_use(machine, asked, processes);
     around.adapters = AGENTS;
-    around.told_elsewhere = names.chain(parents).collect();
+    around.known_elsewhere = names.chain(parents).collect();
     around
 }
 
@@ -134,7 +134,7 @@ impl<'a, 's> Settling<'a, 's> {
             known.iter().cloned().chain(besides).collect()
         };
         let around = self.around;
-        // Without a session nobody asks which homes can be seen as a whole.
+        // Without a session it does not matter which homes can be seen as a whole.
         let fully_seen_homes = if claims.is_empty() && sketches.is_empty() {
             HashSet::new()
         } else {

@@ -17,7 +17,7 @@ const LAST_IDS_MAX: usize = 256;
 /// What a log comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folded {
-    /// The record; `None` if no line tells of an event.
+    /// The record; `None` if no line contains an event.
     pub record: Option<SessionRecord>,
     /// Lines that could not be understood, and were passed over.
     pub bad_lines: usize,
@@ -27,7 +27,7 @@ pub struct Folded {
 
 /// Folds the event log of one session.
 ///
-/// What stands behind the last line feed is not written to its end, and is left
+/// Text after the last line feed is an incomplete line, and is left
 /// for later. [`Heard::log_bytes`] of the record is the size of the log.
 #[must_use]
 pub fn fold(agent: &AgentId, session: &SessionId, log: &[u8]) -> Folded {
@@ -144,7 +144,7 @@ pub fn apply(
 ) -> SessionRecord {
     let mut record = before.unwrap_or_else(|| begun(agent, session, &event));
     let is_other_process = match (&record.owner, &event.owner) {
-        (Some(known), Some(told)) => !known.is_same_process(told),
+        (Some(known), Some(reported)) => !known.is_same_process(reported),
         _ => false,
     };
     if !record.owners.hear(&event) {
@@ -217,20 +217,20 @@ fn phase_after(record: &SessionRecord, event: &LoggedEvent, is_other_process: bo
     let has_ended = record.owners.have_let_go();
     match event.kind {
         EventKind::SessionEnded if has_ended => Phase::Ended,
-        // Somebody else goes on with it; what the one that ended was doing is over.
+        // Another process continues it; what the exited process was doing is over.
         EventKind::SessionEnded if is_other_process => before,
         EventKind::SessionEnded => match before {
             Phase::Working | Phase::Waiting => Phase::Idle,
             other => other,
         },
-        // Everybody had let go, and this comes late.
+        // Every owner had let go, and this comes late.
         _ if before == Phase::Ended && has_ended => Phase::Ended,
-        // What was left for another session goes on nowhere.
+        // A session that was left for another session does not continue.
         _ if event.has_left => before,
         // What an earlier process was doing ended with it.
         kind if kind.is_claim() && is_other_process => next_phase(Phase::Ended, kind),
         kind => match next_phase(before, kind) {
-            // Whoever tells of it has never let go.
+            // The reporting process has never let go.
             Phase::Ended => next_phase(Phase::Idle, kind),
             phase => phase,
         },
@@ -254,7 +254,7 @@ fn set_end(record: &mut SessionRecord, phase_before: Phase, event: &LoggedEvent)
     }
 }
 
-/// Takes over what the event tells besides what happened.
+/// Takes over the details of the event.
 fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool) {
     if event.end.is_none_or(|end| end.cause.is_announced()) {
         record.heard.cpu = cpu_after(record, &event);
@@ -283,12 +283,12 @@ fn take_over(record: &mut SessionRecord, event: LoggedEvent, is_beginning: bool)
     record.heard.is_aftermath |= event.is_aftermath;
 }
 
-/// The processor time after an event. A process that runs many sessions tells
-/// nothing of one.
+/// The processor time after an event. The time of a process that runs many sessions
+/// can't be assigned to one session.
 fn cpu_after(record: &SessionRecord, event: &LoggedEvent) -> HeardCpu {
     let before = record.heard.cpu;
-    let told = event.owner.as_ref().filter(|owner| !owner.is_shared);
-    let Some((owner, now_ms)) = told.zip(event.cpu_ms) else {
+    let sole_owner = event.owner.as_ref().filter(|owner| !owner.is_shared);
+    let Some((owner, now_ms)) = sole_owner.zip(event.cpu_ms) else {
         return HeardCpu {
             last_ms: None,
             ..before
@@ -307,7 +307,7 @@ fn cpu_after(record: &SessionRecord, event: &LoggedEvent) -> HeardCpu {
     };
     HeardCpu {
         at_least_ms: Some(before.at_least_ms.unwrap_or(0) + now_ms.saturating_sub(since_ms)),
-        // An event that comes late tells of less.
+        // An event that comes late has an older, smaller value.
         last_ms: Some(now_ms.max(since_ms)),
     }
 }

@@ -26,15 +26,15 @@ pub struct SessionRecord {
     pub session: SessionId,
     /// The agent's home.
     pub home: PathBuf,
-    /// Who runs it, or ran it last; `None` if nobody was ever found.
+    /// The process that runs it, or ran it last; `None` if none was ever found.
     pub owner: Option<RecordedOwner>,
-    /// Everybody that hooks told of.
+    /// Every owner that hooks reported.
     pub owners: Owners,
-    /// What it was doing when it was last heard of.
+    /// What it was doing at the last event.
     pub phase: Phase,
     /// What it waited for then.
     pub waiting_for: Option<WaitingFor>,
-    /// When it was last heard of, in milliseconds since 1970.
+    /// The time of the last event, in milliseconds since 1970.
     pub last_event_at_ms: i64,
     /// When it began.
     pub started_at_ms: Option<i64>,
@@ -48,7 +48,7 @@ pub struct SessionRecord {
     pub transcript: Option<PathBuf>,
     /// The session that it is a sub-agent of.
     pub parent: Option<SessionId>,
-    /// What else hooks told.
+    /// What else hooks reported.
     pub heard: Heard,
 }
 

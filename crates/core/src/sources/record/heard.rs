@@ -1,4 +1,4 @@
-//! What hooks told of a session beyond its phase and owner.
+//! What hooks reported of a session beyond its phase and owner.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::adapter::phase::Phase;
 /// How much of a prompt is kept, in characters.
 pub const PROMPT_CHARS_MAX: usize = 200;
 
-/// What hooks told of a session beyond its phase and owner. All of it may be
+/// What hooks reported of a session beyond its phase and owner. All of it may be
 /// missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heard {
@@ -33,10 +33,10 @@ pub struct Heard {
     pub end_reason: Option<String>,
     /// The event that ended it.
     pub end_event: Option<String>,
-    /// Somebody has taken it on to pass that end on.
+    /// A process has claimed the duty to pass that end on.
     pub is_end_passed_on: bool,
-    /// It was begun by what is run at the end of another session: its own end is
-    /// passed on to nobody, or there would be no end to it.
+    /// It was begun by a command that runs at the end of another session. The end of this
+    /// session is not passed on, or that would never stop.
     pub is_aftermath: bool,
     /// The pane that the owner's environment named. A hint: environments are
     /// inherited.
@@ -49,21 +49,21 @@ pub struct Heard {
     pub log_bytes: Option<u64>,
 }
 
-/// Processor time, as far as events told: what a session used at least.
+/// Processor time that events reported: the least that a session used.
 ///
 /// A process may serve several sessions, one after the other, so what it had
-/// used before it was first heard of with this one is not counted, unless the
+/// used before its first event in this session is not counted, unless the
 /// session began with it. What it used after its last event is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HeardCpu {
-    /// What went into the session at least, in milliseconds; `None` if that was
-    /// never told.
+    /// The least that went into the session, in milliseconds; `None` if it was never
+    /// reported.
     pub at_least_ms: Option<u64>,
-    /// What the process had used when it was heard of last, in milliseconds.
+    /// What the process had used at its last event, in milliseconds.
     pub last_ms: Option<u64>,
 }
 
-/// A pane, by the variables of whoever lives in it.
+/// A pane, by the environment variables of a process in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PaneHint {
     /// The server: `TMUX`.
@@ -75,11 +75,11 @@ pub struct PaneHint {
 /// How the end of a session came to be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndCause {
-    /// The agent said so.
+    /// The agent reported it.
     ExitHook,
-    /// The agent said so, when its terminal was closed.
+    /// The agent reported it, when its terminal was closed.
     TerminalClosed,
-    /// The agent said so in its own files, and its process was gone.
+    /// The agent recorded it in its files, and the process was gone.
     ExitRecord,
     /// Its process was gone.
     ProcessGone,
@@ -87,11 +87,11 @@ pub enum EndCause {
     PidReused,
     /// The host had booted since.
     Rebooted,
-    /// Its process was ended by this signal: somebody who waited for it told.
+    /// This signal ended the process, as its parent reported.
     Signal(u8),
-    /// Its process exited with this status: somebody who waited for it told.
+    /// The process exited with this status, as its parent reported.
     ExitCode(u8),
-    /// A person said so.
+    /// A person declared it.
     ByHand,
     /// Its process had gone on to another session, and is gone.
     Superseded,

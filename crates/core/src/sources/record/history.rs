@@ -1,8 +1,8 @@
 //! Which sessions one process has served, in the order of its claim events:
 //! `$XDG_STATE_HOME/whosup/owners/BOOT-NAMESPACE-PID-STAMP.jsonl`.
 //!
-//! Each session's record tells of that session alone. Which of several sessions a
-//! process serves, and which it has left, is known here, also when the process is gone.
+//! Each session's record covers that session alone. Which of several sessions a process
+//! serves, and which it has left, is recorded here, also when the process is gone.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub struct HistoryLine {
     pub owner: RecordedOwner,
 }
 
-/// What a line of a history tells.
+/// What a line of a history records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryEvent {
     /// The process took up the session.
@@ -71,7 +71,7 @@ impl History {
         taken.max_by_key(|line| line.at_ms)
     }
 
-    /// Tells whether the process has taken up another session since it took up this
+    /// Returns whether the process has taken up another session since it took up this
     /// one, or since it was first heard to work in it, at `heard_at_ms`.
     #[must_use]
     pub fn has_left(&self, agent: &AgentId, session: &SessionId, heard_at_ms: Option<i64>) -> bool {
@@ -232,7 +232,7 @@ impl<'a> Histories<'a> {
     }
 }
 
-/// Reads one history: what can't be read tells nothing, and each session's own record
+/// Reads one history. An unreadable history counts as empty; each session's own record
 /// is still there.
 fn read_history(root: &Path, name: &str, machine: &Machine) -> History {
     let home = Home {
@@ -248,7 +248,7 @@ fn read_history(root: &Path, name: &str, machine: &Machine) -> History {
     }
 }
 
-/// Tells whether a name ends with the PID and start of a process that is there.
+/// Returns whether a name ends with the PID and start of a process that is there.
 fn names_process_of(name: &str, machine: &Machine) -> bool {
     let mut parts = name.strip_suffix(SUFFIX).unwrap_or_default().rsplit('-');
     let stamp = parts.next();
@@ -322,8 +322,8 @@ mod tests {
             ("d", None, true),
         ] {
             let session = SessionId::parse(session).unwrap();
-            let said = history.has_left(&agent, &session, heard_at_ms);
-            assert_eq!(said, has_left, "{session} {heard_at_ms:?}");
+            let answer = history.has_left(&agent, &session, heard_at_ms);
+            assert_eq!(answer, has_left, "{session} {heard_at_ms:?}");
         }
     }
 }

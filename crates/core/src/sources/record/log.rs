@@ -1,5 +1,5 @@
 //! The event log of a session: one line of JSON for each event, in the order in
-//! which hooks told them.
+//! which hooks reported them.
 //!
 //! The log is the truth; the record beside it is its fold. Each line is written
 //! at once, with a line feed before it too, so that a line that was cut off
@@ -25,13 +25,13 @@ pub const LINE_BYTES_MAX: usize = 128 * 1024;
 pub struct LoggedEvent {
     /// Names the event: a line that was written twice counts once.
     pub id: String,
-    /// When it was heard of, in milliseconds since 1970.
+    /// When it was reported, in milliseconds since 1970.
     pub at_ms: i64,
     /// What happened.
     pub kind: EventKind,
     /// The agent's home.
     pub home: PathBuf,
-    /// Who runs the session; `None` if nobody was found.
+    /// The process that runs the session; `None` if none was found.
     pub owner: Option<RecordedOwner>,
     /// The processes from the hook up to the owner, nearest first.
     pub chain: Vec<Ancestor>,
@@ -52,7 +52,7 @@ pub struct LoggedEvent {
     pub pane: Option<PaneHint>,
     /// The processor time that the owner had used, in milliseconds.
     pub cpu_ms: Option<u64>,
-    /// It was told from within what is run at the end of another session.
+    /// It was reported by a command that runs at the end of another session.
     pub is_aftermath: bool,
     /// How and when it ended, where it did.
     pub end: Option<LoggedEnd>,
@@ -72,7 +72,7 @@ pub struct LoggedEnd {
 pub enum LogLine {
     /// An event.
     Event(Box<LoggedEvent>),
-    /// Somebody has taken it on to pass on that this event ended the session.
+    /// A process has claimed the duty to pass on that this event ended the session.
     PassedOn(String),
     /// What everything before this line comes to, and the ids of the last
     /// events before it: a log is shortened to one such line.
@@ -151,8 +151,7 @@ pub fn record_line(record: &SessionRecord, last_ids: &[String]) -> String {
     format!("\n{json}\n")
 }
 
-/// That somebody has taken it on to pass on the end that the event `end` was, as
-/// a line.
+/// The line of a process that claims the duty to pass on the end by the event `end`.
 #[must_use]
 pub fn passed_on_line(end: &str) -> String {
     format!("\n{}\n", serde_json::json!({ "passed_on": end }))

@@ -31,7 +31,7 @@ pub struct RecordedOwner {
 }
 
 impl RecordedOwner {
-    /// Tells whether both name one process: nothing that both say differs.
+    /// Returns whether both name one process: no field that both have differs.
     #[must_use]
     pub fn is_same_process(&self, other: &Self) -> bool {
         fn agree<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {

@@ -1,8 +1,8 @@
-//! The owners of a session: every process that hooks told of, and whether it has let
+//! The owners of a session: every process that hooks reported, and whether it has let
 //! go of the session.
 //!
 //! Several processes may serve one session (a headless run beside a terminal), and the
-//! last one heard of may be the first to go. So each is kept, and a session has ended
+//! last to report may be the first to exit. So each is kept, and a session has ended
 //! only when the last of them has let go.
 
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use crate::views::wire::timestamp;
 pub const OWNERS_MAX: usize = 16;
 /// How many processes above a hook are kept of one owner.
 pub const CHAIN_MAX: usize = 16;
-/// Of how many owners, the last ones heard of, the processes between are kept.
+/// For how many owners, those with the latest events, the processes between are kept.
 const CHAINS_MAX: usize = 4;
 /// How often an owner that no adapter recognizes must have been the nearest above a
-/// hook until its death says something of the session: what runs a single hook is gone
+/// hook until its death matters to the session: a process that runs a single hook exits
 /// at once.
 const EVENTS_OF_A_PROVEN_OWNER: u64 = 2;
 
@@ -42,14 +42,14 @@ pub struct Ancestor {
     pub executable: Option<PathBuf>,
 }
 
-/// One owner that hooks told of.
+/// One owner that hooks reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownOwner {
     /// Its identity; `None` stands for the events whose owner was not found.
     pub identity: Option<RecordedOwner>,
-    /// When it was first heard of, in milliseconds since 1970.
+    /// The time of its first event, in milliseconds since 1970.
     pub first_event_at_ms: i64,
-    /// When it was last heard of.
+    /// The time of its last event.
     pub last_event_at_ms: i64,
     /// When it last took up the session: its last claim event.
     pub claimed_at_ms: Option<i64>,
@@ -64,7 +64,7 @@ pub struct KnownOwner {
 }
 
 impl KnownOwner {
-    /// When it took up the session, as far as hooks told.
+    /// When it took up the session, by the events of hooks.
     #[must_use]
     pub fn taken_up_at_ms(&self) -> i64 {
         self.claimed_at_ms.unwrap_or(self.first_event_at_ms)
@@ -76,7 +76,7 @@ impl KnownOwner {
         self.let_go_at_ms.is_none()
     }
 
-    /// Whether its death says something of the session.
+    /// Whether its death matters to the session.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let is_recognized = |owner: &RecordedOwner| !owner.is_unrecognized;
@@ -95,24 +95,24 @@ impl KnownOwner {
 
     fn is(&self, owner: Option<&RecordedOwner>) -> bool {
         match (&self.identity, owner) {
-            (Some(mine), Some(its)) => mine.is_same_process(its),
+            (Some(mine), Some(other)) => mine.is_same_process(other),
             (None, None) => true,
             _ => false,
         }
     }
 }
 
-/// The owners of a session, in the order in which they were last heard of.
+/// The owners of a session, in the order of their last events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Owners {
     known: Vec<KnownOwner>,
-    /// There were more, and one that had not let go is no longer kept.
+    /// There were more, and an owner that had not let go is no longer kept.
     is_cut: bool,
 }
 
 impl Owners {
-    /// One owner that was heard of from then to then, as a record of the first form
-    /// names it.
+    /// The single owner in a record of the first format, with the times of its first and
+    /// last event.
     #[must_use]
     pub fn of_one(
         owner: RecordedOwner,
@@ -145,20 +145,20 @@ impl Owners {
         self.known.iter().filter(|owner| owner.is_open())
     }
 
-    /// Somebody may have the session who is not known: an event had no owner that could
-    /// be found, or nobody was heard of, or one too many.
+    /// An unknown process may have the session: the owner of an event could not be found, or
+    /// no owner was ever reported, or more than fit.
     #[must_use]
     pub fn may_be_somebody_else(&self) -> bool {
         self.is_cut || self.known.is_empty() || self.open().any(|owner| owner.identity.is_none())
     }
 
-    /// Everybody has let go.
+    /// Every owner has let go.
     #[must_use]
     pub fn have_let_go(&self) -> bool {
         !self.is_cut && self.open().next().is_none()
     }
 
-    /// The owner last heard of that has not let go; if all have, the last one.
+    /// The owner with the latest event that has not let go; if all have, the last owner.
     #[must_use]
     pub fn current(&self) -> Option<&RecordedOwner> {
         let open = self.open().rev().find_map(|owner| owner.identity.as_ref());
@@ -188,7 +188,7 @@ impl Owners {
             owner.claimed_at_ms = owner.claimed_at_ms.max(Some(event.at_ms));
         }
         if event.owner.is_some() {
-            // Whoever was not found before this is found now.
+            // An owner that was not found before is found now.
             let at_ms = event.at_ms;
             self.known
                 .retain(|owner| owner.identity.is_some() || owner.last_event_at_ms > at_ms);
@@ -196,16 +196,16 @@ impl Owners {
         true
     }
 
-    /// Tells whether an event has no owner that was heard of before and is surely the
-    /// agent: what only trails behind an end is not worth that much.
+    /// Returns whether an event has no owner that is known and surely the agent. Such an
+    /// event, which only trails behind an end, does not reopen the session.
     fn is_new_and_doubtful(&self, event: &LoggedEvent) -> bool {
         let owner = event.owner.as_ref();
         let mut known = self.known.iter();
         owner.is_none_or(|owner| owner.is_unrecognized) && !known.any(|known| known.is(owner))
     }
 
-    /// Who a hook's end is of lets go. Whoever ended the session from outside has looked
-    /// at all of them.
+    /// The owner whose hook reported the end lets go. A process that ended the session from
+    /// outside has looked at all owners.
     fn hear_end(&mut self, event: &LoggedEvent) -> bool {
         let cause = event.end.map_or(EndCause::ExitHook, |end| end.cause);
         let is_of_one = match cause {
@@ -223,15 +223,15 @@ impl Owners {
         }
         let has_let_go = self.heard_of(event).let_go(event.at_ms);
         // An agent that is about to go may leave its last hook without a parent.
-        let is_nobodys = event.owner.is_none();
+        let is_ownerless = event.owner.is_none();
         let mut open = self.known.iter_mut().filter(|owner| owner.is_open());
         match (open.next(), open.next()) {
-            (Some(only), None) if is_nobodys => only.let_go(event.at_ms) || has_let_go,
+            (Some(only), None) if is_ownerless => only.let_go(event.at_ms) || has_let_go,
             _ => has_let_go,
         }
     }
 
-    /// The owner of an event, which is the last one heard of now.
+    /// The owner of an event, moved to the end of the list.
     fn heard_of(&mut self, event: &LoggedEvent) -> &mut KnownOwner {
         let mut known = self.known.iter();
         let at = known.position(|owner| owner.is(event.owner.as_ref()));

@@ -1,5 +1,5 @@
-//! One home by two names: hooks may reach it through a link that whoever looks does not
-//! use, and the other way round.
+//! One home by two names: hooks may reach it through a link that the look does not use,
+//! and the other way round.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ fn place_of(path: &Path) -> Option<Place> {
     })
 }
 
-/// Gives what records tell of the homes that are looked at, by the names that these have
-/// there. A home that lies where a look might hang keeps its name.
+/// Renames homes in the contents of records to the names that the look uses. A home that
+/// lies where a look might hang keeps its name.
 pub(crate) fn name_homes_alike(
     found: &mut AgentScan,
     homes: &[(&'static dyn Adapter, Home)],
@@ -45,9 +45,9 @@ pub(crate) fn name_homes_alike(
     let claims = found.claims.iter_mut().map(|claim| &mut claim.key);
     let sketches = found.sketches.iter_mut().map(|sketch| &mut sketch.key);
     for key in claims.chain(sketches) {
-        let its = (key.agent.clone(), Arc::clone(&key.home));
+        let home = (key.agent.clone(), Arc::clone(&key.home));
         let name = names
-            .entry(its)
+            .entry(home)
             .or_insert_with(|| places.name_of(&key.agent, &key.home, &roots));
         key.home = Arc::clone(name);
     }
@@ -66,20 +66,20 @@ impl Places<'_> {
         home: &Arc<Path>,
         homes: &[(AgentId, Arc<Path>)],
     ) -> Arc<Path> {
-        let its = || {
+        let roots = || {
             homes
                 .iter()
                 .filter(|(of, _)| of == agent)
                 .map(|(_, root)| root)
         };
-        if its().any(|root| root == home) {
+        if roots().any(|root| root == home) {
             return Arc::clone(home);
         }
         let Some(place) = self.of(home) else {
             return Arc::clone(home);
         };
-        let mut its = its();
-        let same = its.find(|root| self.of(root).as_ref() == Some(&place));
+        let mut roots = roots();
+        let same = roots.find(|root| self.of(root).as_ref() == Some(&place));
         Arc::clone(same.unwrap_or(home))
     }
 

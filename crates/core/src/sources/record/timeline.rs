@@ -94,7 +94,7 @@ fn read_agent(
     }
 }
 
-/// The file was last written before. One that can't be looked at is read, which says why.
+/// The file was last written before. An unreadable file is read, which reports the reason.
 #[expect(
     clippy::disallowed_methods,
     reason = "the place of our records, which every look lists"

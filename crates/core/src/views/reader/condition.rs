@@ -1,11 +1,11 @@
-//! What a person is told of a session in a word or two.
+//! The state of a session in a word or two, for people.
 
 use crate::adapter::phase::{Phase, WaitingFor};
 use crate::judging::verdict::Liveness;
 use crate::sessions::session::Session;
 
-/// What a person is told of a session in a word or two: what it is doing if it
-/// is live, what became of it if it is not.
+/// The state of a session in a word or two: what it is doing if it is live, what became
+/// of it if it is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// In a turn, stopped until a person answers.
@@ -14,13 +14,13 @@ pub enum Condition {
     Working,
     /// Between turns.
     Idle,
-    /// Begun, and nothing said yet.
+    /// Begun, and nothing reported yet.
     Starting,
     /// Live, and what it is doing is not known.
     Live,
     /// An agent's process of which no session is known.
     NoSession,
-    /// It could not be told.
+    /// It could not be determined.
     Unknown,
     /// Exited without an end.
     Orphaned,
@@ -81,7 +81,7 @@ impl Condition {
         }
     }
 
-    /// How it is said to a person.
+    /// The words shown to a person.
     pub fn words(self, wording: Wording) -> String {
         match self {
             Self::Waiting(what) => {

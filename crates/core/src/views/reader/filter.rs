@@ -76,7 +76,7 @@ impl<'a> Filter<'a> {
     pub fn new(mut wish: Wish, machine: &'a Machine) -> Result<Self, FilterError> {
         let mounts = machine.mounts();
         if let Some(path) = wish.work_dir.take() {
-            // Whoever asks for it relies on it.
+            // A directory in the request is relied on.
             mounts.rely_on(&path);
             wish.work_dir = Some(real_directory(path)?);
         }
@@ -87,7 +87,7 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// Tells whether the answer about a session may change once its own files
+    /// Returns whether the answer about a session may change once its own files
     /// are read.
     pub fn needs_files(&self, session: &Session) -> bool {
         let is_dated = session.last_activity_at_ms().is_some();
@@ -100,7 +100,7 @@ impl<'a> Filter<'a> {
         needs_date || needs_directory || needs_phase
     }
 
-    /// Tells whether a session is shown, by what is known of it now.
+    /// Returns whether a session is shown, by what is known of it now.
     pub fn is_shown(&self, session: &Session) -> bool {
         let wish = &self.wish;
         let has_liveness = if wish.liveness.is_empty() {
@@ -118,7 +118,7 @@ impl<'a> Filter<'a> {
         has_liveness && has_phase && is_recent && self.is_in_directory(session.work_dir())
     }
 
-    /// Tells whether a process without a session is shown.
+    /// Returns whether a process without a session is shown.
     pub fn is_process_shown(&self, one: &Unattributed) -> bool {
         self.is_in_directory(one.process.work_dir())
     }
@@ -146,13 +146,13 @@ impl<'a> Filter<'a> {
         let Some(wanted) = &self.wish.work_dir else {
             return true;
         };
-        work_dir.is_some_and(|its| self.mounts.real_path(its).starts_with(wanted))
+        work_dir.is_some_and(|path| self.mounts.real_path(path).starts_with(wanted))
     }
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever asks for a directory relies on it"
+    reason = "a directory in the request is relied on"
 )]
 fn real_directory(path: PathBuf) -> Result<PathBuf, FilterError> {
     let reason = match path.canonicalize() {

@@ -1,4 +1,4 @@
-//! What a process tells beyond its `stat`.
+//! Reads what `stat` does not contain.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -45,7 +45,7 @@ pub(super) fn tries() -> impl Iterator<Item = usize> {
 /// What the kernel writes behind the path of a file that is no longer there.
 const DELETED_MARK: &[u8] = b" (deleted)";
 
-/// Reads what `process` tells; each field is absent for a reason of its own.
+/// Reads the details of `process`; each absent field has its own reason.
 pub(super) fn read_details(table: &Proc, process: &Process) -> Details {
     let mut look = match Look::open(table) {
         Ok(look) => look,
@@ -90,8 +90,8 @@ pub(super) fn read_exit_status(table: &Proc, process: &Process) -> Field<Option<
     }
     let status = opened.stat.wait_status.clone()?;
     if status == 0 {
-        // So it is told, too, to those who may not know. They may not read this
-        // file either (the same check, proc_pid_io(5)).
+        // The kernel also reports 0 to readers without permission. They cannot read
+        // this file either (the same check, proc_pid_io(5)).
         read_file(opened.dir(), "io", IO_BYTES_MAX, &mut look.buffer)
             .map_err(|_| Absent::PermissionDenied)?;
     }
@@ -111,7 +111,7 @@ pub(super) fn not_opened(error: &ProbeError) -> Absent {
 }
 
 /// Reads everything between two looks at where its arguments are that agree,
-/// so that a process that is executing another program is not told as half of each.
+/// so that a process in the middle of `execve` is not read as half of each program.
 fn read_settled(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
     let mut before = opened.body_stat().arguments;
     for _ in 0..READS_MAX {
@@ -160,7 +160,7 @@ fn read_opened(opened: &Opened, buffer: &mut Vec<u8>) -> Details {
 
 /// Reads the arguments. Two cases need a second look: a process that is just
 /// executing a program has no arguments for a moment, and one text alone is a
-/// title if it has not the size of the arguments, which another read tells.
+/// title if it has not the size of the arguments, which another read shows.
 fn read_command_line(opened: &Opened, buffer: &mut Vec<u8>) -> Field<CommandLine> {
     for _ in tries() {
         read_file(opened.body(), "cmdline", ARGV_BYTES_MAX, buffer)?;
@@ -193,7 +193,7 @@ pub(super) fn read_pid_namespace(dir: BorrowedFd<'_>) -> Field<PidNamespace> {
     parse_namespace(&link, "pid").map(PidNamespace)
 }
 
-/// Tells whether a process sees the same mounts as this program: by the links `ns/mnt`.
+/// Returns whether a process sees the same mounts as this program: by the links `ns/mnt`.
 pub(super) fn shares_mounts(table: &Proc, process: &Process) -> Field<bool> {
     let mut look = Look::open(table).map_err(|error| not_opened(&error))?;
     let own = read_link(look.root(), "self/ns/mnt").map_err(absent)?;
@@ -212,7 +212,7 @@ pub(super) fn parse_namespace(link: &OsStr, kind: &str) -> Field<u64> {
         .ok_or_else(|| Absent::Malformed(format!("link `ns/{kind}`")))
 }
 
-/// Tells whether a path lies on a file system that may not answer, for the process or
+/// Returns whether a path lies on a file system that may not answer, for the process or
 /// for us.
 fn may_hang(body: BorrowedFd<'_>, path: &OsStr) -> bool {
     let mut mountinfo = Vec::new();
@@ -259,7 +259,7 @@ fn read_path(opened: &Opened, name: &str) -> Field<Linked> {
     })
 }
 
-/// Tells whether the ` (deleted)` behind a path is the kernel's, or the end of
+/// Returns whether the ` (deleted)` behind a path is the kernel's, or the end of
 /// a name: no name leads to a deleted file, and the name with it, if it is the
 /// kernel's, leads to another file or none, by our root and by the process's.
 ///

@@ -24,7 +24,7 @@ fn open_pidfd(pid: Pid) -> Result<OwnedFd, Errno> {
     pidfd_open(raw, PidfdFlags::empty())
 }
 
-/// Tells whether the process of a pidfd has exited with all of its threads.
+/// Returns whether the process of a pidfd has exited with all of its threads.
 fn is_readable(pidfd: &OwnedFd) -> Result<bool, Errno> {
     let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
     let ready = loop {
@@ -36,8 +36,8 @@ fn is_readable(pidfd: &OwnedFd) -> Result<bool, Errno> {
     Ok(ready > 0 && polled[0].revents().contains(PollFlags::IN))
 }
 
-/// Tells of a process that looks like a zombie whether all of it has exited,
-/// its threads too. The zombie itself counts as one of its threads (field 20).
+/// Returns whether a process that looks like a zombie has exited with all of its
+/// threads. The zombie itself counts as one of them (field 20).
 pub(super) fn has_exited(look: &mut Look<'_>, stat: &Stat) -> bool {
     if !stat.run_state.is_exited() {
         return false;
@@ -48,7 +48,7 @@ pub(super) fn has_exited(look: &mut Look<'_>, stat: &Stat) -> bool {
     }
     match open_pidfd(stat.pid).and_then(|pidfd| is_readable(&pidfd)) {
         Ok(false) if is_last_thread => {
-            // One of the two speaks of a process that took the PID since.
+            // One of the two is of a process that has taken the PID since.
             let now = look.read_stat(stat.pid);
             !now.is_ok_and(|now| now.start_ticks == stat.start_ticks)
         }
@@ -58,7 +58,7 @@ pub(super) fn has_exited(look: &mut Look<'_>, stat: &Stat) -> bool {
     }
 }
 
-/// Tells whether `pid` is still the process with `stamp`.
+/// Returns whether `pid` is still the process with `stamp`.
 pub(super) fn is_still(
     look: &mut Look<'_>,
     pid: Pid,
@@ -97,8 +97,8 @@ pub(super) fn watch_exit(
 }
 
 /// Compares the stamp while a pidfd is held: if that is not readable
-/// afterwards, its process has had the PID all along, so what was read is its.
-/// If it is readable, whoever had the PID at first is gone, and with it the
+/// afterwards, its process has had the PID all along, so the stamp is that process's.
+/// If it is readable, the process that had the PID at first is gone, and with it the
 /// process with `stamp`, which had begun before.
 fn is_still_by(
     look: &mut Look<'_>,

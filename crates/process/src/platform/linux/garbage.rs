@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn an_environment_of_any_bytes_tells_no_variable_that_was_not_asked(text in bytes()) {
+    fn an_environment_of_any_bytes_has_no_variable_that_was_not_asked(text in bytes()) {
         match parse_environment(&text, &["A", "HOME"]) {
             Ok(found) => {
                 prop_assert!(found.iter().all(|(name, _)| name == "A" || name == "HOME"));

@@ -198,7 +198,7 @@ fn parse_access(value: &[u8]) -> Option<Access> {
 }
 
 /// Parses a lock: number, kind, mode, `READ` or `WRITE`, and who took it,
-/// which is not needed: whoever has the descriptor has the lock. One that is
+/// which is not needed: the process with the descriptor has the lock. One that is
 /// waited for (`->`) is not held.
 fn parse_lock(value: &[u8]) -> Option<LockKind> {
     let words = std::str::from_utf8(value).ok()?;

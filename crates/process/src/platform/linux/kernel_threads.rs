@@ -6,14 +6,14 @@ use super::look::Look;
 use super::raw::read_file;
 
 /// The process that all threads of the kernel are children of, in the kernel's first
-/// PID namespace; in others this is somebody else's PID.
+/// PID namespace; in others an ordinary process has this PID.
 const KTHREADD: i64 = 2;
 
 /// More than so many PIDs, each with a blank, are not read.
 const CHILDREN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Lists the threads of the kernel, by PID, in one read (proc_tid_children(5)): most of
-/// the processes of a small machine. `None` where that does not tell, as in a container,
+/// the processes of a small machine. `None` where the list is missing, as in a container,
 /// or from a kernel without `CONFIG_PROC_CHILDREN`.
 ///
 /// Children of `kthreadd` are also the programs that the kernel starts itself as root

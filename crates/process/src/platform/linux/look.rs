@@ -86,7 +86,7 @@ impl<'a> Look<'a> {
     }
 
     /// Lists the processes of the table by their directories, less what the kernel
-    /// runs for itself, where one question tells all of that.
+    /// runs for itself, where one read lists all kernel threads.
     pub(super) fn list_pids(&mut self) -> Result<Vec<Pid>, ProbeError> {
         let mut pids = self.list_directories()?;
         if let Some(of_kernel) = kernel_threads::list(self) {
@@ -114,7 +114,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Looks at one process: first whether it exists, which the kernel tells of
+    /// Looks at one process: first whether it exists, which the kernel reports for
     /// every process, then what the table shows of it.
     pub(super) fn probe(&mut self, pid: Pid) -> Result<Option<Process>, ProbeError> {
         for _ in 0..LOOKS_MAX {
@@ -132,7 +132,7 @@ impl<'a> Look<'a> {
         Err(self.not_shown(pid))
     }
 
-    /// Tells whether an id is that of a thread other than the leader.
+    /// Returns whether an id is that of a thread other than the leader.
     pub(super) fn is_thread(&mut self, pid: Pid) -> Result<bool, ProbeError> {
         for _ in 0..LOOKS_MAX {
             if !self.exists(pid)? {
@@ -147,7 +147,7 @@ impl<'a> Look<'a> {
         Err(self.not_shown(pid))
     }
 
-    /// Tells whether anything has this id, a thread other than a leader included.
+    /// Returns whether anything has this id, a thread other than a leader included.
     pub(super) fn exists(&self, pid: Pid) -> Result<bool, ProbeError> {
         if !self.is_system() {
             return match statat(&self.root, pid.to_string(), AtFlags::empty()) {
@@ -162,7 +162,7 @@ impl<'a> Look<'a> {
         exists_in_kernel(pid)
     }
 
-    /// What to say of a process that exists and that the table does not show.
+    /// The answer for a process that exists and that the table does not show.
     fn not_shown(&self, pid: Pid) -> ProbeError {
         if self.is_system() {
             return ProbeError::Hidden { pid };

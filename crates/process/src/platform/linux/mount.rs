@@ -14,7 +14,7 @@ pub(super) struct ProcMount {
 /// Which line of a `mountinfo` is meant.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MountName<'a> {
-    /// By its id, which statx(2) tells: Linux 5.8 or newer.
+    /// By its ID, which statx(2) reports since Linux 5.8.
     Id(u64),
     /// By its mount point. The last one counts: mounts made later are on top.
     Point(&'a [u8]),
@@ -38,7 +38,7 @@ pub(super) fn parse_proc_mount(mountinfo: &[u8], name: MountName<'_>) -> Field<P
     parse_options(words.nth(1).unwrap_or_default())
 }
 
-/// Tells whether whoever touches a path may wait for ever, by the text of a `mountinfo`:
+/// Returns whether an access to a path may block for ever, by the text of a `mountinfo`:
 /// the deepest mount point above it counts, and of several at one place the last.
 pub(super) fn may_hang_at(mountinfo: &[u8], path: &[u8]) -> bool {
     let path = escaped(path);

@@ -1,5 +1,5 @@
 //! A process opened as its directory, so that all that is read by it is of
-//! this one process, whoever gets its PID meanwhile.
+//! this one process, even if another process gets its PID meanwhile.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -100,8 +100,8 @@ impl Opened {
         read_stat(self.body(), buffer)
     }
 
-    /// Tells why something was not there: because the process is gone, or on
-    /// its way out, or because this system does not tell it.
+    /// Returns why something was not there: because the process is gone, or on
+    /// its way out, or because this system does not report it.
     pub(super) fn explain(&self, reason: Absent, buffer: &mut Vec<u8>) -> Absent {
         if reason != Absent::Vanished {
             return reason;
@@ -113,7 +113,7 @@ impl Opened {
         }
     }
 
-    /// Tells whether the PID leads to this process still. By the kernel's own
+    /// Returns whether the PID leads to this process still. By the kernel's own
     /// directories nothing else can have been read; in a copy of a table the
     /// files may have been replaced one by one.
     pub(super) fn is_same(&self, look: &mut Look<'_>) -> bool {

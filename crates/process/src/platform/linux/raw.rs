@@ -23,7 +23,7 @@ const READS_MAX: usize = 4096;
 /// The size of the buffer that directory entries are read into.
 const LISTING_BYTES: usize = 32 * 1024;
 
-/// Tells what an error of the kernel means for a value that was to be read.
+/// Returns what a kernel error means for the value that was to be read.
 ///
 /// A process that is gone is `ENOENT` by its path and `ESRCH` by an open file.
 pub(super) fn absent(errno: Errno) -> Absent {

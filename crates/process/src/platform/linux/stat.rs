@@ -40,7 +40,7 @@ pub(super) struct Stat {
     pub(super) arguments: Option<Span>,
     /// Where its environment is in memory; `None` if we may not know.
     pub(super) environment: Option<Span>,
-    /// How it ended, as `wait` tells it (field 52); 0 too if we may not know.
+    /// How it ended, as `wait` reports it (field 52); 0 too if we may not know.
     pub(super) wait_status: Field<i32>,
 }
 
@@ -72,7 +72,7 @@ impl Stat {
         self.rss_bytes.clone()
     }
 
-    /// The process that it tells of; whether a zombie has exited is for the
+    /// The process that it describes; whether a zombie has exited is for the
     /// caller to decide.
     pub(super) fn into_process(self, clock: &Clock) -> Process {
         Process {

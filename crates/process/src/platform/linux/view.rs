@@ -90,7 +90,7 @@ pub(super) fn read_view(table: &Proc) -> View {
     view
 }
 
-/// Tells whether a table shows the process that looks.
+/// Returns whether a table shows the process that looks.
 ///
 /// In a new PID namespace over the old `/proc`, `self` has the number that the
 /// old namespace gave us. That may happen to be our own one, but then our
@@ -132,7 +132,7 @@ fn read_own_host_name() -> Field<HostName> {
 
 fn read_line(look: &mut Look<'_>, path: &str) -> Field<String> {
     let mut buffer = std::mem::take(&mut look.buffer);
-    let read = read_file(look.root(), path, NAME_BYTES_MAX, &mut buffer).map_err(not_told);
+    let read = read_file(look.root(), path, NAME_BYTES_MAX, &mut buffer).map_err(unsupported);
     let line = read.and_then(|()| {
         let line = std::str::from_utf8(buffer.trim_ascii());
         line.map(str::to_owned)
@@ -142,8 +142,8 @@ fn read_line(look: &mut Look<'_>, path: &str) -> Field<String> {
     line
 }
 
-/// A file of the system, not of a process, that is not there is not told.
-fn not_told(reason: Absent) -> Absent {
+/// A missing file of the system, unlike one of a process, means that it is unsupported.
+fn unsupported(reason: Absent) -> Absent {
     match reason {
         Absent::Vanished => Absent::Unsupported,
         reason => reason,
@@ -169,7 +169,7 @@ fn read_proc_mount(look: &mut Look<'_>) -> Field<ProcMount> {
         None => MountName::Point(SYSTEM_ROOT.as_bytes()),
     };
     let mount = read
-        .map_err(not_told)
+        .map_err(unsupported)
         .and_then(|()| parse_proc_mount(&buffer, name));
     look.buffer = buffer;
     mount
@@ -185,16 +185,16 @@ fn read_mount_id(look: &Look<'_>) -> Option<u64> {
     (found.stx_mask & wanted.bits() != 0).then_some(found.stx_mnt_id)
 }
 
-/// Tells whether nothing is hidden from us: nothing is hidden from anybody,
-/// or we are in the group that is exempt, or may trace every process.
+/// Returns whether nothing is hidden from us: the mount hides nothing, or we are in
+/// the exempt group, or may trace every process.
 ///
-/// Numbers of groups, and capabilities, say so in the first user namespace
-/// only; from another one we can't tell, and what we can't tell is not shown.
+/// Group numbers and capabilities prove this in the first user namespace only. In
+/// another namespace the answer is unknown, which counts as hidden.
 fn read_is_everything_shown(look: &mut Look<'_>, mount: ProcMount) -> Field<bool> {
     if mount.hide_pid == HidePid::Off {
         return Ok(true);
     }
-    if read_own_namespace(look, "user").map_err(not_told)? != INITIAL_USER_NAMESPACE {
+    if read_own_namespace(look, "user").map_err(unsupported)? != INITIAL_USER_NAMESPACE {
         return Ok(false);
     }
     if mount.hide_pid != HidePid::PtraceableOnly && is_in_group(mount.exempt_gid) {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::own_directory::{Access, Durable, OwnDirectory};
 
-/// Nobody of ours.
+/// A user ID that no user of this test has.
 const ANOTHER: u32 = 12_345;
 /// How long something may take that must not wait.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -102,7 +102,7 @@ fn a_planted_fifo_is_never_waited_for() {
         let error = opened.unwrap_err();
         assert!(error.to_string().contains("no regular file"), "{error}");
     }
-    // Nor one that somebody reads.
+    // Nor a FIFO with a reader.
     let reader = fs::File::options()
         .read(true)
         .write(true)
@@ -158,7 +158,7 @@ fn what_is_written_is_its_owner_s_alone() {
 }
 
 #[test]
-fn what_replaces_a_file_has_a_name_that_nobody_knows_before() {
+fn a_replacement_file_has_an_unpredictable_name() {
     let world = World::new();
     // Whatever is planted under a name that can be known stays as it is.
     for planted in ["record.whosup~", "record.new", ".record.tmp"] {
@@ -183,22 +183,22 @@ fn a_directory_that_everybody_may_write_is_refused_and_named() {
     for mode in [0o777, 0o1777, 0o702] {
         set("own/deep", mode);
         let error = OwnDirectory::make(&world.at("own/deep"), 1).unwrap_err();
-        let said = error.to_string();
+        let text = error.to_string();
         let named = format!("everybody may write `{}`", world.at("own/deep").display());
-        assert!(said.starts_with(&named), "{mode:o}: {said}");
+        assert!(text.starts_with(&named), "{mode:o}: {text}");
     }
     set("own/deep", 0o775);
     set("own", 0o777);
     let error = OwnDirectory::open(&world.at("own/deep"), 2).unwrap_err();
     assert!(error.to_string().contains("/own`"), "{error}");
-    // In one that is above ours nobody can move it, and above that nobody asks.
+    // In the directory above ours no other user can move it; higher ones are not checked.
     set("own", 0o1777);
     OwnDirectory::open(&world.at("own/deep"), 2).unwrap();
     set("own", 0o777);
     OwnDirectory::open(&world.at("own/deep"), 1).unwrap();
 }
 
-/// Gives things to somebody else, which only root can.
+/// Only root can give files to another user.
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, statfs};
 use rustix::io::Errno;
 
-/// How often a lock is asked for that somebody else has.
+/// How often to try for a lock that another process holds.
 const LOCK_TRIES_MAX: u32 = 50;
 /// How long to wait between two of those.
 const LOCK_RETRY_AFTER: Duration = Duration::from_millis(4);
@@ -58,7 +58,7 @@ pub(in super::super) fn lock_directory(path: &Path) -> DirectoryLock {
     }
 }
 
-/// Tells whether machines may share the file system that a directory lies on.
+/// Returns whether machines may share the file system that a directory lies on.
 pub(in super::super) fn is_shared_by_machines(directory: &Path) -> bool {
     match statfs(directory) {
         // The type of the field differs per architecture, its sign too.

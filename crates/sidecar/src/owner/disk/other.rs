@@ -11,7 +11,7 @@ pub(in super::super) fn lock_directory(_: &Path) -> DirectoryLock {
     DirectoryLock
 }
 
-/// It can't be told, so it may be.
+/// Unknown here, so it may be.
 pub(in super::super) fn is_shared_by_machines(_: &Path) -> bool {
     true
 }

@@ -89,7 +89,7 @@ fn a_number_of_several_namespaces_is_judged_against_all_who_have_it() {
         replace_agent(world, Recognition::AnotherProgram, 1, BOOTED);
         world.observed.elsewhere = vec![seen(Recognition::ClaimingAgent)];
     });
-    // The one that has the very PID tells why.
+    // The process with this very PID gives the reason.
     check(exited(ExitedBecause::PidReused), &stamped, |world| {
         replace_agent(world, Recognition::AnotherProgram, 1, BOOTED);
     });

@@ -1,4 +1,4 @@
-//! What the process says that has the PID, or that there is none.
+//! Verdicts by the process that has the PID, or by a free PID.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn failing_to_look_is_unknown() {
 }
 
 #[test]
-fn nobody_with_the_pid_is_an_exit_only_where_everybody_is_seen() {
+fn a_free_pid_is_an_exit_only_in_a_complete_view() {
     let mut base = world();
     base.observed.at_pid = Ok(None);
     check(exited(ExitedBecause::NoSuchProcess), &base, |_| {});
@@ -42,7 +42,7 @@ fn nobody_with_the_pid_is_an_exit_only_where_everybody_is_seen() {
 }
 
 #[test]
-fn zombies_threads_and_kernel_threads_serve_nobody() {
+fn zombies_threads_and_kernel_threads_serve_no_session() {
     check(exited(ExitedBecause::PidIsAThread), &world(), |world| {
         world.observed.at_pid = Ok(None);
         world.observed.is_thread = true;

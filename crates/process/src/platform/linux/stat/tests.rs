@@ -1,4 +1,4 @@
-//! `stat` texts as kernels write them, and as nobody should.
+//! `stat` texts as kernels write them, and malformed ones.
 
 use proptest::prelude::*;
 

@@ -28,9 +28,9 @@ fn check(scene: &Scene, session: &str, phase: Phase, owner: i32) {
 #[test]
 fn a_start_that_comes_twice_leaves_the_throw_away_session_to_no_process() {
     let mut scene = scene();
-    scene.tell(P1, "thrown", "SessionStart", json!({"source": "startup"}));
-    scene.tell(P1, "s1", "SessionStart", json!({"source": "resume"}));
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "thrown", "SessionStart", json!({"source": "startup"}));
+    scene.report(P1, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     check(&scene, "s1", Phase::Working, P1);
     scene.publish(P1, 1_000, "s1");
     let thrown = scene.listed("thrown");
@@ -38,16 +38,16 @@ fn a_start_that_comes_twice_leaves_the_throw_away_session_to_no_process() {
     assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
 }
 
-/// Claude Code, `--fork-session`: the new process tells of the old session first.
+/// Claude Code, `--fork-session`: the new process reports the old session first.
 #[test]
-fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
+fn a_fork_that_reports_the_old_id_takes_it_from_no_process() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     scene.publish(P1, 1_000, "s1");
     let fork = scene.claude(P2, 2_000, 1);
     scene.add(fork.argv(&["claude", "--resume", "s1", "--fork-session"]));
     scene.publish(P2, 2_000, "forked");
-    scene.tell(P2, "s1", "SessionStart", json!({"source": "resume"}));
+    scene.report(P2, "s1", "SessionStart", json!({"source": "resume"}));
     check(&scene, "s1", Phase::Working, P1);
     check(&scene, "forked", Phase::Idle, P2);
     for (id, pid) in [("s1", P1), ("forked", P2)] {
@@ -55,10 +55,10 @@ fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
         assert_eq!(listed.owner.map(|owner| owner.pid.get()), Some(pid));
         assert!(listed.other_live.is_empty());
     }
-    scene.tell(P2, "forked", "UserPromptSubmit", json!({"prompt": "q"}));
+    scene.report(P2, "forked", "UserPromptSubmit", json!({"prompt": "q"}));
     check(&scene, "forked", Phase::Working, P2);
-    // The first one goes on, and says so.
-    scene.tell(P1, "s1", "Stop", json!({}));
+    // The first process continues, and reports it.
+    scene.report(P1, "s1", "Stop", json!({}));
     check(&scene, "s1", Phase::Idle, P1);
     scene.kill(P2);
     let report = scene.sweep();
@@ -75,13 +75,13 @@ fn a_fork_that_tells_the_old_id_takes_it_from_nobody() {
 #[test]
 fn a_session_resumed_within_another_is_not_the_one_that_was_left() {
     let mut scene = scene();
-    scene.tell(P1, "earlier", "UserPromptSubmit", json!({"prompt": "p"}));
-    scene.tell(P1, "earlier", "SessionEnd", json!({"reason": "clear"}));
-    scene.tell(P1, "left", "SessionStart", json!({"source": "clear"}));
-    scene.tell(P1, "left", "UserPromptSubmit", json!({"prompt": "q"}));
+    scene.report(P1, "earlier", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "earlier", "SessionEnd", json!({"reason": "clear"}));
+    scene.report(P1, "left", "SessionStart", json!({"source": "clear"}));
+    scene.report(P1, "left", "UserPromptSubmit", json!({"prompt": "q"}));
     scene.publish(P1, 1_000, "left");
-    scene.tell(P1, "left", "SessionEnd", json!({"reason": "resume"}));
-    scene.tell(P1, "earlier", "SessionStart", json!({"source": "resume"}));
+    scene.report(P1, "left", "SessionEnd", json!({"reason": "resume"}));
+    scene.report(P1, "earlier", "SessionStart", json!({"source": "resume"}));
     scene.publish(P1, 1_000, "earlier");
     check(&scene, "earlier", Phase::Idle, P1);
     assert_eq!(scene.record("left").unwrap().phase, Phase::Ended);
@@ -92,7 +92,7 @@ fn a_session_resumed_within_another_is_not_the_one_that_was_left() {
 #[test]
 fn events_that_come_late_doubled_or_out_of_order_change_what_they_may() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     for name in [
         "PreToolUse",
         "PreToolUse",
@@ -101,11 +101,11 @@ fn events_that_come_late_doubled_or_out_of_order_change_what_they_may() {
         "PostToolUse",
         "Stop",
     ] {
-        scene.tell(P1, "s1", name, json!({}));
+        scene.report(P1, "s1", name, json!({}));
     }
     // A tool that ends after its turn begins no other one.
     check(&scene, "s1", Phase::Idle, P1);
-    scene.tell(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    scene.report(P1, "s1", "SessionStart", json!({"source": "startup"}));
     check(&scene, "s1", Phase::Idle, P1);
     assert_eq!(scene.record("s1").unwrap().heard.turns, 1);
 }
@@ -114,9 +114,9 @@ fn events_that_come_late_doubled_or_out_of_order_change_what_they_may() {
 #[test]
 fn the_start_of_the_next_session_may_come_before_the_end_of_the_last() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
-    scene.tell(P1, "s2", "SessionStart", json!({"source": "startup"}));
-    scene.tell(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s2", "SessionStart", json!({"source": "startup"}));
+    scene.report(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
     check(&scene, "s1", Phase::Ended, P1);
     check(&scene, "s2", Phase::Starting, P1);
 }
@@ -124,9 +124,9 @@ fn the_start_of_the_next_session_may_come_before_the_end_of_the_last() {
 #[test]
 fn a_session_that_works_on_after_its_end_has_not_ended() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "SessionStart", json!({"source": "startup"}));
-    assert!(scene.tell(P1, "s1", "SessionEnd", json!({"reason": "other"})));
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "SessionStart", json!({"source": "startup"}));
+    assert!(scene.report(P1, "s1", "SessionEnd", json!({"reason": "other"})));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     check(&scene, "s1", Phase::Working, P1);
     assert_eq!(scene.end("s1"), None);
     assert_eq!(scene.listed("s1").unwrap().liveness(), Liveness::Live);
@@ -134,12 +134,12 @@ fn a_session_that_works_on_after_its_end_has_not_ended() {
 
 /// Gemini CLI: twice on `/quit`, up to three times on SIGTERM.
 #[test]
-fn an_end_that_is_told_three_times_is_the_first_one() {
+fn of_an_end_that_is_reported_three_times_the_first_counts() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
-    let is_first = scene.tell(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    let is_first = scene.report(P1, "s1", "SessionEnd", json!({"reason": "exit"}));
     let end = scene.end("s1");
-    let again = scene.tell(P1, "s1", "SessionEnd", json!({"reason": "other"}));
+    let again = scene.report(P1, "s1", "SessionEnd", json!({"reason": "other"}));
     scene.kill(P1);
     let report = scene.sweep();
     assert!(is_first && !again && report.ended.is_empty() && report.to_pass_on.is_empty());
@@ -147,18 +147,18 @@ fn an_end_that_is_told_three_times_is_the_first_one() {
 }
 
 #[test]
-fn a_reminder_that_nobody_has_typed_asks_for_nothing() {
+fn an_idle_reminder_asks_for_nothing() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
-    scene.tell(P1, "s1", "Stop", json!({}));
-    scene.tell(
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "Stop", json!({}));
+    scene.report(
         P1,
         "s1",
         "Notification",
         json!({"notification_type": "idle_prompt"}),
     );
     check(&scene, "s1", Phase::Idle, P1);
-    scene.tell(
+    scene.report(
         P1,
         "s1",
         "Notification",
@@ -170,9 +170,9 @@ fn a_reminder_that_nobody_has_typed_asks_for_nothing() {
 #[test]
 fn clear_ends_one_session_and_starts_another_in_the_same_process() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
-    scene.tell(P1, "s1", "SessionEnd", json!({"reason": "clear"}));
-    scene.tell(P1, "s2", "SessionStart", json!({"source": "clear"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "SessionEnd", json!({"reason": "clear"}));
+    scene.report(P1, "s2", "SessionStart", json!({"source": "clear"}));
     check(&scene, "s2", Phase::Starting, P1);
     let record = scene.record("s1").unwrap();
     assert_eq!(record.heard.end_reason.as_deref(), Some("clear"));
@@ -184,12 +184,12 @@ fn clear_ends_one_session_and_starts_another_in_the_same_process() {
 }
 
 #[test]
-fn a_nested_headless_agent_has_its_own_session_and_takes_nobodys() {
+fn a_nested_headless_agent_has_its_own_session_and_takes_no_other() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     let nested = scene.claude(P2, 2_000, P1).argv(&["claude", "-p", "x"]);
     scene.add(nested);
-    scene.tell(P2, "s2", "UserPromptSubmit", json!({"prompt": "x"}));
+    scene.report(P2, "s2", "UserPromptSubmit", json!({"prompt": "x"}));
     check(&scene, "s2", Phase::Working, P2);
     check(&scene, "s1", Phase::Working, P1);
     scene.kill(P2);
@@ -199,10 +199,10 @@ fn a_nested_headless_agent_has_its_own_session_and_takes_nobodys() {
 }
 
 #[test]
-fn a_hook_before_there_is_a_transcript_is_recorded_under_the_id_it_tells() {
+fn a_hook_before_there_is_a_transcript_is_recorded_under_the_id_it_reports() {
     let mut scene = scene();
     let path = scene.home().join(".claude/projects/-x/s1.jsonl");
-    scene.tell(P1, "s1", "SessionStart", json!({"transcript_path": path}));
+    scene.report(P1, "s1", "SessionStart", json!({"transcript_path": path}));
     assert_eq!(scene.record("s1").unwrap().transcript, Some(path));
     let listed = scene.listed("s1").unwrap();
     assert_eq!(listed.sketch.transcript, None);
@@ -211,10 +211,10 @@ fn a_hook_before_there_is_a_transcript_is_recorded_under_the_id_it_tells() {
 
 /// claude-code#26563.
 #[test]
-fn the_id_whose_transcript_is_written_wins_over_the_one_that_is_told() {
+fn the_id_whose_transcript_is_written_wins_over_the_reported_id() {
     let mut scene = scene();
     let path = scene.write_transcript(P1, "s1", scene.now_ms);
-    scene.tell(
+    scene.report(
         P1,
         "s9",
         "UserPromptSubmit",
@@ -229,9 +229,9 @@ fn the_id_whose_transcript_is_written_wins_over_the_one_that_is_told() {
 fn no_agent_above_a_hook_means_no_owner_and_never_a_shell() {
     use whosup_core::process::RecordedProcess;
     let mut scene = scene();
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     scene.add(RecordedProcess::new(300, 3_000, scene.now_ms).comm("bash"));
-    scene.tell(300, "s1", "Stop", json!({}));
+    scene.report(300, "s1", "Stop", json!({}));
     let record = scene.record("s1").unwrap();
     assert!(record.owners.may_be_somebody_else());
     let found = record
@@ -246,6 +246,6 @@ fn no_agent_above_a_hook_means_no_owner_and_never_a_shell() {
             .ppid(parent);
         scene.add(process);
     }
-    scene.tell(303, "s1", "Stop", json!({}));
+    scene.report(303, "s1", "Stop", json!({}));
     check(&scene, "s1", Phase::Idle, P1);
 }

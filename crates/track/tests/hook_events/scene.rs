@@ -114,9 +114,9 @@ impl Scene {
         )
     }
 
-    /// Lets a hook of the process `pid` tell of an event. `true` if the session
+    /// Lets a hook of the process `pid` report an event. `true` if the session
     /// has ended and this hook is to pass that on.
-    pub(crate) fn tell(&mut self, pid: i32, session: &str, name: &str, more: Value) -> bool {
+    pub(crate) fn report(&mut self, pid: i32, session: &str, name: &str, more: Value) -> bool {
         let mut event = json!({
             "session_id": session,
             "cwd": self.work_dir(pid),
@@ -164,7 +164,7 @@ impl Scene {
         records.find(|record| record.session.as_str() == session)
     }
 
-    /// The end of a session: `None` while it goes on.
+    /// The end of a session: `None` while it continues.
     pub(crate) fn end(&self, session: &str) -> Option<(EndCause, i64)> {
         let record = self.record(session).unwrap();
         record.heard.end_cause.zip(record.ended_at_ms)

@@ -58,9 +58,8 @@ enum Step {
     Start(usize),
     /// It is killed, if it is there.
     Kill(usize),
-    /// One of its hooks tells of an event, if it is there.
-    Tell(usize, usize, usize),
-    /// Somebody sweeps.
+    /// One of its hooks reports an event, if it is there.
+    Report(usize, usize, usize),
     Sweep,
 }
 
@@ -69,7 +68,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..PIDS.len()).prop_map(Step::Start),
         1 => (0..PIDS.len()).prop_map(Step::Kill),
         6 => (0..PIDS.len(), 0..SESSIONS.len(), 0..EVENTS.len())
-            .prop_map(|(by, of, what)| Step::Tell(by, of, what)),
+            .prop_map(|(by, of, what)| Step::Report(by, of, what)),
         1 => Just(Step::Sweep),
     ]
 }
@@ -77,11 +76,11 @@ fn step() -> impl Strategy<Value = Step> {
 /// A process, by its PID and start.
 type Process = (usize, u64);
 
-/// What the model knows of a session and one process that told of it.
+/// What the model knows of a session and one process that reported on it.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     process: Process,
-    /// It has not told that the session ended, or has worked in it since.
+    /// It has not reported that the session ended, or has worked in it since.
     is_open: bool,
     /// When it was last heard to work in it.
     heard_ms: Option<i64>,
@@ -91,7 +90,7 @@ struct Owner {
 #[derive(Debug, Clone)]
 struct Known {
     phase: Phase,
-    /// The one last heard of is the last.
+    /// In the order of the last reports.
     owners: Vec<Owner>,
     last_ms: i64,
     end: Option<(EndCause, i64)>,
@@ -102,7 +101,7 @@ struct Known {
 }
 
 impl Known {
-    /// The one last heard of that is open, or else the one last heard of.
+    /// The open owner that reported last, or else the owner that reported last.
     fn owner(&self) -> Option<Process> {
         let open = self.owners.iter().rev().find(|owner| owner.is_open);
         open.or(self.owners.last()).map(|owner| owner.process)
@@ -113,7 +112,7 @@ impl Known {
     }
 }
 
-/// The sessions that a process has told it took up.
+/// The sessions that a process has reported to take up.
 #[derive(Debug, Clone, Default)]
 struct Taken {
     /// The last one, and when.
@@ -122,7 +121,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// It went on from this session, which it was heard to work in since then.
+    /// It moved on from this session, in which it was first seen to work at `heard_ms`.
     fn has_left(&self, session: usize, heard_ms: Option<i64>) -> bool {
         self.last.is_some_and(|(last, at_ms)| {
             let is_older = heard_ms.is_none_or(|heard| heard <= at_ms);
@@ -139,7 +138,7 @@ struct Model {
 }
 
 impl Model {
-    fn told(&mut self, by: usize, of: usize, kind: EventKind, at_ms: i64) {
+    fn reported(&mut self, by: usize, of: usize, kind: EventKind, at_ms: i64) {
         let process = (by, self.live[by].unwrap());
         let taken = self.taken.entry(process).or_default();
         let is_work = kind.starts_work();
@@ -184,7 +183,7 @@ impl Model {
             owner.heard_ms = Some(at_ms);
         }
         known.owners.push(owner);
-        // A second end says nothing.
+        // A second end changes nothing.
         if is_end && !was_open {
             return;
         }
@@ -219,8 +218,8 @@ impl Model {
             };
             self.known.iter().enumerate().any(|(of, known)| {
                 let owners = known.iter().flat_map(|known| &known.owners);
-                let mut its = owners.filter(|owner| owner.process == process && owner.is_open);
-                its.any(|owner| !is_left(of, owner))
+                let mut open = owners.filter(|owner| owner.process == process && owner.is_open);
+                open.any(|owner| !is_left(of, owner))
             })
         };
         let live = self.live.iter().enumerate();
@@ -280,10 +279,10 @@ proptest! {
                     scene.kill(PIDS[at]);
                     model.live[at] = None;
                 }
-                Step::Tell(by, of, what) if model.live[by].is_some() => {
+                Step::Report(by, of, what) if model.live[by].is_some() => {
                     let (name, source, kind) = EVENTS[what];
-                    let is_end = scene.tell(PIDS[by], SESSIONS[of], name, json!({"source": source}));
-                    model.told(by, of, kind, scene.now_ms);
+                    let is_end = scene.report(PIDS[by], SESSIONS[of], name, json!({"source": source}));
+                    model.reported(by, of, kind, scene.now_ms);
                     model.known[of].as_mut().unwrap().passed_on += u32::from(is_end);
                 }
                 Step::Sweep => {

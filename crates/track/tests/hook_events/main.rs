@@ -1,5 +1,4 @@
-//! What becomes of what hooks tell, with processes that are made up: whatever
-//! order events come in, and whoever dies.
+//! Hook events in any order, with recorded processes that may die at any time.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 

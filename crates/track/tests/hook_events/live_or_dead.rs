@@ -16,7 +16,7 @@ const HOUR_MS: i64 = 3_600_000;
 fn scene() -> Scene {
     let mut scene = Scene::new();
     scene.start(P1, 1_000);
-    scene.tell(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
+    scene.report(P1, "s1", "UserPromptSubmit", json!({"prompt": "p"}));
     scene
 }
 
@@ -41,7 +41,7 @@ fn view(now_ms: i64) -> View {
     }
 }
 
-/// claude-code#79702, #90032: no end is told on a kill.
+/// claude-code#79702, #90032: no end is reported on a kill.
 #[test]
 fn a_killed_agents_session_ends_once_at_its_last_sign_of_life() {
     let mut scene = scene();
@@ -83,7 +83,7 @@ fn age_alone_never_ends_a_session_whose_process_lives() {
 #[test]
 fn a_dead_session_that_was_in_a_tool_call_does_not_work() {
     let mut scene = scene();
-    scene.tell(P1, "s1", "PreToolUse", json!({}));
+    scene.report(P1, "s1", "PreToolUse", json!({}));
     scene.write_transcript(P1, "s1", scene.now_ms);
     scene.kill(P1);
     scene.now_ms += 14 * HOUR_MS;
@@ -95,7 +95,7 @@ fn a_dead_session_that_was_in_a_tool_call_does_not_work() {
     assert!(before.is_orphan());
     scene.sweep();
     assert_eq!(scene.record("s1").unwrap().phase, Phase::Ended);
-    // Whoever looks afterwards learns of the death all the same.
+    // A later look still finds the death.
     let after = scene.listed("s1").unwrap();
     assert_eq!(
         (after.liveness(), after.phase()),
@@ -109,13 +109,13 @@ fn a_dead_session_that_was_in_a_tool_call_does_not_work() {
 fn a_process_that_goes_over_ends_nothing_and_one_that_is_stopped_lives() {
     let mut scene = scene();
     // The same process goes over to another session.
-    scene.tell(P1, "s2", "SessionStart", json!({"source": "clear"}));
+    scene.report(P1, "s2", "SessionStart", json!({"source": "clear"}));
     scene.publish(P1, 1_000, "s2");
     assert_eq!(scene.listed("s2").unwrap().liveness(), Liveness::Live);
     // Another agent comes in place of a dead one.
     scene.kill(P1);
     scene.start(P2, 2_000);
-    scene.tell(P2, "s3", "UserPromptSubmit", json!({"prompt": "q"}));
+    scene.report(P2, "s3", "UserPromptSubmit", json!({"prompt": "q"}));
     scene.sweep();
     // It had left the first one before.
     assert_eq!(scene.end("s1").unwrap().0, EndCause::Superseded);
@@ -184,7 +184,7 @@ fn who_can_not_look_ends_nothing_dead_or_alive() {
     let blind = |change: fn(&mut View, &mut PidScope)| {
         let mut scene = scene();
         scene.start(P2, 2_000);
-        scene.tell(P2, "s2", "UserPromptSubmit", json!({"prompt": "q"}));
+        scene.report(P2, "s2", "UserPromptSubmit", json!({"prompt": "q"}));
         scene.kill(P2);
         let mut scope = scope();
         scope.boot =
