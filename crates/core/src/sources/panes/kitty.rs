@@ -129,7 +129,7 @@ fn socket_of(machine: &Machine, server: &ServerProcess) -> Option<String> {
 fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<OsWindow>, String> {
     let listing = run(machine, &[], &[KITTY, "@", "--to", socket, "ls"], deadline)?;
     serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand kitty list of windows: {error}"))
+        .map_err(|error| format!("cannot understand its list of windows: {error}"))
 }
 
 fn panes_of(machine: &Machine, kitty: &Listening, os_windows: &[OsWindow]) -> Vec<Pane> {

@@ -113,7 +113,7 @@ fn ask(machine: &Machine, socket: &str, deadline: Instant) -> Result<Vec<Row>, S
     ];
     let listing = run(machine, &[(SOCKET, Some(socket))], &argv, deadline)?;
     serde_json::from_slice(&listing)
-        .map_err(|error| format!("cannot understand wezterm list of panes: {error}"))
+        .map_err(|error| format!("cannot understand its list of panes: {error}"))
 }
 
 fn panes_of(machine: &Machine, wezterm: &Listening, rows: Vec<Row>) -> Vec<Pane> {
