@@ -15,6 +15,13 @@ use crate::setting::Setting;
 const FILES: u64 = 256;
 const FILE_BYTES: u64 = 4_000_000;
 const ROUNDS: usize = 5;
+const OURS: [&str; 5] = [
+    "usage",
+    "--since",
+    "2026-01-01T00:00:00Z",
+    "--utc",
+    "--json",
+];
 /// How many lines are appended in one round.
 const APPENDED: &str = "2000";
 /// How much faster than ccusage it is, with an empty cache.
@@ -29,24 +36,8 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
     let folder = tempfile::Builder::new().prefix("whosup-bench-").tempdir()?;
     let home = folder.path();
     let bytes = FILE_BYTES / setting.smaller.max(1) as u64;
-    for number in 0..FILES {
-        setting.go_on()?;
-        let session = format!("0a022b20-e8f2-410e-9552-{number:012}");
-        let path = home.join(format!(".claude/projects/-home-dev-app/{session}.jsonl"));
-        write_transcript(&path, home, &session, &Shape::Records { bytes })?;
-    }
-    let ours = || {
-        setting.whosup(
-            home,
-            &[
-                "usage",
-                "--since",
-                "2026-01-01T00:00:00Z",
-                "--utc",
-                "--json",
-            ],
-        )
-    };
+    write_transcripts(setting, home, bytes)?;
+    let ours = || setting.whosup(home, &OURS);
     let anew = || {
         // It may not be there yet.
         std::fs::remove_dir_all(home.join(".cache")).ok();
@@ -100,6 +91,27 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
             bound: Bound::AtMost(CACHED_MS_MAX),
             unit: "ms",
         }));
+    measure_appended(setting, home, bytes, &mut outcome)?;
+    Ok(outcome)
+}
+
+fn write_transcripts(setting: &Setting, home: &Path, bytes: u64) -> anyhow::Result<()> {
+    for number in 0..FILES {
+        setting.go_on()?;
+        let session = format!("0a022b20-e8f2-410e-9552-{number:012}");
+        let path = home.join(format!(".claude/projects/-home-dev-app/{session}.jsonl"));
+        write_transcript(&path, home, &session, &Shape::Records { bytes })?;
+    }
+    Ok(())
+}
+
+/// Measures what a line costs that was appended to a counted transcript.
+fn measure_appended(
+    setting: &Setting,
+    home: &Path,
+    bytes: u64,
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
     let path = home.join("appended.jsonl");
     write_transcript(&path, home, "s", &Shape::Records { bytes })?;
     let mut programs: Vec<inside::Program<'_>> = vec![(
@@ -118,7 +130,7 @@ pub(crate) fn measure(setting: &Setting) -> anyhow::Result<Outcome> {
         unit: "ms",
     }));
     outcome.series.extend(appended);
-    Ok(outcome)
+    Ok(())
 }
 
 fn ccusage(program: &Path, home: &Path) -> Command {

@@ -24,7 +24,7 @@ type Bell = ThreadsafeFunction<(), UnknownReturnValue, (), Status, false>;
 /// What is watched: all that happens, or until something has come.
 enum Watched {
     Changes(Subscription, Engine),
-    Waiting(Waiting),
+    Waiting(Box<Waiting>),
 }
 
 impl Watched {
@@ -131,10 +131,10 @@ impl Asked {
             is_next,
             filter,
         };
-        Ok(Watched::Waiting(Waiting::begin(
+        Ok(Watched::Waiting(Box::new(Waiting::begin(
             ThisMachine::default(),
             wait,
-        )?))
+        )?)))
     }
 }
 

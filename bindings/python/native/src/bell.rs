@@ -28,12 +28,12 @@ impl Bell {
     pub(crate) fn ringer(&self) -> io::Result<impl Fn() + Send + 'static> {
         let rope = self.rope.try_clone()?;
         Ok(move || {
-            (&rope).write(&[1]).ok();
+            (&rope).write_all(&[1]).ok();
         })
     }
 
     pub(crate) fn ring(&self) {
-        (&self.rope).write(&[1]).ok();
+        (&self.rope).write_all(&[1]).ok();
     }
 
     /// What an event loop waits for.

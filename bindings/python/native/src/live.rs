@@ -27,7 +27,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// What is watched: all that happens, or until something has come.
 enum Watched {
     Changes(Subscription, Engine),
-    Waiting(Waiting),
+    Waiting(Box<Waiting>),
 }
 
 impl Watched {
@@ -101,10 +101,10 @@ fn wait(
             is_next,
             filter: Filter::of(&agents, cwd.as_deref())?,
         };
-        Ok(Watched::Waiting(Waiting::begin(
+        Ok(Watched::Waiting(Box::new(Waiting::begin(
             ThisMachine::default(),
             wait,
-        )?))
+        )?)))
     })
 }
 

@@ -149,16 +149,19 @@ impl<'a> Scanning<'a> {
         })
     }
 
-    fn read_project(&mut self, project: &Project, seekers: &[&AgentProcess]) {
-        let prompts_path = project.prompts();
-        let prompts = match Prompts::read(&prompts_path) {
-            Ok(prompts) => prompts,
-            Err(message) if !seekers.is_empty() => {
-                self.problem(&prompts_path, message);
-                None
+    /// Reads what was typed in a project. A failure is a problem only where a process works.
+    fn read_prompts(&mut self, project: &Project, has_processes: bool) -> Option<Prompts> {
+        let path = project.prompts();
+        Prompts::read(&path).unwrap_or_else(|message| {
+            if has_processes {
+                self.problem(&path, message);
             }
-            Err(_) => None,
-        };
+            None
+        })
+    }
+
+    fn read_project(&mut self, project: &Project, seekers: &[&AgentProcess]) {
+        let prompts = self.read_prompts(project, !seekers.is_empty());
         let began = |process: &AgentProcess| process.process.began_at_ms.clone().ok();
         let oldest = seekers.iter().filter_map(|process| began(process)).min();
         let since = oldest.into_iter().chain(self.hosts_since()).min();
