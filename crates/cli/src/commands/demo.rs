@@ -135,7 +135,7 @@ fn put_up(stage: &Stage) -> anyhow::Result<impl Fn() -> Machine + use<>> {
         props.folder(part.work_dir)?;
     }
     codex::make_folders(&props)?;
-    let props = props.with_actors(stage.start(&parts)?);
+    let props = props.with_actors(stage.start(&parts)?, now_ms());
     claude_code::write(&props)?;
     codex::write(&props)?;
     qwen_code::write(&props)?;

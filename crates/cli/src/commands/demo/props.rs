@@ -20,6 +20,8 @@ const MINUTE_MS: i64 = 60_000;
 pub(super) struct Props<'a> {
     stage: &'a Stage,
     now_ms: i64,
+    /// When the processes had been started, which takes seconds on a busy machine.
+    ready_ms: i64,
     actors: HashMap<&'static str, Actor>,
     scope: PidScope,
 }
@@ -30,14 +32,19 @@ impl<'a> Props<'a> {
         Self {
             stage,
             now_ms,
+            ready_ms: now_ms,
             actors: HashMap::new(),
             scope: system_backend().scope(),
         }
     }
 
-    /// The same with the processes that have been started.
-    pub(super) fn with_actors(self, actors: HashMap<&'static str, Actor>) -> Self {
-        Self { actors, ..self }
+    /// The same with the processes that have been started, at `ready_ms`.
+    pub(super) fn with_actors(self, actors: HashMap<&'static str, Actor>, ready_ms: i64) -> Self {
+        Self {
+            actors,
+            ready_ms,
+            ..self
+        }
     }
 
     /// The process that plays a part.
@@ -81,9 +88,12 @@ impl<'a> Props<'a> {
         Ok(units.collect())
     }
 
-    /// An instant in milliseconds since 1970.
+    /// An instant in milliseconds since 1970. What happens now happens in processes that run.
     pub(super) const fn minutes_ago(&self, minutes: i64) -> i64 {
-        self.now_ms.saturating_sub(minutes * MINUTE_MS)
+        match minutes {
+            0 => self.ready_ms,
+            _ => self.now_ms.saturating_sub(minutes * MINUTE_MS),
+        }
     }
 
     /// Makes a directory.
