@@ -170,7 +170,9 @@ async function inHomeOfAgent(steps) {
 /** Less what differs from one look to the next, and what others run here. */
 function withoutMoment(document) {
   const sessions = document.sessions.filter((one) => one.agent === "driver-node");
-  for (const { owner } of sessions) {
+  for (const session of sessions) {
+    const { owner } = session;
+    session.resources = null;
     // The start is counted from the clock of each look, to the millisecond.
     if (owner !== null) Object.assign(owner, { started_at: null });
   }

@@ -195,6 +195,7 @@ def without_moment(document: Any) -> Any:
         if session["owner"] is not None:
             # The start is counted from the clock of each look, to the millisecond.
             session["owner"].update(started_at=None)
+        session["resources"] = None
     document["unattributed"] = []
     # Those of no agent are of the machine: of a tmux server that is just ending, say.
     document["problems"] = [one for one in document["problems"] if one["agent"] == "driver-py"]
