@@ -1,6 +1,7 @@
 //! The configuration file. `docs/config.md` describes it; every key is optional.
 
 mod list;
+mod notify;
 mod tracking;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::colour::parse_style;
 use crate::condition::{Condition, default_style};
 
 pub(crate) use self::list::ListDefaults;
+pub(crate) use self::notify::NotifyDefaults;
 pub(crate) use self::tracking::Tracking;
 pub(crate) use whosup_core::sources::config::{ConfigError, Prompts};
 
@@ -32,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) tracking: Tracking,
     /// What `list` shows a person.
     pub(crate) list: ListDefaults,
+    /// What `notify` does.
+    pub(crate) notify: NotifyDefaults,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -47,6 +51,8 @@ struct Keys {
     end_unknown_after: Option<Spanned<String>>,
     #[serde(default)]
     list: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    #[serde(default)]
+    notify: notify::NotifyKeys,
     #[serde(default)]
     on_end: Vec<Spanned<Vec<String>>>,
 }
@@ -96,6 +102,7 @@ fn parse(bytes: &[u8], environment: &Environment) -> Result<Config, Wrong> {
         reading: whosup_core::sources::config::Config::parse(bytes, environment)?,
         styles: styles(file.colour)?,
         list: ListDefaults::of(file.list)?,
+        notify: NotifyDefaults::of(file.notify, environment)?,
         tracking: Tracking::of(
             file.keep_ended.as_ref(),
             file.end_unknown_after.as_ref(),

@@ -151,6 +151,9 @@ fn platform_code_stays_in_its_places() {
             "cli/src/commands/send",
             // A command that takes the place of this program.
             "cli/src/commands/resume.rs",
+            // Who shows notifications, and who keeps services running.
+            "cli/src/commands/notify/desktop.rs",
+            "cli/src/commands/service/unit.rs",
             // Modes of files, and which file is at a path.
             "track/src/disk.rs",
             // Sockets, peers, limits and random bytes.

@@ -124,7 +124,16 @@ fn run_for(app: &App<'_>, environment: &Environment, id: &str, home: &str) -> an
     Ok(())
 }
 
-fn run_one(words: &[String], environment: &Environment, document: &[u8]) -> anyhow::Result<()> {
+/// Runs a program with a document on standard input, for a bounded time.
+///
+/// # Errors
+///
+/// If it can't be started, fails or takes too long.
+pub(super) fn run_one(
+    words: &[String],
+    environment: &Environment,
+    document: &[u8],
+) -> anyhow::Result<()> {
     let [program, arguments @ ..] = words else {
         anyhow::bail!("it is empty");
     };

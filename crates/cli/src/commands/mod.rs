@@ -15,12 +15,14 @@ pub(crate) mod hook;
 pub(crate) mod hooks;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod notify;
 pub(crate) mod orphans;
 pub(crate) mod pid;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod send;
 pub(crate) mod serve;
+pub(crate) mod service;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Top(top::TopArgs),
     /// Wait until a session waits, is idle, or has exited
     Wait(wait::WaitArgs),
+    /// Notify when a session waits, ends its turn, ends or dies
+    Notify(notify::NotifyArgs),
     /// Sweep, then summarize activity per directory
     Status(status::StatusArgs),
     /// Sweep, then report problems and how to fix them
@@ -87,6 +91,8 @@ pub(crate) enum Command {
     Sweep(sweep::SweepArgs),
     /// Serve sessions, their changes and a dashboard over HTTP
     Serve(serve::ServeArgs),
+    /// Keep `whosup serve` or `whosup notify` running while you are logged in
+    Service(service::ServiceArgs),
     /// Run the configured commands after sessions ended
     #[command(hide = true)]
     AfterEnd(after_end::AfterEndArgs),
@@ -128,6 +134,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Watch(arguments) => watch::run(app, &arguments),
         Command::Top(arguments) => top::run(app, &arguments),
         Command::Wait(arguments) => wait::run(app, &arguments),
+        Command::Notify(arguments) => notify::run(app, &arguments),
         Command::Status(arguments) => status::run(app, &arguments),
         Command::Doctor(arguments) => doctor::run(app, &arguments),
         Command::Orphans(arguments) => orphans::run(app, &arguments),
@@ -142,6 +149,7 @@ pub(crate) fn run_command(app: &mut App<'_>, command: Command) -> anyhow::Result
         Command::Hooks(arguments) => hooks::run(app, &arguments),
         Command::Sweep(arguments) => sweep::run(app, &arguments),
         Command::Serve(arguments) => serve::run(app, &arguments),
+        Command::Service(arguments) => service::run(app, &arguments),
         Command::AfterEnd(arguments) => Ok(after_end::run(app, &arguments)),
         Command::Agents(arguments) => agents::run(app, &arguments),
         Command::Demo(arguments) => demo::run(app, &arguments),

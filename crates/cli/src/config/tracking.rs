@@ -57,7 +57,7 @@ impl Tracking {
         }
         let on_end = on_end
             .into_iter()
-            .map(|command| command_of(command, environment))
+            .map(|command| command_of("on_end", command, environment))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             keep_ended: keep_ended.unwrap_or(default.keep_ended),
@@ -79,7 +79,8 @@ fn span_of(text: &Spanned<String>) -> Result<Duration, Wrong> {
 
 /// A program and its arguments. A program that is named by a path may begin with
 /// `~/`; others are looked for as a shell does.
-fn command_of(
+pub(super) fn command_of(
+    key: &str,
     command: Spanned<Vec<String>>,
     environment: &Environment,
 ) -> Result<Vec<String>, Wrong> {
@@ -89,8 +90,9 @@ fn command_of(
     let Some(program) = program else {
         return Err(Wrong {
             at,
-            reason: "a command of `on_end` is a program and its arguments, and this has none"
-                .to_owned(),
+            reason: format!(
+                "a command of `{key}` is a program and its arguments, and this has none"
+            ),
         });
     };
     if program.starts_with("~/") {

@@ -1,0 +1,219 @@
+//! `notify`: when it notifies, and how.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::notifications::Desktop;
+use super::shell_agent::ShellAgent;
+use super::watching::{Watching, is};
+use super::world::{WHOSUP, World, said, wait_for};
+
+/// `whosup notify`, which ends with the test.
+struct Notifying(Child);
+
+impl Notifying {
+    /// Starts it for sessions in the world's directory, and waits until it watches.
+    #[track_caller]
+    fn start(world: &World, address: &str, options: &[&str]) -> Self {
+        let mut child = Command::new(WHOSUP)
+            .args(["notify", "--cwd", "."])
+            .args(options)
+            .env_clear()
+            .env("HOME", world.home())
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("DBUS_SESSION_BUS_ADDRESS", address)
+            .current_dir(world.work_dir())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap());
+        let notifying = Self(child);
+        let mut first = String::new();
+        words.read_line(&mut first).unwrap();
+        assert!(first.starts_with("watching "), "{first}");
+        // Warnings are a part of what the test says, and must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut words, &mut std::io::stderr()));
+        notifying
+    }
+}
+
+impl Drop for Notifying {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// A command that adds what it gets to a file, and what is in there.
+fn keep(world: &World) -> (String, impl Fn() -> Vec<Value>) {
+    let file = world.root().join("kept");
+    let command = format!("cat >> '{}'", file.display());
+    let kept = move || {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let documents = serde_json::Deserializer::from_str(&text).into_iter();
+        documents.map_while(Result::ok).collect()
+    };
+    (command, kept)
+}
+
+#[test]
+fn a_command_gets_what_starts_to_be_so_and_nothing_that_was() {
+    let world = World::new();
+    let mut early = ShellAgent::start(&world);
+    early.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    early.tell(
+        &world.s1,
+        "PermissionRequest",
+        json!({ "tool_name": "Bash" }),
+    );
+    let mut seen = Watching::start(&world);
+    seen.until("the wait", |state| is(state, &world.s1, "phase", "waiting"));
+    let (command, kept) = keep(&world);
+    let _notifying = Notifying::start(&world, "", &["--exec", &command]);
+    let mut agent = ShellAgent::start(&world);
+    agent.tell(&world.s2, "SessionStart", json!({ "source": "startup" }));
+    // Each step is seen before the next, so that none is a part of another.
+    let mut tell = |name: &str, more: Value, phase: &str| {
+        agent.tell(&world.s2, name, more);
+        seen.until(phase, |state| is(state, &world.s2, "phase", phase));
+    };
+    tell(
+        "UserPromptSubmit",
+        json!({ "prompt": "Fix <b>" }),
+        "working",
+    );
+    let count = |number: usize| {
+        wait_for("the notification", || {
+            let kept = kept();
+            (kept.len() >= number).then_some(kept)
+        })
+    };
+    tell(
+        "PermissionRequest",
+        json!({ "tool_name": "Bash" }),
+        "waiting",
+    );
+    count(1);
+    // `notify` looks by itself: it need not see a turn that is over at once.
+    wait_for("the end of a turn", || {
+        tell("UserPromptSubmit", json!({ "prompt": "On" }), "working");
+        tell("Stop", json!({}), "idle");
+        (kept().len() >= 2).then_some(())
+    });
+    agent.kill();
+    let kept = count(3);
+    let mut kinds: Vec<&Value> = kept.iter().map(|one| &one["kind"]).collect();
+    kinds.dedup();
+    assert_eq!(kinds, ["waiting", "turn-ended", "died"], "{kept:#?}");
+    for one in &kept {
+        let sessions = one["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), 1, "{one}");
+        assert_eq!(sessions[0]["session_id"], world.s2.as_str(), "{one}");
+        assert_eq!(one["schema_version"], 1, "{one}");
+    }
+    let last = kept.last().unwrap();
+    assert_eq!(last["sessions"][0]["liveness"], "exited");
+}
+
+#[test]
+fn only_what_is_asked_for_is_notified() {
+    let world = World::new();
+    let (command, kept) = keep(&world);
+    let _notifying = Notifying::start(&world, "", &["--on", "ended", "--exec", &command]);
+    let mut agent = ShellAgent::start(&world);
+    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.prompt(&world.s1);
+    let mut seen = Watching::start(&world);
+    seen.until("the turn", |state| is(state, &world.s1, "phase", "working"));
+    agent.tell(&world.s1, "Stop", json!({}));
+    seen.until("its end", |state| is(state, &world.s1, "phase", "idle"));
+    agent.tell(
+        &world.s1,
+        "SessionEnd",
+        json!({ "reason": "prompt_input_exit" }),
+    );
+    agent.kill();
+    let kept = wait_for("the notification", || {
+        let kept = kept();
+        (!kept.is_empty()).then_some(kept)
+    });
+    let kinds: Vec<&Value> = kept.iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["ended"], "{kept:#?}");
+}
+
+#[test]
+fn a_desktop_shows_what_models_write_as_text() {
+    let Some(desktop) = Desktop::start() else {
+        return;
+    };
+    let world = World::new();
+    let mut tested = world.whosup();
+    tested.env("DBUS_SESSION_BUS_ADDRESS", &desktop.address);
+    let test = said(tested.args(["notify", "--test"]));
+    assert_eq!((test.status, test.err.as_str()), (0, ""));
+    let expected = "`test desktop 7` shows it as notification 1\n";
+    assert_eq!(test.out, expected);
+    assert_eq!(desktop.next()["summary"], "whosup can notify you");
+
+    let mut agent = ShellAgent::start(&world);
+    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    let transcript = world.write_claude_transcript(".claude", &world.s1);
+    let text = std::fs::read_to_string(&transcript).unwrap();
+    let text = text.replace("Fix the flaky", "Fix <b>the</b> &amp; flaky");
+    std::fs::write(&transcript, text).unwrap();
+    agent.prompt(&world.s1);
+    let mut seen = Watching::start(&world);
+    seen.until("the turn", |state| is(state, &world.s1, "phase", "working"));
+    let _notifying = Notifying::start(&world, &desktop.address, &[]);
+    let asked = json!({ "tool_name": "Bash" });
+    agent.tell(&world.s1, "PermissionRequest", asked);
+    let shown = desktop.next();
+    assert_eq!(shown["summary"], "claude-code asks for permission");
+    assert_eq!(shown["app"], "whosup");
+    let body = shown["body"].as_str().unwrap();
+    assert!(
+        body.contains("Fix &lt;b&gt;the&lt;/b&gt; &amp;amp; flaky"),
+        "{body}"
+    );
+    assert!(!body.contains(['<', '>']), "{body}");
+}
+
+#[test]
+fn without_a_desktop_the_next_step_is_named() {
+    let world = World::new();
+    let nowhere = format!("unix:path={}/no-bus", world.root().display());
+    for options in [&["notify"][..], &["notify", "--test"]] {
+        let mut command = world.whosup();
+        let said = said(
+            command
+                .env("DBUS_SESSION_BUS_ADDRESS", &nowhere)
+                .args(options),
+        );
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.contains("D-Bus"), "{}", said.err);
+        assert!(said.err.contains("`--exec COMMAND`"), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_test_runs_the_command_that_is_configured_and_says_if_it_fails() {
+    let world = World::new();
+    let file = world.root().join("kept");
+    let exec = format!("[notify]\nexec = [\"tee\", \"{}\"]\n", file.display());
+    let config = world.write(".config/whosup/config.toml", exec);
+    let test = world.run(["notify", "--test"]);
+    assert_eq!((test.status, test.err.as_str()), (0, ""));
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(kept["kind"], "test");
+    let failed = world.run(["notify", "--test", "--exec", "exit 3"]);
+    assert_eq!(failed.status, 2);
+    assert!(failed.err.contains("exit 3"), "{}", failed.err);
+    std::fs::write(config, "[notify]\nquiet = \"late\"\n").unwrap();
+    let wrong = world.run(["notify", "--test"]);
+    assert_eq!(wrong.status, 2);
+    assert!(wrong.err.contains("line 2"), "{}", wrong.err);
+}
