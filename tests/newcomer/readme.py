@@ -25,6 +25,7 @@ STATUSES = {
     "whosup resume ID": 2,  # no agent is installed
     "whosup wait ID --until waiting": 2,  # nothing happens in the demo
     "whosup top": 2,  # there is no terminal
+    "whosup notify": 2,  # there is no desktop
     "whosup run -- aider": 127,  # it is not installed
     "whosup conformance -- ./my-driver": 2,  # nobody has written it
     "whosup watch": 124,  # runs until it is ended
@@ -36,7 +37,7 @@ SECONDS = 60
 # Long enough for the first output of what runs until it is ended.
 SECONDS_OF_ENDLESS = 5
 # What the commands that write may leave in the home.
-MAY_BE_WRITTEN = (".local/state/whosup", "pages")
+MAY_BE_WRITTEN = (".local/state/whosup", ".config/systemd/user", "pages")
 
 
 def commands(readme):
