@@ -39,10 +39,10 @@ def set_hooks(stage):
     if not stage.agent.has_hooks:
         raise expect.Skipped("it has no hooks that whosup knows")
     done = stage.whosup.run("hooks", "install", stage.agent.id, "--yes")
-    if done.returncode != 0 or "changed " not in done.stdout:
+    if done.returncode != 0 or ": installed (" not in done.stdout:
         raise expect.Failed(f"hooks install: {done.returncode} {done.stdout[-300:]} {done.stderr[-300:]}")
     again = stage.whosup.run("hooks", "install", stage.agent.id, "--yes")
-    if again.stdout.strip() != "nothing to change":
+    if ": already installed (" not in again.stdout:
         raise expect.Failed(f"a second hooks install: {again.stdout[-300:]} {again.stderr[-300:]}")
 
 
