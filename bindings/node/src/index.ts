@@ -9,6 +9,6 @@ export type * from "./document.js";
 export { ReadError, SidecarError } from "./error.js";
 export type * from "./generated.js";
 export { version } from "./generated.js";
-export { type WaitOptions, type WatchOptions, wait, watch } from "./live.js";
+export { type AbortSignalLike, type WaitOptions, type WatchOptions, wait, watch } from "./live.js";
 export { Owner, type AgentOptions, type SessionOptions } from "./owner.js";
 export { type IdOptions, type ListOptions, listSessions, liveness, session, why } from "./reader.js";

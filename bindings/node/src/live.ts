@@ -4,6 +4,14 @@ import type { Change, Waited } from "./document.js";
 import type { Until } from "./generated.js";
 import { answerOf, checkAgents, loaded, refused } from "./reader.js";
 
+/** An `AbortSignal`, as far as it is used: not every project has the type. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  throwIfAborted(): void;
+  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
 /** Which sessions are watched. */
 export interface WatchOptions {
   /** Sessions of these agents only: `["claude-code", "codex"]`. */
@@ -11,7 +19,7 @@ export interface WatchOptions {
   /** Sessions in this directory or below it only. */
   cwd?: string;
   /** Ends it: the iterator is done then. */
-  signal?: AbortSignal;
+  signal?: AbortSignalLike;
 }
 
 /** What is waited for. */
@@ -31,7 +39,7 @@ export interface WaitOptions {
   /** Gives up after so many milliseconds. */
   timeoutMs?: number;
   /** Ends it: the promise is rejected with the reason of the signal then. */
-  signal?: AbortSignal;
+  signal?: AbortSignalLike;
 }
 
 /**
@@ -83,10 +91,10 @@ class Watched {
   #live: Live | undefined;
   #isClosed = false;
   #ring = (): void => {};
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: AbortSignalLike | undefined;
   readonly #abort = (): void => this.close();
 
-  private constructor(signal: AbortSignal | undefined) {
+  private constructor(signal: AbortSignalLike | undefined) {
     this.#signal = signal;
     signal?.addEventListener("abort", this.#abort, { once: true });
     if (signal?.aborted) this.#isClosed = true;
@@ -94,7 +102,7 @@ class Watched {
 
   static async begin(
     start: (native: Native, bell: () => void) => Promise<Live>,
-    signal: AbortSignal | undefined,
+    signal: AbortSignalLike | undefined,
   ): Promise<Watched> {
     const watched = new Watched(signal);
     if (watched.#isClosed) return watched;

@@ -73,19 +73,21 @@ async function ask<T>(question: (native: Native) => Promise<string>): Promise<T>
   return answerOf<T>(await answered);
 }
 
-/** The answer in a reply of the native part. */
+/** The answer in a reply of the native part. @internal */
 export function answerOf<T>(json: string): T {
   const reply = JSON.parse(json) as Reply<T>;
   if ("error" in reply) throw new ReadError(reply.error.message, reply.error.code, reply.error.candidates);
   return reply.answer;
 }
 
+/** @internal */
 export function checkAgents(what: string, agents: unknown): void {
   if (!Array.isArray(agents) || !agents.every((name) => typeof name === "string")) {
     throw refused(`cannot ${what} sessions: \`agents\` must be an array of names such as ["codex"], not ${shown(agents)}`);
   }
 }
 
+/** @internal */
 export function loaded(): Native {
   try {
     return load();
@@ -94,6 +96,7 @@ export function loaded(): Native {
   }
 }
 
+/** @internal */
 export function refused(message: string, options?: ErrorOptions): ReadError {
   return new ReadError(message, "bad_argument", [], options);
 }

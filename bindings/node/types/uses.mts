@@ -1,6 +1,7 @@
 // What the compiler accepts and refuses. A test compiles it; nothing runs it.
 import { Owner, ReadError, listSessions, liveness, session, wait, watch, why } from "../dist/esm/index.js";
 import type {
+  AbortSignalLike,
   Candidate,
   Change,
   Confidence,
@@ -55,7 +56,7 @@ export function announce(): SidecarErrorCode | undefined {
   return owner.lastError?.code;
 }
 
-export async function watches(signal: AbortSignal): Promise<unknown> {
+export async function watches(signal: AbortSignalLike): Promise<unknown> {
   for await (const change of watch({ agents: ["codex"], cwd: "/", signal })) {
     const one: Change = change;
     if (one.kind === "changed") return one.changes["phase"]?.new;
