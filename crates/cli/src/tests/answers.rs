@@ -55,7 +55,8 @@ fn man_prints_a_page_or_writes_all_of_them() {
     assert_eq!(said.status, 0, "{}", said.text());
     for page in ["whosup", "whosup-list", "whosup-check", "whosup-why"] {
         let text = std::fs::read_to_string(world.path(&format!("man/man1/{page}.1"))).unwrap();
-        assert!(text.contains(&format!(".TH \"{page}\" 1")), "{text}");
+        let name = page.replace('-', "\\-");
+        assert!(text.contains(&format!(".TH \"{name}\" 1")), "{text}");
         assert!(text.contains("\\-\\-color"), "{page}: {text}");
     }
 }

@@ -79,8 +79,8 @@ impl World {
         let id = |first: u8| {
             let pid = std::process::id();
             format!(
-                "{first:02x}{number:02x}{:04x}-0000-4000-8000-{pid:012x}",
-                pid & 0xffff
+                "{first:02x}{number:03x}{:03x}-0000-4000-8000-{pid:012x}",
+                pid & 0xfff
             )
         };
         Self {
