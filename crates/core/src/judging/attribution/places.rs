@@ -39,8 +39,12 @@ impl Places {
             LaunchedIn::Gone(gone) => Some(Directory::unseen(gone)),
             LaunchedIn::NotKnown | LaunchedIn::There => None,
         };
-        let own = self.of_processes.entry(process.process.pid).or_default();
-        own.extend(named.into_iter().chain(launched_in));
+        let more: Vec<Directory> = named.into_iter().chain(launched_in).collect();
+        // Without any the directory of the process is not known, and excludes nothing.
+        if !more.is_empty() {
+            let own = self.of_processes.entry(process.process.pid).or_default();
+            own.extend(more);
+        }
     }
 
     /// Looks at the directory that a process works in, where that can be read.
