@@ -70,7 +70,11 @@ static PROFILE: Profile = Profile {
     has_session_at_launch: true,
     launch_window_ms: Some(history::START_MS_MAX),
     resumes_from_anywhere: false,
-    watched: &[Watched::tree("sessions"), Watched::at("logs")],
+    watched: &[
+        Watched::tree("sessions"),
+        Watched::at("logs"),
+        Watched::at("kimi.json"),
+    ],
     ..Profile::USUAL
 };
 
