@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use napi::bindgen_prelude::AsyncTask;
 use napi::threadsafe_function::{
@@ -11,53 +10,13 @@ use napi::threadsafe_function::{
 };
 use napi::{Env, Error, Result, Status, Task};
 use napi_derive::napi;
-use serde_json::json;
 use whosup_core::reader::IdQuery;
-use whosup_core::views::wire::WireError;
 use whosup_live::{
-    Engine, Filter, Received, Subscription, ThisMachine, Until, Wait, Waiting, WatchError, Whom,
+    Engine, Filter, ThisMachine, Until, Wait, Waiting, WatchError, Watched, Whom, failed,
 };
 
 /// A function of JavaScript that is called in its own thread when there is something to read.
 type Bell = ThreadsafeFunction<(), UnknownReturnValue, (), Status, false>;
-
-/// What is watched: all that happens, or until something has come.
-enum Watched {
-    Changes(Subscription, Engine),
-    Waiting(Box<Waiting>),
-}
-
-impl Watched {
-    fn engine(&self) -> &Engine {
-        match self {
-            Self::Changes(_, engine) => engine,
-            Self::Waiting(waiting) => waiting.engine(),
-        }
-    }
-
-    /// What there is to read, as a reply in JSON; `None` if there is nothing.
-    fn take(&mut self) -> Option<String> {
-        let answered = match self {
-            Self::Changes(changes, _) => match changes.next(Duration::ZERO) {
-                Received::Message(message) => Ok(Some(message.to_string())),
-                Received::Nothing => Ok(None),
-                Received::Over(why) => Err(WatchError::Over(why)),
-            },
-            Self::Waiting(waiting) => {
-                let waited = waiting.next(Duration::ZERO);
-                waited.map(|waited| waited.map(|waited| waited.to_json().to_string()))
-            }
-        };
-        match answered {
-            Ok(answer) => answer.map(|answer| format!("{{\"answer\":{answer}}}")),
-            Err(error) => Some(failed(&error)),
-        }
-    }
-}
-
-fn failed(error: &WatchError) -> String {
-    json!({ "error": WireError::from(error) }).to_string()
-}
 
 /// Something that is watched. It ends when it is closed.
 #[napi]

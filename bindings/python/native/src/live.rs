@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde_json::json;
 use whosup_core::reader::IdQuery;
-use whosup_core::views::wire::WireError;
 use whosup_live::{
-    Engine, Filter, Received, Subscription, ThisMachine, Until, Wait, Waiting, WatchError, Whom,
+    Engine, Filter, ThisMachine, Until, Wait, Waiting, WatchError, Watched, Whom, failed,
 };
 
 use crate::bell::Bell;
@@ -22,44 +20,6 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Live>()?;
     module.add_function(wrap_pyfunction!(watch, module)?)?;
     module.add_function(wrap_pyfunction!(wait, module)?)
-}
-
-/// What is watched: all that happens, or until something has come.
-enum Watched {
-    Changes(Subscription, Engine),
-    Waiting(Box<Waiting>),
-}
-
-impl Watched {
-    fn engine(&self) -> &Engine {
-        match self {
-            Self::Changes(_, engine) => engine,
-            Self::Waiting(waiting) => waiting.engine(),
-        }
-    }
-
-    /// What there is to read, as a reply in JSON; `None` if there is nothing.
-    fn take(&mut self) -> Option<String> {
-        let answered = match self {
-            Self::Changes(changes, _) => match changes.next(Duration::ZERO) {
-                Received::Message(message) => Ok(Some(message.to_string())),
-                Received::Nothing => Ok(None),
-                Received::Over(why) => Err(WatchError::Over(why)),
-            },
-            Self::Waiting(waiting) => {
-                let waited = waiting.next(Duration::ZERO);
-                waited.map(|waited| waited.map(|waited| waited.to_json().to_string()))
-            }
-        };
-        match answered {
-            Ok(answer) => answer.map(|answer| format!("{{\"answer\":{answer}}}")),
-            Err(error) => Some(failed(&error)),
-        }
-    }
-}
-
-fn failed(error: &WatchError) -> String {
-    json!({ "error": WireError::from(error) }).to_string()
 }
 
 /// Something that is watched. It ends when it is closed or dropped.
