@@ -90,7 +90,7 @@ pub struct Session {
     /// What it used; `None` until somebody asks and counts.
     #[cfg(feature = "reader")]
     pub usage: Option<Usage>,
-    /// What its processes use; `None` until somebody measures.
+    /// What the processes use; `None` if that was not measured.
     pub resources: Option<Resources>,
     /// The pane that its client, else its owner, lives in.
     pub pane: Option<Pane>,

@@ -90,7 +90,7 @@ impl Column {
             Self::ContextBar => item.context_percent.map(bar).unwrap_or_default(),
             Self::Context => known(match item.context_percent {
                 Some(percent) => Some(format!("{percent:.0}%")),
-                // Of a window that nobody knows.
+                // The size of the window is not known.
                 None => item.context_tokens.map(text::tokens),
             }),
             Self::Cpu => known(tree().and_then(cpu)),
