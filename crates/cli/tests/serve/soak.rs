@@ -47,11 +47,13 @@ fn known(snapshot: &Value) -> Value {
     json!(sessions)
 }
 
-/// Dates of processes are computed from a clock and a stamp, anew each time.
+/// Dates of processes are computed from a clock and a stamp, anew each time. That a process
+/// is stopped or goes on gives no event: it is seen at the next look, up to a minute later.
 fn without_jitter(name: &str, value: &Value) -> Value {
     let mut value = value.clone();
     if ["owner", "client"].contains(&name) {
         value["started_at"] = Value::Null;
+        value["stopped"] = Value::Null;
     }
     if ["started_at", "phase_since"].contains(&name) {
         let date = value.as_str().unwrap();
