@@ -1,113 +1,275 @@
-//! The columns of the list, and what stands in them.
+//! The columns of the list: one row for each.
 
-use anstyle::Style;
-use whosup_core::adapter::Context;
-use whosup_core::judging::verdict::Liveness;
-use whosup_core::process::Tty;
-use whosup_core::sessions::resources::Resources;
-use whosup_core::sessions::session::{Session, Unattributed};
-use whosup_core::sidecar::SessionId;
-use whosup_core::sources::panes::Pane;
-use whosup_core::sources::usage::Sums;
+use whosup_core::reader::Order;
 
-use crate::app::World;
-use crate::condition::{Condition, State, Wording};
-use crate::config::Config;
-use crate::short_id::ShortIds;
-use crate::table::{Cell, Shape, Side};
-use crate::text;
-use whosup_core::reader::{Order, shown_pid};
+use crate::table::{Shape, Side};
 
-/// What stands where nothing is known.
-pub(crate) const NOTHING: &str = "-";
-
-/// How many sessions are named that a process may be serving.
-const CANDIDATES_SHOWN_MAX: usize = 3;
-
-/// One column of the list.
+/// One column of the list. [`TABLE`] has what is known of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Which agent.
     Agent,
-    /// What it is doing, or what became of it.
     State,
-    /// The beginning of its id.
     Id,
-    /// Its whole id.
     FullId,
-    /// Its title.
     Title,
-    /// Its directory.
     Directory,
-    /// How long ago something last happened in it.
     Age,
-    /// The process that runs it.
     Pid,
-    /// The process with the terminal, when that is another one.
     Client,
-    /// The pane that shows it.
     Pane,
-    /// The terminal that shows it.
     Tty,
-    /// Why it is live, exited or unknown.
     Reason,
-    /// How its life is known.
     Confidence,
-    /// The model of its last reply.
     Model,
-    /// The branch that it was on last.
     Branch,
-    /// The agent's version.
     Version,
-    /// When it began.
     Started,
-    /// The agent's home.
     Home,
-    /// How full its context is.
     Context,
-    /// The tokens that it used.
     Tokens,
-    /// What they cost.
     Cost,
-    /// The processor time that its processes use.
     Cpu,
-    /// The memory of its processes.
     Memory,
-    /// The threads of its process.
     Threads,
-    /// What its process reads from storage and writes to it.
     Io,
+}
+
+/// What is known of a column.
+struct Facts {
+    column: Column,
+    /// The name on the command line.
+    name: &'static str,
+    /// What the column shows, for the help.
+    help: &'static str,
+    /// How a list is sorted by it.
+    order: Order,
+    /// Its place in the table.
+    shape: Shape,
+}
+
+/// Every column, in the order of [`Column`].
+const TABLE: [Facts; 25] = {
+    use Side::{Left, Right};
+    [
+        facts(
+            Column::Agent,
+            "agent",
+            "The agent",
+            Order::Agent,
+            shape("AGENT", Left, Some(11), Some(1)),
+        ),
+        facts(
+            Column::State,
+            "state",
+            "What the session is doing, or what became of it",
+            Order::State,
+            shape("STATE", Left, Some(20), None),
+        ),
+        facts(
+            Column::Id,
+            "id",
+            "The ID as other commands accept it",
+            Order::Id,
+            shape("ID", Left, None, None),
+        ),
+        facts(
+            Column::FullId,
+            "full-id",
+            "The whole ID",
+            Order::Id,
+            shape("ID", Left, None, None),
+        ),
+        facts(
+            Column::Title,
+            "title",
+            "The title",
+            Order::Title,
+            shape("TITLE", Left, Some(14), None),
+        ),
+        facts(
+            Column::Directory,
+            "directory",
+            "The directory, with `~` for home",
+            Order::Directory,
+            shape("DIRECTORY", Left, Some(14), Some(9)),
+        ),
+        facts(
+            Column::Age,
+            "age",
+            "How long ago something last happened",
+            Order::Activity,
+            shape("AGE", Right, None, Some(3)),
+        ),
+        facts(
+            Column::Pid,
+            "pid",
+            "PID of the process that runs the session",
+            Order::Pid,
+            shape("PID", Right, None, Some(4)),
+        ),
+        facts(
+            Column::Client,
+            "client",
+            "PID of the process with the terminal, if it is another one",
+            Order::Client,
+            shape("CLIENT", Right, None, Some(5)),
+        ),
+        facts(
+            Column::Pane,
+            "pane",
+            "The pane that shows the session",
+            Order::Pane,
+            shape("PANE", Left, Some(10), Some(2)),
+        ),
+        facts(
+            Column::Tty,
+            "tty",
+            "The terminal that shows the session",
+            Order::Tty,
+            shape("TTY", Left, None, Some(3)),
+        ),
+        facts(
+            Column::Reason,
+            "reason",
+            "Why it is live, exited or unknown",
+            Order::Reason,
+            shape("REASON", Left, None, Some(6)),
+        ),
+        facts(
+            Column::Confidence,
+            "confidence",
+            "How a live session is known",
+            Order::Confidence,
+            shape("CONFIDENCE", Left, None, Some(7)),
+        ),
+        facts(
+            Column::Model,
+            "model",
+            "The model of the last reply",
+            Order::Model,
+            shape("MODEL", Left, Some(8), Some(8)),
+        ),
+        facts(
+            Column::Branch,
+            "branch",
+            "The last branch",
+            Order::Branch,
+            shape("BRANCH", Left, Some(8), Some(8)),
+        ),
+        facts(
+            Column::Version,
+            "version",
+            "The agent's version",
+            Order::Version,
+            shape("VERSION", Left, None, Some(8)),
+        ),
+        facts(
+            Column::Started,
+            "started",
+            "When the session began, in local time",
+            Order::Started,
+            shape("STARTED", Left, None, Some(8)),
+        ),
+        facts(
+            Column::Home,
+            "home",
+            "The agent's home",
+            Order::Home,
+            shape("HOME", Left, Some(10), Some(8)),
+        ),
+        facts(
+            Column::Context,
+            "context",
+            "How full the context is",
+            Order::Context,
+            shape("CONTEXT", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Tokens,
+            "tokens",
+            "The tokens that the session used",
+            Order::Tokens,
+            shape("TOKENS", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Cost,
+            "cost",
+            "What they cost",
+            Order::Cost,
+            shape("COST", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Cpu,
+            "cpu",
+            "The processor time that its processes use",
+            Order::Cpu,
+            shape("CPU", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Memory,
+            "mem",
+            "The memory of its processes",
+            Order::Memory,
+            shape("MEM", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Threads,
+            "threads",
+            "The threads of its process",
+            Order::Threads,
+            shape("THREADS", Right, None, Some(7)),
+        ),
+        facts(
+            Column::Io,
+            "io",
+            "What its process has read from storage and written to it",
+            Order::Io,
+            shape("IO", Right, None, Some(7)),
+        ),
+    ]
+};
+
+const fn facts(
+    column: Column,
+    name: &'static str,
+    help: &'static str,
+    order: Order,
+    shape: Shape,
+) -> Facts {
+    Facts {
+        column,
+        name,
+        help,
+        order,
+        shape,
+    }
+}
+
+const fn shape(
+    heading: &'static str,
+    side: Side,
+    width_min: Option<usize>,
+    left_out_at: Option<u8>,
+) -> Shape {
+    Shape {
+        heading,
+        side,
+        width_min,
+        left_out_at,
+    }
 }
 
 impl Column {
     /// Every column.
-    pub(crate) const ALL: [Self; 25] = [
-        Self::Agent,
-        Self::State,
-        Self::Id,
-        Self::FullId,
-        Self::Title,
-        Self::Directory,
-        Self::Age,
-        Self::Pid,
-        Self::Client,
-        Self::Pane,
-        Self::Tty,
-        Self::Reason,
-        Self::Confidence,
-        Self::Model,
-        Self::Branch,
-        Self::Version,
-        Self::Started,
-        Self::Home,
-        Self::Context,
-        Self::Tokens,
-        Self::Cost,
-        Self::Cpu,
-        Self::Memory,
-        Self::Threads,
-        Self::Io,
-    ];
+    pub(crate) const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Agent; TABLE.len()];
+        let mut at = 0;
+        while at < TABLE.len() {
+            all[at] = TABLE[at].column;
+            at += 1;
+        }
+        all
+    };
 
     /// Those that are shown when none are asked for.
     pub(crate) const DEFAULT: [Self; 8] = [
@@ -121,96 +283,23 @@ impl Column {
         Self::Pane,
     ];
 
-    /// Its name on the command line.
+    const fn facts(self) -> &'static Facts {
+        &TABLE[self as usize]
+    }
+
+    /// The name on the command line.
     pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::State => "state",
-            Self::Id => "id",
-            Self::FullId => "full-id",
-            Self::Title => "title",
-            Self::Directory => "directory",
-            Self::Age => "age",
-            Self::Pid => "pid",
-            Self::Client => "client",
-            Self::Pane => "pane",
-            Self::Tty => "tty",
-            Self::Reason => "reason",
-            Self::Confidence => "confidence",
-            Self::Model => "model",
-            Self::Branch => "branch",
-            Self::Version => "version",
-            Self::Started => "started",
-            Self::Home => "home",
-            Self::Context => "context",
-            Self::Tokens => "tokens",
-            Self::Cost => "cost",
-            Self::Cpu => "cpu",
-            Self::Memory => "mem",
-            Self::Threads => "threads",
-            Self::Io => "io",
-        }
+        self.facts().name
     }
 
-    /// What it shows.
+    /// What the column shows.
     pub(crate) const fn help(self) -> &'static str {
-        match self {
-            Self::Agent => "The agent",
-            Self::State => "What the session is doing, or what became of it",
-            Self::Id => "The ID as other commands accept it",
-            Self::FullId => "The whole ID",
-            Self::Title => "The title",
-            Self::Directory => "The directory, with `~` for home",
-            Self::Age => "How long ago something last happened",
-            Self::Pid => "PID of the process that runs the session",
-            Self::Client => "PID of the process with the terminal, if it is another one",
-            Self::Pane => "The pane that shows the session",
-            Self::Tty => "The terminal that shows the session",
-            Self::Reason => "Why it is live, exited or unknown",
-            Self::Confidence => "How a live session is known",
-            Self::Model => "The model of the last reply",
-            Self::Branch => "The last branch",
-            Self::Version => "The agent's version",
-            Self::Started => "When the session began, in local time",
-            Self::Home => "The agent's home",
-            Self::Context => "How full the context is",
-            Self::Tokens => "The tokens that the session used",
-            Self::Cost => "What they cost",
-            Self::Cpu => "The processor time that its processes use",
-            Self::Memory => "The memory of its processes",
-            Self::Threads => "The threads of its process",
-            Self::Io => "What its process has read from storage and written to it",
-        }
+        self.facts().help
     }
 
-    /// What a list that is sorted by it is sorted by.
+    /// How a list is sorted by this column.
     pub(crate) const fn order(self) -> Order {
-        match self {
-            Self::Agent => Order::Agent,
-            Self::State => Order::State,
-            Self::Id | Self::FullId => Order::Id,
-            Self::Title => Order::Title,
-            Self::Directory => Order::Directory,
-            Self::Age => Order::Activity,
-            Self::Pid => Order::Pid,
-            Self::Client => Order::Client,
-            Self::Pane => Order::Pane,
-            Self::Tty => Order::Tty,
-            Self::Reason => Order::Reason,
-            Self::Confidence => Order::Confidence,
-            Self::Model => Order::Model,
-            Self::Branch => Order::Branch,
-            Self::Version => Order::Version,
-            Self::Started => Order::Started,
-            Self::Home => Order::Home,
-            Self::Context => Order::Context,
-            Self::Tokens => Order::Tokens,
-            Self::Cost => Order::Cost,
-            Self::Cpu => Order::Cpu,
-            Self::Memory => Order::Memory,
-            Self::Threads => Order::Threads,
-            Self::Io => Order::Io,
-        }
+        self.facts().order
     }
 
     /// It shows what is counted from whole transcripts.
@@ -236,348 +325,20 @@ impl Column {
         }
     }
 
-    /// How it behaves in the table.
+    /// The place in the table.
     pub(crate) const fn shape(self) -> Shape {
-        match self {
-            Self::Agent => shape("AGENT", Side::Left, Some(11), Some(1)),
-            Self::State => shape("STATE", Side::Left, Some(20), None),
-            Self::Id => shape("ID", Side::Left, None, None),
-            Self::FullId => shape("ID", Side::Left, None, None),
-            Self::Title => shape("TITLE", Side::Left, Some(14), None),
-            Self::Directory => shape("DIRECTORY", Side::Left, Some(14), Some(9)),
-            Self::Age => shape("AGE", Side::Right, None, Some(3)),
-            Self::Pid => shape("PID", Side::Right, None, Some(4)),
-            Self::Client => shape("CLIENT", Side::Right, None, Some(5)),
-            Self::Pane => shape("PANE", Side::Left, Some(10), Some(2)),
-            Self::Tty => shape("TTY", Side::Left, None, Some(3)),
-            Self::Reason => shape("REASON", Side::Left, None, Some(6)),
-            Self::Confidence => shape("CONFIDENCE", Side::Left, None, Some(7)),
-            Self::Model => shape("MODEL", Side::Left, Some(8), Some(8)),
-            Self::Branch => shape("BRANCH", Side::Left, Some(8), Some(8)),
-            Self::Version => shape("VERSION", Side::Left, None, Some(8)),
-            Self::Started => shape("STARTED", Side::Left, None, Some(8)),
-            Self::Home => shape("HOME", Side::Left, Some(10), Some(8)),
-            Self::Context => shape("CONTEXT", Side::Right, None, Some(7)),
-            Self::Tokens => shape("TOKENS", Side::Right, None, Some(7)),
-            Self::Cost => shape("COST", Side::Right, None, Some(7)),
-            Self::Cpu => shape("CPU", Side::Right, None, Some(7)),
-            Self::Memory => shape("MEM", Side::Right, None, Some(7)),
-            Self::Threads => shape("THREADS", Side::Right, None, Some(7)),
-            Self::Io => shape("IO", Side::Right, None, Some(7)),
-        }
+        self.facts().shape
     }
-}
-
-const fn shape(
-    heading: &'static str,
-    side: Side,
-    width_min: Option<usize>,
-    left_out_at: Option<u8>,
-) -> Shape {
-    Shape {
-        heading,
-        side,
-        width_min,
-        left_out_at,
-    }
-}
-
-/// What cells are made with.
-pub(crate) struct Cells<'a> {
-    /// Colours, and what is kept out.
-    pub(crate) config: &'a Config,
-    /// Where home is, and in which zone times are shown.
-    pub(crate) world: &'a World,
-    /// When the look was taken.
-    pub(crate) now_ms: i64,
-}
-
-impl Cells<'_> {
-    /// The state of a session and its cells. Its short id is known only when the list is
-    /// whole.
-    pub(crate) fn of_session(&self, columns: &[Column], session: &Session) -> (State, Vec<Cell>) {
-        let state = State::of(session);
-        let style = if matches!(state.condition, Condition::Exited) {
-            Style::new().dimmed()
-        } else {
-            Style::new()
-        };
-        let cells = columns.iter().map(|column| match column {
-            Column::State => self.of_state(state),
-            _ => Cell {
-                text: self.text_of(*column, session),
-                style,
-            },
-        });
-        (state, cells.collect())
-    }
-
-    fn of_state(&self, state: State) -> Cell {
-        Cell {
-            text: state.words(Wording::Full),
-            style: self.config.style(state.condition),
-        }
-    }
-
-    /// The text of a session in a column, other than [`Column::State`] and [`Column::Id`].
-    pub(crate) fn text_of(&self, column: Column, session: &Session) -> String {
-        match column {
-            Column::State | Column::Id => String::new(),
-            Column::Agent => session.key.agent.to_string(),
-            Column::FullId => text::visible(session.key.session.as_str()),
-            Column::Title => {
-                let title = session.title().map(text::one_line);
-                or_nothing(title)
-            }
-            Column::Directory => self.directory(session.work_dir()),
-            Column::Age => {
-                let at = session.last_activity_at_ms();
-                or_nothing(at.map(|at| text::age(self.now_ms, at)))
-            }
-            Column::Pid => or_nothing(pids(session)),
-            Column::Client => {
-                let client = session.client.as_ref();
-                or_nothing(client.map(|client| client.pid.to_string()))
-            }
-            Column::Pane => or_nothing(place(session)),
-            Column::Tty => or_nothing(tty_of(session).and_then(short_name)),
-            Column::Reason => session.verdict.reason().to_owned(),
-            Column::Confidence => {
-                let known = session.verdict.confidence();
-                or_nothing(known.map(|known| known.name().to_owned()))
-            }
-            Column::Model => foreign(session.description.model.as_deref()),
-            Column::Branch => foreign(session.description.git_branch.as_deref()),
-            Column::Version => foreign(session.agent_version()),
-            Column::Started => or_nothing(session.started_at_ms().and_then(|at| self.time(at))),
-            Column::Home => text::path(&session.key.home, self.world.home()),
-            Column::Context => or_nothing(session.description.context.map(context)),
-            Column::Tokens => {
-                let usage = session.usage.as_ref();
-                or_nothing(usage.and_then(|usage| text::known_tokens(&usage.sums, Sums::tokens)))
-            }
-            Column::Cost => or_nothing(session.usage.as_ref().and_then(text::cost)),
-            Column::Cpu | Column::Memory | Column::Threads | Column::Io => {
-                let used = session.resources.as_ref();
-                or_nothing(used.and_then(|used| resources(column, used)))
-            }
-        }
-    }
-
-    /// The cell of a process without a session.
-    pub(crate) fn of_process(&self, column: Column, one: &Unattributed, ids: &ShortIds) -> Cell {
-        let process = &one.process.process;
-        Cell::plain(match column {
-            Column::State => return self.of_state(State::NO_SESSION),
-            Column::Agent => one.process.agent.to_string(),
-            Column::Title => self.candidates(one, ids),
-            Column::Directory => self.directory(one.process.work_dir()),
-            Column::Pid => process.pid.to_string(),
-            Column::Pane => {
-                let pane = one.pane.as_ref().map(pane_words);
-                or_nothing(pane.or_else(|| process.tty.and_then(short_name)))
-            }
-            Column::Tty => or_nothing(process.tty.and_then(short_name)),
-            Column::Started => {
-                let began_at_ms = process.began_at_ms.as_ref().ok();
-                or_nothing(began_at_ms.and_then(|at| self.time(*at)))
-            }
-            Column::Id
-            | Column::FullId
-            | Column::Age
-            | Column::Client
-            | Column::Reason
-            | Column::Confidence
-            | Column::Model
-            | Column::Branch
-            | Column::Version
-            | Column::Home
-            | Column::Context
-            | Column::Tokens
-            | Column::Cost
-            | Column::Cpu
-            | Column::Memory
-            | Column::Threads
-            | Column::Io => NOTHING.to_owned(),
-        })
-    }
-
-    /// What stands in the place of a title that is missing, where no column shows the
-    /// directory: that, else the PID.
-    pub(crate) fn stand_in(&self, session: &Session) -> String {
-        self.directory_or_pid(session.work_dir(), shown_pid(session))
-    }
-
-    /// The same for a process without a session.
-    pub(crate) fn stand_in_of_process(&self, one: &Unattributed) -> String {
-        let pid = one.process.process.pid.get();
-        self.directory_or_pid(one.process.work_dir(), Some(pid))
-    }
-
-    fn directory_or_pid(&self, path: Option<&std::path::Path>, pid: Option<i32>) -> String {
-        let pid = || pid.map(|pid| format!("PID {pid}"));
-        let path = path.map(|path| text::path(path, self.world.home()));
-        or_nothing(path.or_else(pid))
-    }
-
-    fn time(&self, at_ms: i64) -> Option<String> {
-        self.world.local_time(at_ms)
-    }
-
-    /// The sessions that a process may be serving, in place of a title.
-    fn candidates(&self, one: &Unattributed, ids: &ShortIds) -> String {
-        let shown = one.candidates.iter().take(CANDIDATES_SHOWN_MAX);
-        let name = |id: &SessionId| match one.titles.get(id) {
-            Some(title) => format!("“{}”", text::one_line(title)),
-            None => text::visible(ids.get(id)),
-        };
-        let mut named: Vec<String> = shown.map(name).collect();
-        let more = one.candidates.len().saturating_sub(CANDIDATES_SHOWN_MAX);
-        if more > 0 {
-            named.push(format!("{more} more"));
-        }
-        match named.is_empty() {
-            false => format!("may serve {}", named.join(" or ")),
-            true => NOTHING.to_owned(),
-        }
-    }
-
-    fn directory(&self, path: Option<&std::path::Path>) -> String {
-        or_nothing(path.map(|path| text::path(path, self.world.home())))
-    }
-}
-
-/// A pane in words: its host, and where it is there, as the host's users name it. Of a
-/// terminal that lists no panes, its device.
-pub(crate) fn pane_words(pane: &Pane) -> String {
-    let device = pane.tty.and_then(short_name).unwrap_or_default();
-    let place = if pane.place.is_empty() {
-        &device
-    } else {
-        &pane.place
-    };
-    text::one_line(&format!("{} {place}", pane.host))
-}
-
-/// The terminal of the process that a person would look at.
-pub(crate) fn tty_of(session: &Session) -> Option<Tty> {
-    let is_live = session.liveness() == Liveness::Live;
-    session.terminal_process().filter(|_| is_live)?.tty
-}
-
-/// A terminal as ps(1) names it: `pts/3`.
-fn short_name(tty: Tty) -> Option<String> {
-    let name = tty.name()?;
-    let short = name.strip_prefix("/dev/").map(str::to_owned);
-    Some(short.unwrap_or(name))
-}
-
-/// Where a person finds a session: its pane, else its terminal, or why it has none.
-pub(crate) fn place(session: &Session) -> Option<String> {
-    if session.liveness() != Liveness::Live {
-        return None;
-    }
-    if let Some(pane) = &session.pane {
-        return Some(pane_words(pane));
-    }
-    if session.is_headless() {
-        return Some("headless".to_owned());
-    }
-    if session.is_client_ambiguous {
-        return Some("one of several".to_owned());
-    }
-    if session.is_detached() {
-        return Some("detached".to_owned());
-    }
-    tty_of(session).and_then(short_name)
-}
-
-/// `51.2k 26%`; the percentage is marked where the window is assumed.
-fn context(context: Context) -> String {
-    let tokens = text::tokens(context.tokens);
-    let mark = if context.is_window_assumed { "?" } else { "" };
-    match context.percent() {
-        Some(percent) => format!("{tokens} {percent:.0}%{mark}"),
-        None => tokens,
-    }
-}
-
-/// What stands in the place of numbers that are of several sessions together: nothing is
-/// counted for each of them.
-const SHARED: &str = "shared";
-
-/// A column about the processes of a session.
-fn resources(column: Column, used: &Resources) -> Option<String> {
-    if used.is_shared {
-        return Some(SHARED.to_owned());
-    }
-    let tree = used.tree.as_ref();
-    match column {
-        Column::Cpu => Some(format!("{:.0}%", tree?.cpu_percent?)),
-        Column::Memory => Some(text::bytes(tree?.rss_bytes?)),
-        Column::Threads => Some(used.owner.threads.to_string()),
-        Column::Io => {
-            let storage = used.owner.storage?;
-            let (read, written) = (text::bytes(storage.read), text::bytes(storage.written));
-            Some(format!("{read}/{written}"))
-        }
-        _ => None,
-    }
-}
-
-fn pids(session: &Session) -> Option<String> {
-    let pid = shown_pid(session)?;
-    let others = session.other_live.len();
-    Some(if others == 0 {
-        pid.to_string()
-    } else {
-        format!("{pid} +{others}")
-    })
-}
-
-fn foreign(text: Option<&str>) -> String {
-    or_nothing(text.map(text::one_line))
-}
-
-fn or_nothing(text: Option<String>) -> String {
-    text.filter(|text| !text.is_empty())
-        .unwrap_or_else(|| NOTHING.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use whosup_core::process::StorageBytes;
-    use whosup_core::sessions::resources::{ProcessUse, Resources, TreeUse};
-
-    use super::{Column, resources};
+    use super::Column;
 
     #[test]
-    fn what_several_sessions_share_is_counted_for_none() {
-        let mut used = Resources {
-            is_shared: false,
-            owner: ProcessUse {
-                threads: 12,
-                storage: Some(StorageBytes {
-                    read: 1_290,
-                    written: 0,
-                }),
-                ..ProcessUse::default()
-            },
-            tree: Some(TreeUse {
-                processes: 2,
-                cpu_percent: Some(104.6),
-                rss_bytes: Some(223_456_789),
-                ..TreeUse::default()
-            }),
-        };
-        let columns = Column::ALL.into_iter();
-        let columns: Vec<Column> = columns.filter(|column| column.needs_resources()).collect();
-        let shown = |used: &Resources| {
-            let columns = columns.iter().map(|column| resources(*column, used));
-            columns.map(Option::unwrap).collect::<Vec<_>>()
-        };
-        assert_eq!(shown(&used), ["105%", "223M", "12", "1.29k/0"]);
-        used.is_shared = true;
-        assert_eq!(shown(&used), ["shared"; 4]);
+    fn the_table_is_in_the_order_of_the_columns() {
+        for column in Column::ALL {
+            assert_eq!(column.facts().column, column);
+        }
     }
 }

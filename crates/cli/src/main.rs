@@ -2,6 +2,7 @@
 //! terminal pane, what it is doing, and what became of the others.
 
 mod app;
+mod cell;
 mod cli;
 mod colour;
 mod column;

@@ -19,7 +19,7 @@ use whosup_core::views::explain::sentence;
 
 use super::show::look;
 use crate::app::{App, World, say};
-use crate::column::{pane_words, place};
+use crate::cell::{pane_words, place};
 use crate::completion;
 use crate::condition::words_of;
 use crate::exit::ExitStatus;

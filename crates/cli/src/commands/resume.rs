@@ -13,7 +13,7 @@ use whosup_core::views::explain::sentence;
 
 use super::show::look;
 use crate::app::{App, say};
-use crate::column::place;
+use crate::cell::place;
 use crate::directory::gone_to_resume_in;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;

@@ -21,7 +21,7 @@ use whosup_core::views::explain::sentence;
 use super::check::status_of;
 use super::show::look;
 use crate::app::{App, say};
-use crate::column::{pane_words, place};
+use crate::cell::{pane_words, place};
 use crate::condition::is_inferred;
 use crate::exit::ExitStatus;
 use crate::id::IdArgs;

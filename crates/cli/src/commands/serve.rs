@@ -119,8 +119,11 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &ServeArgs) -> anyhow::Result<Ex
             writeln!(app.out, "{url}")?;
             app.out.flush()?;
             say_how_to_end(app, arguments);
-            if arguments.open {
-                open(&tokens, &url)?;
+            if arguments.open
+                && let Err(error) = open(&tokens, &url)
+            {
+                let words = format!("warning: {error:#}; open the address above in a browser");
+                say(app.err, &crate::text::visible(&words));
             }
             anyhow::Ok(())
         })

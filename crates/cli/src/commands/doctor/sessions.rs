@@ -11,7 +11,7 @@ use whosup_core::sessions::session::{JudgedEvidence, Session};
 use whosup_core::sources::record::StoredRecord;
 
 use super::finding::{Check, Finding};
-use crate::column::pane_words;
+use crate::cell::pane_words;
 use crate::condition::{SILENT_MS, is_silent, is_stale};
 use crate::text;
 

@@ -14,7 +14,8 @@ use whosup_core::views::wire::{self, WireSession};
 
 use super::count::Count;
 use super::field::FIELDS;
-use crate::column::{Cells, Column, NOTHING};
+use crate::cell::{Cells, NOTHING};
+use crate::column::Column;
 use crate::condition::{Wording, words_of};
 use crate::shell::quoted;
 use crate::short_id::ShortIds;

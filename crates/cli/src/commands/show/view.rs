@@ -16,8 +16,8 @@ use whosup_core::views::explain::sentence;
 use whosup_core::views::wire::{self, WireCommand, WireResume};
 
 use crate::app::{App, World, say};
+use crate::cell::{pane_words, place, tty_of};
 use crate::colour::paint;
-use crate::column::{pane_words, place, tty_of};
 use crate::condition::{Condition, Wording, words_of};
 use crate::directory::{gone_to_resume_in, is_gone};
 use crate::shell::{line, readable};
