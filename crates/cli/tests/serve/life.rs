@@ -1,9 +1,10 @@
 //! How a server begins and ends, and how it is found.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use crate::client::{Server, whosup};
-use crate::world::{World, said, wait_for};
+use crate::world::{WHOSUP, World, said, wait_for};
 
 fn run(world: &World, arguments: &[&str]) -> crate::world::Said {
     let mut command = world.whosup();
@@ -131,6 +132,16 @@ fn no_argument_list_shows_the_token() {
         std::fs::metadata(page).unwrap().permissions().mode() & 0o777,
         0o600
     );
+}
+
+#[test]
+fn a_server_serves_where_no_browser_can_be_opened() {
+    let world = World::new();
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("PATH=/nonexistent").arg(WHOSUP);
+    let arguments = ["--listen", "127.0.0.1:0", "--open"];
+    let (server, _stdin) = Server::start_by(&world, command, &arguments);
+    assert_eq!(server.get("/api/v1/state").status, 200);
 }
 
 #[test]
