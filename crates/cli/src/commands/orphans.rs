@@ -1,6 +1,7 @@
 //! `whosup orphans`
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use whosup_core::adapter::Depth;
@@ -9,8 +10,11 @@ use whosup_core::sessions::session::{Session, Snapshot};
 use whosup_core::sidecar::AgentId;
 use whosup_core::sources::record::{EndCause, StoredRecord, read_records, records_root};
 use whosup_core::views::wire;
+use whosup_live::real_directory;
 
 use crate::app::{App, World};
+use crate::cli::agent_parser;
+use crate::commands::agents::say_unknown_agents;
 use crate::directory::gone_to_resume_in;
 use crate::exit::ExitStatus;
 use crate::json::write_document;
@@ -24,6 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   whosup orphans                Sessions that died without ending, and how to resume them
   whosup orphans --since 1d     Those of the last 24 hours
+  whosup orphans --cwd .        Those of this directory
   whosup resume 0a022b20        Resume one of them
   whosup dismiss 0a022b20       Hide one of them
 
@@ -34,6 +39,12 @@ closed terminal or a reboot. Sessions that a sweep has ended since are included.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {
+    /// Only sessions of these agents
+    #[arg(long, value_name = "AGENT", value_delimiter = ',', value_parser = agent_parser())]
+    agent: Vec<AgentId>,
+    /// Only sessions in this directory or below
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
     /// Only sessions active since: `2h`, `3 days`, `yesterday`, `2026-11-28T10:00`
     #[arg(long, value_name = "WHEN")]
     since: Option<Since>,
@@ -51,6 +62,7 @@ pub(crate) struct OrphansArgs {
 ///
 /// If the configuration can't be understood, or nobody takes the output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<ExitStatus> {
+    say_unknown_agents(app, &arguments.agent);
     let (mut snapshot, ids) = orphans(&app.world, arguments)?;
     let last = |session: &Session| session.last_heard_of_ms().unwrap_or(0);
     snapshot
@@ -72,6 +84,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<
 /// Everything on disk is looked at only where a record tells of a session that a
 /// sweep has ended, which nothing else leads to.
 fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, ShortIds)> {
+    let below = arguments.cwd.as_deref().map(real_directory).transpose()?;
     let agents = agents_of_swept(world);
     let mut scanned = world.scan(&Reach::default())?;
     if !agents.is_empty() {
@@ -90,12 +103,23 @@ fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, 
     let since_ms = arguments
         .since
         .map(|since| since.at_ms(world.machine().now_ms(), world.zone()));
+    let is_asked_for =
+        |agent: &AgentId| arguments.agent.is_empty() || arguments.agent.contains(agent);
     scanned.snapshot.sessions.retain(|session| {
         let is_recent = since_ms.is_none_or(|since| session.last_heard_of_ms() >= Some(since));
-        session.is_orphan() && is_recent && (arguments.all || !session.is_dismissed)
+        is_asked_for(&session.key.agent)
+            && session.is_orphan()
+            && is_recent
+            && (arguments.all || !session.is_dismissed)
     });
     scanned.snapshot.unattributed.clear();
     world.describe(&mut scanned, |_| true)?;
+    if let Some(below) = below {
+        let mounts = world.machine().mounts();
+        let lies_below = |path: &Path| mounts.real_path(path).starts_with(&below);
+        let sessions = &mut scanned.snapshot.sessions;
+        sessions.retain(|session| session.work_dir().is_some_and(lies_below));
+    }
     Ok((scanned.snapshot, ids))
 }
 

@@ -258,7 +258,7 @@ fn of_the_sessions_that_a_killed_process_went_through_the_last_is_an_orphan() {
         if is_swept {
             world.run(["sweep"]);
         }
-        let orphans = world.run(["orphans", "--json"]).sessions();
+        let orphans = world.run(["orphans", "--json", "--cwd", "."]).sessions();
         let orphans: Vec<&str> = orphans
             .iter()
             .map(|its| its["session_id"].as_str().unwrap())

@@ -172,7 +172,7 @@ fn a_session_whose_terminal_was_closed_is_an_orphan_though_its_agent_announced_t
         (stat.is_empty() || stat.contains(") Z ")).then_some(())
     });
     let mut orphans = world.whosup();
-    orphans.args(["orphans", "--json"]);
+    orphans.args(["orphans", "--json", "--cwd", "."]);
     let rows = said(&mut orphans).sessions();
     let ids: Vec<&Value> = rows.iter().map(|row| &row["session_id"]).collect();
     assert_eq!(ids, [&json!(world.s2)]);

@@ -26,6 +26,11 @@ fn kill_in_session(world: &World, session: &str) {
     agent.kill();
 }
 
+/// Those of this world: others may run beside it.
+fn orphans(world: &World) -> Said {
+    world.run(["orphans", "--json", "--cwd", "."])
+}
+
 #[track_caller]
 fn ids_of(said: &Said) -> Vec<String> {
     let id = |session: &Value| session["session_id"].as_str().unwrap().to_owned();
@@ -35,10 +40,10 @@ fn ids_of(said: &Said) -> Vec<String> {
 #[test]
 fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
     let world = World::new();
-    let said = world.run(["orphans"]);
+    let said = world.run(["orphans", "--cwd", "."]);
     let nothing = (0, "no session died without an end\n");
     assert_eq!((said.status, said.out.as_str()), nothing, "{}", said.err);
-    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+    assert_eq!(orphans(&world).sessions().len(), 0);
 
     kill_in_session(&world, &world.s1);
     let mut other = ShellAgent::start(&world);
@@ -47,17 +52,19 @@ fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
         if sweeps {
             assert!(world.run(["sweep"]).out.starts_with("ended"));
         }
-        let said = world.run(["orphans"]);
+        let said = world.run(["orphans", "--cwd", "."]);
         let command = format!("  cd ~/src/shop && claude --resume {}", world.s1);
         let why = world.run(["why", &world.s1]).out;
         let is_told = said.out.lines().any(|line| line == command);
         assert!(is_told, "{}{why}", said.out);
         assert!(!said.out.contains(&world.s2), "{}", said.out);
-        let json = world.run(["orphans", "--json"]);
+        let json = orphans(&world);
         assert_eq!(ids_of(&json).join(" "), world.s1, "{}", json.out);
         let resume = &json.sessions()[0]["resume"];
         assert_eq!(resume["argv"], json!(["claude", "--resume", world.s1]));
     }
+    let other = ["orphans", "--json", "--cwd", "/tmp", "--agent", "codex"];
+    assert!(!world.run(other).out.contains(&world.s1));
     let future = ["orphans", "--json", "--since", "2100-01-01T00:00:00Z"];
     assert_eq!(world.run(future).sessions().len(), 0);
 }
@@ -70,7 +77,7 @@ fn a_session_that_its_agent_ended_is_no_orphan() {
     agent.prompt(&world.s1);
     agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
     agent.kill();
-    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+    assert_eq!(orphans(&world).sessions().len(), 0);
 }
 
 #[test]
@@ -253,7 +260,7 @@ fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
     let said = world.run(["dismiss", &world.s1]);
     assert_eq!(said.status, 0, "{}", said.err);
     assert_eq!(world.run(here).sessions().len(), 0);
-    assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
+    assert_eq!(orphans(&world).sessions().len(), 0);
     let all = world
         .run(["list", "--all", "--json", "--cwd", "."])
         .sessions();
