@@ -1,5 +1,6 @@
 //! `whosup notify`
 
+mod budget;
 mod desktop;
 mod kind;
 mod pace;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use anyhow::ensure;
 use clap::Args;
 use serde_json::{Map, Value, json};
 use whosup_core::adapter::claim::SessionKey;
@@ -20,7 +22,10 @@ use whosup_core::sidecar::AgentId;
 use whosup_core::views::wire;
 use whosup_live::{Change, Engine, Filter, Message, Row, real_directory};
 
-pub(crate) use self::kind::Kind;
+use self::budget::Budget;
+pub(crate) use self::budget::Dollars;
+use self::kind::Kind;
+pub(crate) use self::kind::On;
 use self::pace::{Happening, Notice, Pace};
 pub(crate) use self::quiet::Quiet;
 use self::sender::{Sender, Way};
@@ -39,6 +44,7 @@ Examples:
   whosup notify                              Until Ctrl-C
   whosup notify --on waiting,died --cwd ~/work
   whosup notify --exec 'jq -r .summary | mail -s whosup me@example.org'
+  whosup notify --budget 20                  Also when today's cost passes 20 US dollars
   whosup notify --test                       Send one notification, and report what happened
   whosup service install notify              Keep it running
 
@@ -51,14 +57,17 @@ config.toml has defaults and quiet hours.";
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NotifyArgs {
-    /// Notify when a session does this; all of them if it is not given
+    /// Notify of this; of all that sessions do if it is not given
     #[arg(
         long,
         value_name = "KIND",
         value_delimiter = ',',
-        value_parser = name_parser(Kind::ALL.map(Kind::name), Kind::from_name)
+        value_parser = name_parser(On::ALL.map(On::name), On::from_name)
     )]
-    on: Vec<Kind>,
+    on: Vec<On>,
+    /// Notify when the cost of the day passes this amount
+    #[arg(long, value_name = "USD")]
+    budget: Option<Dollars>,
     /// Run this with `sh -c` in place of a desktop notification
     #[arg(long, value_name = "COMMAND")]
     exec: Option<String>,
@@ -91,12 +100,14 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<E
     let engine = Engine::start(machine_of(&app.world))?;
     engine.on_change(wakes.call());
     let mut changes = engine.subscribe(filter, None);
-    let mut notifier = Notifier::of(arguments, defaults, sender);
+    let budget = budget(app, arguments, &defaults, wakes.call())?;
+    let mut notifier = Notifier::of(arguments, defaults, sender, budget);
     loop {
         while let Some(message) = next(&mut changes)? {
             notifier.hear(app, &message)?;
         }
         notifier.flush(app)?;
+        notifier.hold_against_budget(app)?;
         for failure in notifier.sender.failures() {
             say(
                 app.err,
@@ -104,7 +115,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<E
             );
         }
         app.out.flush()?;
-        let due = notifier.pace.due();
+        let due = notifier.due();
         match wakes.next(due.map(|due| due.saturating_duration_since(Instant::now()))) {
             Wake::NobodyReads => return Ok(ExitStatus::Done),
             Wake::Signal(signal) => return end_by(signal),
@@ -121,20 +132,60 @@ fn way(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> Way {
     }
 }
 
-/// Phases and liveness are not filtered: a transition has two sides.
-fn filter(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> anyhow::Result<Filter> {
+/// The agents and the directory that are asked for.
+fn scope<'a>(
+    arguments: &'a NotifyArgs,
+    defaults: &'a NotifyDefaults,
+) -> (&'a Vec<AgentId>, Option<&'a PathBuf>) {
     let agents = if arguments.agent.is_empty() {
         &defaults.agent
     } else {
         &arguments.agent
     };
-    let directory = arguments.cwd.as_ref().or(defaults.cwd.as_ref());
+    (agents, arguments.cwd.as_ref().or(defaults.cwd.as_ref()))
+}
+
+/// Phases and liveness are not filtered: a transition has two sides.
+fn filter(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> anyhow::Result<Filter> {
+    let (agents, directory) = scope(arguments, defaults);
     Ok(Filter {
         agents: agents.iter().map(ToString::to_string).collect(),
         directory: directory.map(|path| real_directory(path)).transpose()?,
         is_without_sub_agents: true,
         ..Filter::default()
     })
+}
+
+/// Begins to count costs, if they are asked for.
+fn budget(
+    app: &App<'_>,
+    arguments: &NotifyArgs,
+    defaults: &NotifyDefaults,
+    wake: impl Fn() + Send + 'static,
+) -> anyhow::Result<Option<Budget>> {
+    let on = on(arguments, defaults);
+    let limit = arguments.budget.or(defaults.budget);
+    let is_asked_for = arguments.budget.is_some() || on.contains(&On::Budget);
+    let Some(limit) = limit.filter(|_| is_asked_for || on.is_empty()) else {
+        ensure!(
+            !is_asked_for,
+            "`--on budget` has no amount\nhint: `--budget 20`, or `budget = 20.0` in the table [notify] of config.toml"
+        );
+        return Ok(None);
+    };
+    let (agents, directory) = scope(arguments, defaults);
+    let asked = budget::asked(agents.clone(), directory.cloned());
+    let config_file = app.world.config_file().map(ToOwned::to_owned);
+    Budget::start(limit, &asked, config_file, wake).map(Some)
+}
+
+/// What is asked for, on the command line or else in the configuration.
+fn on<'a>(arguments: &'a NotifyArgs, defaults: &'a NotifyDefaults) -> &'a Vec<On> {
+    if arguments.on.is_empty() {
+        &defaults.on
+    } else {
+        &arguments.on
+    }
 }
 
 /// Sends one notification.
@@ -157,7 +208,8 @@ fn test(app: &mut App<'_>, way: &Way, defaults: &NotifyDefaults) -> anyhow::Resu
 
 /// What is known of the sessions, and what is said of their changes.
 struct Notifier {
-    on: Vec<Kind>,
+    on: Vec<On>,
+    budget: Option<Budget>,
     quiet: Option<Quiet>,
     pace: Pace,
     sender: Sender,
@@ -168,11 +220,20 @@ struct Notifier {
 }
 
 impl Notifier {
-    fn of(arguments: &NotifyArgs, defaults: NotifyDefaults, sender: Sender) -> Self {
-        let given = [arguments.on.clone(), defaults.on];
-        let on = given.into_iter().find(|on| !on.is_empty());
+    fn of(
+        arguments: &NotifyArgs,
+        defaults: NotifyDefaults,
+        sender: Sender,
+        budget: Option<Budget>,
+    ) -> Self {
+        let on = on(arguments, &defaults);
         Self {
-            on: on.unwrap_or_else(|| Kind::ALL.into()),
+            on: if on.is_empty() {
+                On::ALL.into()
+            } else {
+                on.clone()
+            },
+            budget,
             quiet: defaults.quiet,
             pace: Pace::default(),
             sender,
@@ -184,6 +245,7 @@ impl Notifier {
 
     fn hear(&mut self, app: &mut App<'_>, message: &Message) -> anyhow::Result<()> {
         self.as_of_ms = message.as_of_ms();
+        self.budget.iter_mut().for_each(Budget::touch);
         match message {
             Message::Snapshot { rows, .. } => {
                 self.frame = Arc::clone(&rows.frame);
@@ -235,7 +297,8 @@ impl Notifier {
         before: Option<&Row>,
         after: &Arc<Row>,
     ) -> anyhow::Result<()> {
-        let kind = Kind::between(before, after).filter(|kind| self.on.contains(kind));
+        let kind =
+            Kind::between(before, after).filter(|kind| self.on.contains(&On::Session(*kind)));
         let Some(kind) = kind else { return Ok(()) };
         let happening = Happening {
             kind,
@@ -255,13 +318,42 @@ impl Notifier {
         }
     }
 
-    /// Sends a notification, and prints a line of it.
+    /// When there is something to do though nothing changes.
+    fn due(&self) -> Option<Instant> {
+        let counting = self.budget.as_ref().and_then(Budget::due);
+        self.pace.due().into_iter().chain(counting).min()
+    }
+
+    fn hold_against_budget(&mut self, app: &mut App<'_>) -> anyhow::Result<()> {
+        let Some(budget) = &mut self.budget else {
+            return Ok(());
+        };
+        let limit = budget.limit();
+        match budget.advance(Instant::now()) {
+            Ok(Some(cost)) => {
+                let words = Words::of_budget(&cost, limit, self.as_of_ms, &self.frame);
+                self.send(app, words)
+            }
+            Ok(None) => Ok(()),
+            Err(error) => {
+                let words = visible(&in_full(error.as_ref()));
+                say(app.err, &format!("warning: {words}"));
+                Ok(())
+            }
+        }
+    }
+
     fn notify(&mut self, app: &mut App<'_>, notice: &Notice) -> anyhow::Result<()> {
+        let words = Words::of(notice, self.as_of_ms, &self.frame, app.world.home());
+        self.send(app, words)
+    }
+
+    /// Sends a notification outside of quiet hours, and prints a line of it.
+    fn send(&mut self, app: &mut App<'_>, words: Words) -> anyhow::Result<()> {
         let (zone, at_ms) = (app.world.zone(), self.as_of_ms);
         if self.quiet.is_some_and(|quiet| quiet.holds(at_ms, zone)) {
             return Ok(());
         }
-        let words = Words::of(notice, at_ms, &self.frame, app.world.home());
         let at = app.world.local_time(at_ms).unwrap_or_default();
         let line = format!("{at} {}: {}", words.summary, words.body.join(", "));
         writeln!(app.out, "{}", visible(&line))?;

@@ -9,13 +9,15 @@ use whosup_core::sidecar::AgentId;
 use whosup_core::sources::config::{Wrong, unknown_key};
 
 use super::tracking::command_of;
-use crate::commands::notify::{Kind, Quiet};
+use crate::commands::notify::{Dollars, On, Quiet};
 
 /// The table `[notify]`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NotifyDefaults {
     /// `--on`
-    pub(crate) on: Vec<Kind>,
+    pub(crate) on: Vec<On>,
+    /// `--budget`
+    pub(crate) budget: Option<Dollars>,
     /// What is run, in place of a desktop notification: a program and its arguments.
     pub(crate) exec: Option<Vec<String>>,
     /// When nobody is notified.
@@ -32,6 +34,7 @@ pub(crate) struct NotifyDefaults {
 pub(super) struct NotifyKeys {
     #[serde(default)]
     on: Vec<Spanned<String>>,
+    budget: Option<Spanned<f64>>,
     exec: Option<Spanned<Vec<String>>>,
     quiet: Option<Spanned<String>>,
     #[serde(default)]
@@ -43,9 +46,13 @@ impl NotifyDefaults {
     /// Understands the table.
     pub(super) fn of(keys: NotifyKeys, environment: &Environment) -> Result<Self, Wrong> {
         let kind = |name: Spanned<String>| {
-            let known = Kind::ALL.map(Kind::name);
+            let known = On::ALL.map(On::name);
             let wrong = || unknown_key(&name, "something to notify of", &known);
-            Kind::from_name(name.get_ref()).ok_or_else(wrong)
+            On::from_name(name.get_ref()).ok_or_else(wrong)
+        };
+        let budget = |amount: Spanned<f64>| {
+            let checked = Dollars::new(*amount.get_ref());
+            checked.map_err(|reason| wrong(&amount, reason))
         };
         let agent = |name: Spanned<String>| {
             AgentId::parse(name.get_ref()).map_err(|error| wrong(&name, &error.to_string()))
@@ -64,6 +71,7 @@ impl NotifyDefaults {
         let command = |words| command_of("notify.exec", words, environment);
         Ok(Self {
             on: keys.on.into_iter().map(kind).collect::<Result<_, _>>()?,
+            budget: keys.budget.map(budget).transpose()?,
             exec: keys.exec.map(command).transpose()?,
             quiet: keys.quiet.map(quiet).transpose()?,
             agent: keys
@@ -88,7 +96,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::super::parse;
-    use super::{Environment, Kind, NotifyDefaults, Wrong};
+    use super::{Dollars, Environment, NotifyDefaults, On, Wrong};
 
     fn read(text: &str) -> Result<NotifyDefaults, Wrong> {
         let home = Some(PathBuf::from("/home/dev"));
@@ -100,11 +108,12 @@ mod tests {
     #[test]
     fn what_notify_does_can_be_set() {
         let notify = read(
-            "on = [\"died\"]\nexec = [\"~/bin/say\", \"x\"]\nquiet = \"22:00-07:00\"\n\
+            "on = [\"budget\"]\nbudget = 7.5\nexec = [\"~/bin/say\", \"x\"]\nquiet = \"22:00-07:00\"\n\
              agent = [\"codex\"]\ncwd = \"~/src\"",
         )
         .unwrap();
-        assert_eq!(notify.on, [Kind::Died]);
+        assert_eq!(notify.on, [On::Budget]);
+        assert_eq!(notify.budget, Dollars::new(7.5).ok());
         assert_eq!(notify.exec.unwrap(), ["/home/dev/bin/say", "x"]);
         assert_eq!(notify.quiet, "22:00-07:00".parse().ok());
         assert_eq!(notify.agent[0].as_str(), "codex");
@@ -115,6 +124,7 @@ mod tests {
     fn what_is_wrong_is_named_with_what_is_expected() {
         for (text, said) in [
             ("on = [\"idle\"]", ["`idle`", "`turn-ended`"]),
+            ("budget = -1.0", ["-1.0", "US dollars"]),
             ("exec = []", ["`notify.exec`", "program"]),
             ("quiet = \"at night\"", ["at night", "`22:00-07:00`"]),
             ("agent = [\"Codex\"]", ["Codex", "lower-case"]),

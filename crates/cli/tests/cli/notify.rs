@@ -217,3 +217,48 @@ fn a_test_runs_the_command_that_is_configured_and_says_if_it_fails() {
     assert_eq!(wrong.status, 2);
     assert!(wrong.err.contains("line 2"), "{}", wrong.err);
 }
+
+#[test]
+fn a_day_that_costs_more_than_the_budget_is_announced_once() {
+    let world = World::new();
+    let transcript = format!(".claude/projects/-p/{}.jsonl", world.s1);
+    let reply = |tokens: u64| {
+        json!({
+            "type": "assistant", "timestamp": jiff::Timestamp::now().to_string(),
+            "cwd": world.work_dir(), "version": "2.1.197",
+            "message": { "id": format!("m{tokens}"), "role": "assistant",
+                "model": "claude-opus-4-8", "content": [], "stop_reason": "end_turn",
+                "usage": { "input_tokens": tokens, "output_tokens": 1 } },
+        })
+    };
+    world.write(&transcript, format!("{}\n", reply(10)));
+    let mut agent = ShellAgent::start(&world);
+    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    let (command, kept) = keep(&world);
+    let options = ["--on", "budget", "--budget", "1.50", "--exec", &command];
+    let _notifying = Notifying::start(&world, "", &options);
+    // Its first count is kept in the cache.
+    let cache = world.home().join(".cache/whosup/usage");
+    wait_for("the first count", || cache.exists().then_some(()));
+    world.write(
+        &transcript,
+        format!("{}\n{}\n", reply(10), reply(1_000_000)),
+    );
+    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Go" }));
+    let kept = wait_for("the budget to be passed", || {
+        Some(kept()).filter(|kept| !kept.is_empty())
+    });
+    assert_eq!(kept.len(), 1, "{kept:#?}");
+    assert_eq!(kept[0]["kind"], "budget");
+    assert_eq!(kept[0]["budget_usd"], 1.5);
+    assert!(kept[0]["cost_usd"].as_f64().unwrap() > 1.5, "{kept:#?}");
+    assert_eq!(kept[0]["sessions"], json!([]));
+}
+
+#[test]
+fn a_budget_without_an_amount_is_refused() {
+    let world = World::new();
+    let refused = world.run(["notify", "--on", "budget", "--exec", "true"]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.err.contains("--budget 20"), "{}", refused.err);
+}

@@ -17,22 +17,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Waiting, Self::TurnEnded, Self::Ended, Self::Died];
-
     /// The name on the command line, in the configuration and in the JSON.
-    pub(crate) const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
             Self::TurnEnded => "turn-ended",
             Self::Ended => "ended",
             Self::Died => "died",
         }
-    }
-
-    /// Finds it by that name.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// What happened between two looks; `before` is `None` if the session was not shown.
@@ -59,12 +51,45 @@ impl Kind {
     }
 }
 
+/// What a person can be notified of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    /// A session does this.
+    Session(Kind),
+    /// The sessions of a day have cost more than is set.
+    Budget,
+}
+
+impl On {
+    /// All of them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Session(Kind::Waiting),
+        Self::Session(Kind::TurnEnded),
+        Self::Session(Kind::Ended),
+        Self::Session(Kind::Died),
+        Self::Budget,
+    ];
+
+    /// The name on the command line, in the configuration and in the JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Session(kind) => kind.name(),
+            Self::Budget => "budget",
+        }
+    }
+
+    /// Finds it by that name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|on| on.name() == name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
     use whosup_live::Row;
 
-    use super::Kind;
+    use super::{Kind, On};
 
     fn row(fields: &Value) -> Row {
         Row {
@@ -118,9 +143,9 @@ mod tests {
 
     #[test]
     fn names_lead_back() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        for on in On::ALL {
+            assert_eq!(On::from_name(on.name()), Some(on));
         }
-        assert_eq!(Kind::from_name("idle"), None);
+        assert_eq!(On::from_name("idle"), None);
     }
 }

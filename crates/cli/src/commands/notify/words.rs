@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use whosup_core::views::wire::timestamp;
 use whosup_live::Row;
 
+use super::budget::{DayCost, Dollars};
 use super::kind::Kind;
 use super::pace::{Happening, Notice};
 use crate::text;
@@ -59,6 +60,26 @@ impl Words {
             body,
             document: document.into(),
         }
+    }
+
+    /// What is said when a day has cost more than is set.
+    pub(super) fn of_budget(
+        cost: &DayCost,
+        limit: Dollars,
+        at_ms: i64,
+        frame: &Map<String, Value>,
+    ) -> Self {
+        let none = Notice::Several(Vec::new(), 0);
+        let mut words = Self::of(&none, at_ms, frame, None);
+        let (dollars, limit) = (cost.dollars, limit.amount());
+        words.summary = format!("today's sessions have cost ${dollars:.2}");
+        words.body = vec![format!("The budget of a day is ${limit:.2}.")];
+        words.document["kind"] = json!("budget");
+        words.document["summary"] = json!(words.summary);
+        words.document["day"] = json!(cost.day);
+        words.document["cost_usd"] = json!(dollars);
+        words.document["budget_usd"] = json!(limit);
+        words
     }
 
     /// What `--test` sends.

@@ -40,6 +40,12 @@ pub(crate) struct Answer {
 type Row<'a> = (&'a Vec<Option<String>>, &'a UsageRow);
 
 impl Answer {
+    /// What all of it cost, as far as that is known, in US dollars.
+    pub(crate) fn total_dollars(&self) -> f64 {
+        let cost = self.table.total.usage.cost.dollars();
+        cost.unwrap_or_default()
+    }
+
     /// Days in their order; else what cost most comes first.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = self.table.rows.iter().collect();
