@@ -44,9 +44,8 @@ impl App<'_> {
     }
 }
 
-/// Says something to the person at the terminal.
-///
-/// A standard error that can't be written to leaves nobody to tell.
+/// Prints a message to standard error for the person at the terminal. A failed write is
+/// ignored: there is no other place to report it.
 pub(crate) fn say(err: &mut dyn Write, words: &str) {
     // In one piece: standard error is not buffered.
     err.write_all(format!("{words}\n").as_bytes()).ok();
@@ -62,7 +61,7 @@ pub(crate) struct Face {
     pub(crate) width: Option<usize>,
 }
 
-/// The machine and the configuration, looked at once somebody needs them.
+/// The machine and the configuration, each read on first use.
 pub(crate) struct World {
     look: Rc<dyn Fn() -> Machine>,
     machine: OnceCell<Machine>,
@@ -145,7 +144,7 @@ impl World {
         Ok(self.config.get_or_init(|| config))
     }
 
-    /// The configuration, for whoever has no time to look at the machine.
+    /// The configuration, without reading the machine.
     ///
     /// # Errors
     ///
@@ -158,7 +157,7 @@ impl World {
         verbose::timed("configuration", read)
     }
 
-    /// Whoever asks this machine, by this configuration.
+    /// A reader for this machine and configuration.
     ///
     /// # Errors
     ///
@@ -176,8 +175,8 @@ impl World {
         Ok(self.reader()?.scan(reach))
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell, less what
-    /// the configuration keeps out.
+    /// Describes the sessions that pass `wanted` from their own files, except those that
+    /// the configuration excludes.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What a person is told of a session in a word or two.
+//! A session's condition in a word or two, for people.
 
 use anstyle::{AnsiColor, Color, Style};
 use whosup_core::adapter::phase::Phase;
@@ -28,7 +28,7 @@ pub(crate) fn is_inferred(session: &Session) -> bool {
 /// How long a session may be silent before that is worth a word, in milliseconds.
 pub(crate) const SILENT_MS: i64 = 60 * 60 * 1_000;
 
-/// Nobody can tell of it, and nothing was heard of it for long.
+/// Its state is unknown, and it has been silent for long.
 pub(crate) fn is_stale(session: &Session, now_ms: i64) -> bool {
     session.liveness() == Liveness::Unknown && is_silent(session, now_ms)
 }

@@ -26,7 +26,7 @@ pub(crate) use whosup_core::sources::config::{ConfigError, Prompts};
 /// What a user has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Config {
-    /// What it says to whoever reads sessions.
+    /// The part that sessions are read with.
     pub(crate) reading: whosup_core::sources::config::Config,
     /// Styles by the name of a condition.
     styles: BTreeMap<String, Style>,

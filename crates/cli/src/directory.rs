@@ -1,4 +1,4 @@
-//! Tells whether the directory of a session is still there.
+//! Checks whether a session's directory still exists.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How a command ends: its exit status, and what a person is told of a failure.
+//! Exit statuses of commands, and error messages for people.
 
 use std::io::{self, Write};
 
@@ -17,11 +17,11 @@ pub(crate) enum ExitStatus {
     Done,
     /// The session has exited.
     Exited,
-    /// Something is wrong, and was told.
+    /// Something is wrong, and was reported.
     Findings,
     /// The command line was wrong, or the command itself failed.
     Failed,
-    /// It could not be told.
+    /// It is unknown whether the session is live.
     Unknown,
     /// There is no such session.
     NoSuchSession,
@@ -54,13 +54,12 @@ impl ExitStatus {
     }
 }
 
-/// Tells a person what failed, by which causes, and what to do about it, and
-/// says what the exit status is.
+/// Prints an error with its causes and hints, and returns the exit status.
 pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
     if is_broken_pipe(error) {
         return ExitStatus::Done;
     }
-    // Nobody is left to tell if standard error can't be written to.
+    // A failed write to standard error can't be reported anywhere.
     for (at, reason) in reasons(error.as_ref()).iter().enumerate() {
         let label = if at == 0 { "error" } else { "cause" };
         writeln!(err, "{label}: {}", lines_of(reason)).ok();
@@ -74,7 +73,7 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
 /// Shows what clap has to say: help, version, or what is wrong with the
 /// command line.
 pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
-    // Help into a pipe that nobody reads is no failure.
+    // Help into a closed pipe is no failure.
     match without_foreign_text(&mut error) {
         Some(text) => std::io::stderr().write_all(text.as_bytes()).ok(),
         None => error.print().ok(),

@@ -190,7 +190,7 @@ pub(crate) struct AgentDocument {
 pub(crate) struct HomeDocument {
     /// Its root.
     pub(crate) path: String,
-    /// It is there; null if that could not be told.
+    /// Whether it exists; null if that is unknown.
     pub(crate) exists: Option<bool>,
     /// It is the default one.
     pub(crate) is_default: bool,

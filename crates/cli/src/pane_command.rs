@@ -56,15 +56,15 @@ pub(crate) fn run(input: &Input) -> anyhow::Result<()> {
         bail!("`{shown}` did not end within {} s", TIME_MAX.as_secs());
     };
     if !status.success() {
-        let mut told = String::new();
+        let mut message = String::new();
         if let Some(stderr) = child.stderr.take() {
             // Without its words there is its status.
             stderr
                 .take(COMPLAINT_BYTES_MAX)
-                .read_to_string(&mut told)
+                .read_to_string(&mut message)
                 .ok();
         }
-        bail!("`{shown}` failed ({status}): {}", visible(told.trim()));
+        bail!("`{shown}` failed ({status}): {}", visible(message.trim()));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! What a process of `whosup demo` does: holds what it was told to hold, and
-//! waits for its end.
+//! A process of `whosup demo`: holds the files that it is given, and waits until the demo
+//! ends.
 //!
 //! The demo starts this program once more, under an agent's name and with
-//! variables that say what to do. Nobody else sets them.
+//! variables that say what to do. Only the demo sets them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -25,7 +25,7 @@ const OPEN: &str = "WHOSUP_POSE_OPEN";
 /// What a posing process says once it is in place.
 pub(crate) const READY: &[u8] = b"ready\n";
 
-/// What a posing process is told to do.
+/// What a posing process does.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pose {
     /// Takes this terminal as its own; has none otherwise.
@@ -37,7 +37,7 @@ pub(crate) struct Pose {
 }
 
 impl Pose {
-    /// The variables that tell a process to pose.
+    /// The environment variables that make a process pose.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl Pose {
         Ok(variables)
     }
 
-    fn told() -> Self {
+    fn from_environment() -> Self {
         let paths = |name| {
             let list = env::var_os(name).unwrap_or_default();
             let paths = env::split_paths(&list);
@@ -66,7 +66,7 @@ impl Pose {
         }
     }
 
-    /// Does what it is told, until its standard input ends or the demo does.
+    /// Holds the files until standard input or the demo ends.
     fn hold(&self, demo: &OsStr) -> io::Result<()> {
         end_with(demo)?;
         // A Unix session of its own: what is typed to end the demo is not
@@ -95,10 +95,10 @@ impl Pose {
 /// Poses if the variables say so; then the answer is how to exit.
 pub(crate) fn run_if_posing() -> Option<ExitCode> {
     let demo = env::var_os(DEMO)?;
-    Some(match Pose::told().hold(&demo) {
+    Some(match Pose::from_environment().hold(&demo) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // To the demo, which tells it on. If that is gone, nobody is left.
+            // The demo reports it further. If the demo is gone, no process reads this.
             writeln!(io::stdout(), "{error}").ok();
             ExitCode::FAILURE
         }

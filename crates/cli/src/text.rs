@@ -14,10 +14,9 @@ pub(crate) const CELL_CHARS_MAX: usize = 512;
 const ELLIPSIS: char = '…';
 const JOINER: char = '\u{200D}';
 
-/// Tells whether a character could steer the terminal or its reader: controls
-/// and escapes, bidirectional controls, separators of lines, and characters
-/// that nobody sees. Joiners and variation selectors stay: emoji and several
-/// scripts are written with them.
+/// Whether a character could steer the terminal or mislead the reader: controls and
+/// escapes, bidirectional controls, line separators, and invisible characters. Joiners
+/// and variation selectors stay: emoji and several scripts need them.
 pub(crate) fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -12,7 +12,7 @@ use crate::rows::{Gone, Row, Rows};
 /// What is in a session and is no change of it.
 const NOT_COMPARED: [&str; 1] = ["evidence"];
 
-/// Tells whether a field counts as a change.
+/// Whether a field counts as a change.
 pub(crate) fn is_compared(field: &str) -> bool {
     !NOT_COMPARED.contains(&field)
 }

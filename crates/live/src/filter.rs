@@ -26,7 +26,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Tells whether a session is shown.
+    /// Whether a session is shown.
     #[must_use]
     pub fn shows(&self, row: &Row) -> bool {
         let has = |wanted: &BTreeSet<String>, field| {

@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     /// When the look was taken, in milliseconds since 1970.
     pub(crate) as_of_ms: i64,
     pub(crate) change: Change,
-    /// Its JSON, once somebody who is shown everything has asked for it.
+    /// Its JSON, made on the first request by a subscriber without a filter.
     pub(crate) line: OnceLock<String>,
 }
 
@@ -109,7 +109,7 @@ impl Shared {
         self.wake(true);
     }
 
-    /// Wakes whoever waits, though nothing was published.
+    /// Wakes all waiting subscribers, though nothing was published.
     pub(crate) fn wake_all(&self) {
         self.has_changed.notify_all();
     }
@@ -134,8 +134,8 @@ impl History {
         }
     }
 
-    /// The number of the last change that whoever is at `cursor` knows; `None` if what
-    /// came after it is not kept.
+    /// The number of the last change that a subscriber at `cursor` knows; `None` if a later
+    /// change is no longer kept.
     pub(crate) fn place_of(&self, cursor: Cursor) -> Option<u64> {
         let is_known = cursor.epoch == self.epoch && cursor.sequence <= self.last;
         (is_known && cursor.sequence >= self.forgotten()).then_some(cursor.sequence)

@@ -19,7 +19,7 @@ const WAIT_STEP: Duration = Duration::from_secs(3_600);
 
 /// One reader of the changes: first a snapshot, then each change once, in order.
 ///
-/// A reader that is too slow for what is kept gets a snapshot again, and holds up nobody.
+/// A reader that falls behind what is kept gets a snapshot again, and delays no other.
 pub struct Subscription {
     shared: Arc<Shared>,
     filter: Filter,
@@ -160,9 +160,9 @@ impl Iterator for Subscription {
 }
 
 impl Closer {
-    /// Ends it: whoever waits for something to read hears at once that it is over.
+    /// Ends it: a call that waits for something to read returns at once.
     pub fn close(&self) {
-        // Whoever is about to wait has the lock.
+        // A reader that is about to wait holds the lock.
         let history = self.shared.lock();
         self.is_closed.store(true, Ordering::Relaxed);
         drop(history);

@@ -1,4 +1,4 @@
-//! Waits until sessions have come to where somebody wants them.
+//! Waits until sessions reach a given state.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,8 +58,8 @@ pub enum Waited {
     Exited(SessionFields),
     /// What became of this one is not known, and nothing that runs can change that.
     Unknown(SessionFields),
-    /// No session is there to wait for.
-    Nobody,
+    /// There is no session to wait for.
+    NoSession,
 }
 
 /// Why nothing can be watched or waited for.
@@ -191,7 +191,7 @@ impl Waiting {
             Whom::Any | Whom::Every => None,
         };
         let engine = Engine::start(world.clone())?;
-        // Whoever waits for one phase has to hear of the others too.
+        // To wait for one phase, changes to all others are needed too.
         let filter = Filter {
             phases: [].into(),
             liveness: [].into(),
@@ -319,7 +319,7 @@ impl Known {
     fn judge(&self, wait: &Wait, meant: &Meant) -> Option<Waited> {
         let keys: Vec<&SessionKey> = match meant {
             Meant::One(key) => vec![key],
-            Meant::Every(keys) if keys.is_empty() => return Some(Waited::Nobody),
+            Meant::Every(keys) if keys.is_empty() => return Some(Waited::NoSession),
             Meant::Every(keys) => keys.iter().collect(),
             Meant::Any => self.sessions.keys().collect(),
         };
@@ -371,7 +371,7 @@ impl Waited {
             Self::Reached(sessions) => ("reached", json!(sessions)),
             Self::Exited(session) => ("exited", json!([session])),
             Self::Unknown(session) => ("unknown", json!([session])),
-            Self::Nobody => ("none", json!([])),
+            Self::NoSession => ("none", json!([])),
         };
         json!({ "outcome": outcome, "sessions": sessions })
     }

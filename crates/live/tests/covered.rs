@@ -1,5 +1,5 @@
-//! Over the fixtures: whatever a look reads lies under what it says is worth watching, and a
-//! look wakes nobody who watches that.
+//! Over the fixtures: all that a look reads lies under the paths that it names as worth
+//! watching, and a look does not wake a watcher of those paths.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
@@ -159,7 +159,7 @@ fn every_file_that_a_look_reads_lies_under_a_path_that_is_watched() {
 }
 
 #[test]
-fn a_look_wakes_nobody_who_watches_what_it_reads() {
+fn a_look_does_not_wake_a_watcher_of_what_it_reads() {
     let mut woken = Vec::new();
     for case in fixtures() {
         let world = World::of_fixture(&case);

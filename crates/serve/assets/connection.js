@@ -47,8 +47,8 @@ export function post(path, body = {}) {
 }
 
 /// Reads the stream for ever. `heard` gets each change, `said` the state of the connection:
-/// `connecting`, `open` (with what may be done here), `lost`, `refused`. A tab that nobody sees reads on: its title counts
-/// who waits.
+/// `connecting`, `open` (with what may be done here), `lost`, `refused`. A hidden tab reads on:
+/// its title shows how many sessions wait.
 export async function listen(heard, said) {
   let last = null;
   let wait = RETRY_MS;
@@ -69,8 +69,8 @@ export async function listen(heard, said) {
         return;
       }
       if (!answer.ok) {
-        const told = await answer.json().catch(() => null);
-        why = told?.error?.message ?? `The server answered ${answer.status}.`;
+        const reply = await answer.json().catch(() => null);
+        why = reply?.error?.message ?? `The server answered ${answer.status}.`;
         throw new Error(why);
       }
       said("open", "", answer.headers.get("whosup-actions"));

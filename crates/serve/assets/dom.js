@@ -84,7 +84,7 @@ function copyBySelection(text) {
   return copied;
 }
 
-/// Says something to whoever listens to the page.
+/// Announces a message to screen readers.
 export function announce(text) {
   setText(document.getElementById("announce"), text);
 }

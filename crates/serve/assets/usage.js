@@ -1,4 +1,4 @@
-// What sessions used today, counted once somebody looks.
+// What sessions used today, counted on first view.
 
 import { ask } from "./connection.js";
 import { element, setChildren, setText } from "./dom.js";

@@ -62,7 +62,7 @@ const REASONS = {
   "bare-pid": "only a PID is known, and no start of the process",
   "probe-failed": "its process could not be looked at",
   hidden: "the system hides its process",
-  "untrusted-claim": "somebody else may have written its file",
+  "untrusted-claim": "another user may have written its file",
   "owner-not-found": "the process that serves it was not found",
   "program-changed": "its process runs another program now",
   "unrecognized-program": "its process runs a program that is not recognized",

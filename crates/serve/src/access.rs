@@ -89,8 +89,8 @@ impl Names {
         Err(forbidden(format!("`{shown}` is no name of this server")))
     }
 
-    /// An address is a name of this server: rebinding needs a name that somebody else has
-    /// the say over.
+    /// An IP address is a name of this server: DNS rebinding needs a name that another party
+    /// controls.
     fn knows(&self, name: &str) -> bool {
         if name.eq_ignore_ascii_case("localhost") {
             return true;
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_nobody_else_can_rebind_are_answered() {
+    fn only_names_that_can_not_be_rebound_are_answered() {
         for host in [
             "127.0.0.1:4",
             "127.9.9.9",

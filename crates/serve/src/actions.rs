@@ -32,7 +32,7 @@ pub enum Action {
     Stop,
 }
 
-/// All of them, as the dashboard is told of them.
+/// All actions, in the form that the dashboard gets.
 pub(crate) const ACTIONS: &str = "end, dismiss, send, attach, stop";
 
 /// An action that a client asks for.
@@ -83,7 +83,7 @@ pub struct UsageAsked {
     pub directory: Option<PathBuf>,
 }
 
-/// Whoever does what clients ask for: the commands of that name.
+/// Does what clients ask for, by running the commands of the same names.
 pub trait Actions: Send + Sync {
     /// Does it, and says what was done.
     ///

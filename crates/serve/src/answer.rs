@@ -12,7 +12,7 @@ pub(crate) type Answer = Response<Body>;
 /// An answer, or why there is none.
 pub(crate) type Answered = Result<Answer, Failure>;
 
-/// Why there is no answer: a status, and what the client is told of it.
+/// Why there is no answer: a status, and the message for the client.
 #[derive(Debug)]
 pub(crate) struct Failure {
     status: StatusCode,
@@ -87,8 +87,8 @@ pub(crate) fn body_answer(content_type: &'static str, body: impl Into<Body>) -> 
     answer
 }
 
-/// What every answer says of itself: nobody keeps it, frames it, or takes it for something
-/// that it is not; a page runs nothing but the program's own scripts.
+/// Headers of every answer: it is not cached, not framed, and not taken for another type;
+/// a page runs only the program's own scripts.
 const HEADERS: [(HeaderName, &str); 7] = [
     (header::CACHE_CONTROL, "no-store"),
     (

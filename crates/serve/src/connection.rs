@@ -1,5 +1,5 @@
-//! Connections, and what is asked of each: nobody who sends slowly, reads slowly or opens
-//! very many keeps others from being answered.
+//! Connections and their limits: a client that sends slowly, reads slowly or opens very many
+//! does not keep others from being answered.
 
 use std::io;
 use std::pin::Pin;
@@ -139,7 +139,7 @@ fn give_up(stream: &tokio::net::TcpStream) {
 #[cfg(not(target_os = "linux"))]
 fn give_up(_: &tokio::net::TcpStream) {}
 
-/// The other end is the user or root. What can't be told is somebody else.
+/// The other end is the user or root. An unknown peer counts as another user.
 fn is_own(stream: &UnixStream) -> bool {
     let peer = stream.peer_cred().map(|peer| peer.uid());
     peer.is_ok_and(|uid| uid == 0 || uid == geteuid().as_raw())

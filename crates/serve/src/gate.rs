@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answer::Failure;
 
-/// Lets so many in at once, lets so many wait, and sends everybody else away.
+/// Lets so many in at once, lets so many wait, and refuses all others.
 pub(crate) struct Gate {
     inside: Arc<Semaphore>,
     waiting: Semaphore,

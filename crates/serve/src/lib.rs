@@ -12,9 +12,9 @@
 //!                             └────────────┘
 //! ```
 //!
-//! Nobody but the user gets an answer: a request needs the [token](Tokens) in a file that
-//! only the user can read, and over a socket the peer must be the user or root. What a web
-//! page of another site could send is refused before that.
+//! Only the user gets an answer: a request needs the [token](Tokens) in a file that only
+//! the user can read, and over a socket the peer must be the user or root. What a web page
+//! of another site could send is refused before that.
 
 mod access;
 mod actions;

@@ -56,7 +56,7 @@ struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Nobody is left to hear of a failure; the next server removes it.
+        // A failure can't be reported any more; the next server removes it.
         remove_socket(&self.0).ok();
     }
 }
@@ -177,8 +177,8 @@ fn listen_on(path: &std::path::Path) -> Result<Listener, ServeError> {
     Ok(Listener::Socket(listener, file))
 }
 
-/// Removes a socket that nobody listens on. The directory must be the user's: nobody else
-/// can put another socket there.
+/// Removes a socket without a listener. The directory must be the user's: then no other
+/// user can put another socket there.
 fn remove_stale(path: &std::path::Path) -> io::Result<()> {
     let (parent, _) = split(path)?;
     OwnDirectory::open(parent, 1)?;

@@ -1,5 +1,5 @@
-//! What a request asks for after the question mark. Nothing is passed over: a parameter that
-//! is not known may be a filter that somebody relies on.
+//! The query of a request. Nothing in it is ignored: an unknown parameter may be a filter
+//! that the client relies on.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -68,7 +68,7 @@ async fn sample(server: Arc<Server>) {
         }
     }
     server.samples.is_sampling.store(false, Ordering::Release);
-    // Whoever came meanwhile saw that it was still sampled.
+    // A client that came meanwhile saw that sampling goes on.
     if server.samples.latest.receiver_count() > 0 {
         drop(subscribe(&server));
     }

@@ -78,8 +78,8 @@ fn does(action: Action) -> MethodRouter<Arc<Server>> {
     post(move |server, named, asked, body| actions::act(action, server, named, asked, body))
 }
 
-/// Tells whether a path needs no token: the page's files, which are the same for everybody,
-/// and whether the server is there.
+/// Whether a path needs no token: the page's files, which are the same for every user, and
+/// the check that the server is there.
 pub(crate) fn is_open(path: &str) -> bool {
     path == "/healthz" || page::has(path)
 }

@@ -136,8 +136,8 @@ pub fn announce(directory: &Path, endpoint: &str) -> Result<Announced, ServeErro
 }
 
 impl Announced {
-    /// Tells whether another server announced itself since it was looked for: then this one
-    /// has its file beside that.
+    /// Whether another server announced itself since the search for one: then this one's file
+    /// stands beside the other's.
     #[must_use]
     pub fn is_beside_another(&self) -> bool {
         let path = self.0.path();

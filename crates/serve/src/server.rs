@@ -51,7 +51,7 @@ pub struct Options {
     pub world: Box<dyn World>,
     /// The token.
     pub tokens: Tokens,
-    /// Whoever acts and counts for clients.
+    /// Runs and counts actions for clients.
     pub commands: Box<dyn Actions>,
     /// Clients may act.
     pub allows_actions: bool,

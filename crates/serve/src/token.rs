@@ -23,7 +23,7 @@ const TOKEN: &str = "token";
 const OPENER: &str = "open.html";
 /// How many directories must be the user's: the server's own, and whosup's.
 const LEVELS: usize = 2;
-/// Anybody but the user may do something (`S_IRWXG | S_IRWXO`, inode(7)).
+/// Users other than the owner have some access (`S_IRWXG | S_IRWXO`, inode(7)).
 const OTHERS: u32 = 0o077;
 
 /// The token in its file, `$XDG_STATE_HOME/whosup/server/token`.
@@ -109,8 +109,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Tells whether this is the token, in a time that does not depend on how much of it
-    /// is right.
+    /// Whether this is the token. The time does not depend on how much of it is right.
     pub(crate) fn is(&self, offered: &str) -> bool {
         let Ok(token) = self.read() else {
             return false;
@@ -158,8 +157,8 @@ fn made_up() -> io::Result<Token> {
     Ok(Token(text))
 }
 
-/// Writes a page that leads a browser to `url`, and returns its path: whoever opens the page
-/// names only the page in the arguments of a process, which every user can read.
+/// Writes a page that redirects a browser to `url`, and returns its path: the browser's
+/// arguments, which every user can read, then name only the page.
 ///
 /// # Errors
 ///

@@ -1,9 +1,9 @@
-//! `whosup after-end`, which nobody types: runs what the configuration wants to be
-//! run when a session has ended, in a process of its own.
+//! `whosup after-end`, an internal command: runs the commands that the configuration
+//! names for sessions that have ended, in a process of its own.
 //!
-//! Neither the hook that told of the end nor the sweep waits for it. Each session's
-//! commands run one after the other, each for a bounded time; what goes wrong is
-//! noted where hooks note it.
+//! Neither the hook that reported the end nor the sweep waits for it. The commands of a
+//! session run one after the other, each for a bounded time; failures are noted where
+//! hooks note theirs.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -21,18 +21,18 @@ use crate::exit::ExitStatus;
 use crate::id::IdArgs;
 use crate::json::write_document;
 
-/// Tells a hook that it runs within what is run at the end of another session.
+/// Set in the environment of those commands, so that a hook within them knows it.
 pub(crate) const AFTERMATH: &str = "WHOSUP_AFTER_END";
 /// The command's name.
 const NAME: &str = "after-end";
-/// How many sessions one process is told of.
+/// How many sessions one process gets.
 const SESSIONS_MAX: usize = 200;
 /// How long one command may take.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 /// How long it is waited before another look at whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-// What `after-end` is told.
+// Arguments of `after-end`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AfterEndArgs {
     /// For each session that has ended: its agent and id, and its home
@@ -150,7 +150,7 @@ pub(super) fn run_one(
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
     let document = document.to_owned();
-    // It need not read what it is given; nobody waits for this.
+    // The command need not read its input, and this write is not waited for.
     let write = move || stdin.map(|mut stdin| stdin.write_all(&document));
     if let Err(error) = std::thread::Builder::new().spawn(write) {
         // Without the document it would do something else.

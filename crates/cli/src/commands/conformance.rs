@@ -82,7 +82,7 @@ fn from_anywhere(word: &OsString) -> OsString {
 ///
 /// # Errors
 ///
-/// If the program can't be started or does not answer, or nobody takes the output.
+/// If the program can't be started or does not answer, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &ConformanceArgs) -> anyhow::Result<ExitStatus> {
     let command: Vec<OsString> = arguments.command.iter().map(from_anywhere).collect();
     let words = command.iter().map(|word| word.display().to_string());

@@ -111,7 +111,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &DemoArgs) -> anyhow::Result<Exi
     }
     let mut inner = app.on(look);
     let answered = run_command(&mut inner, shown.command.unwrap_or_else(Command::list));
-    // While signals still end the demo: whoever reads may take their time.
+    // While signals still end the demo: the reader of the output may be slow.
     let written = app.out.flush();
     stage.end()?;
     let status = answered?;

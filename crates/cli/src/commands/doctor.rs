@@ -58,7 +58,7 @@ pub(crate) struct DoctorArgs {
 /// # Errors
 ///
 /// If the configuration can't be understood, there is no place for records, or
-/// nobody takes the output.
+/// the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &DoctorArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,

@@ -32,7 +32,7 @@ Examples:
 Agents run this command from their hook settings. It always exits with 0 and prints nothing.
 Errors go to `hook.log` beside the records, in ~/.local/state/whosup.";
 
-// What `hook` is told.
+// Arguments of `hook`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HookArgs {
@@ -66,7 +66,7 @@ pub(crate) fn run(app: &App<'_>, arguments: &HookArgs) -> ExitStatus {
     ExitStatus::Done
 }
 
-/// Tells whether the command line asks for this command, well formed or not.
+/// Whether the command line asks for this command, well formed or not.
 pub(crate) fn is_asked_for() -> bool {
     std::env::args_os()
         .nth(1)

@@ -90,8 +90,8 @@ struct StatusArgs {
 ///
 /// # Errors
 ///
-/// If settings can't be understood or written, nobody is there to be asked, or
-/// nobody takes the output.
+/// If settings can't be understood or written, no person can be asked, or the output
+/// can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<ExitStatus> {
     match &arguments.action {
         Action::Install(arguments) => change(app, arguments, &INSTALL),
@@ -182,8 +182,8 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
     Ok(end)
 }
 
-/// The agents that are meant, in each of their homes. An agent that nobody named
-/// and that has no home here is left out.
+/// The agents that are meant, each with all of its homes. An agent that was not named
+/// on the command line and has no home here is left out.
 fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn Adapter, Home)>> {
     let mut found = Vec::new();
     for adapter in AGENTS.iter().copied().filter(|one| one.hooks().is_some()) {

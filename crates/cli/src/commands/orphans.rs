@@ -45,11 +45,11 @@ pub(crate) struct OrphansArgs {
     json: bool,
 }
 
-/// Lists what exited without ending, with the command that goes on with each.
+/// Lists sessions that exited without ending, each with the command that resumes it.
 ///
 /// # Errors
 ///
-/// If the configuration can't be understood, or nobody takes the output.
+/// If the configuration can't be understood, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<ExitStatus> {
     let (mut snapshot, ids) = orphans(&app.world, arguments)?;
     let last = |session: &Session| session.last_heard_of_ms().unwrap_or(0);
@@ -69,8 +69,8 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &OrphansArgs) -> anyhow::Result<
     Ok(ExitStatus::Done)
 }
 
-/// Everything on disk is looked at only where a record tells of a session that a
-/// sweep has ended, which nothing else leads to.
+/// Scans everything on disk only if there is a record of a session that a sweep has
+/// ended: no other source leads to that session.
 fn orphans(world: &World, arguments: &OrphansArgs) -> anyhow::Result<(Snapshot, ShortIds)> {
     let agents = agents_of_swept(world);
     let mut scanned = world.scan(&Reach::default())?;

@@ -69,10 +69,10 @@ fn parse_session(text: &str) -> Result<SessionId, String> {
     SessionId::parse(text).map_err(|error| error.to_string())
 }
 
-/// Becomes the program that it was started to become, in the terminal that was
-/// made for it. Returns if it was not started for that, or can't.
-pub(crate) fn become_program_if_told() -> Option<ExitCode> {
-    terminal::become_program_if_told()
+/// Becomes the program that this process was started to become, in the terminal that was
+/// made for it. Returns if it was not started for that, or if that fails.
+pub(crate) fn become_program_if_asked() -> Option<ExitCode> {
+    terminal::become_program_if_asked()
 }
 
 /// Runs the program.

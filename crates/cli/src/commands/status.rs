@@ -33,7 +33,7 @@ Ends exited sessions first, as `whosup sweep` does.";
 const PERMISSION_DENIED: &str = "ermission denied";
 /// What a directory is called that could not be listed.
 const UNREAD: &str = "unreadable";
-/// What a session is called that nobody can tell of, and that has been silent long.
+/// The name of sessions whose state is unknown and that have been silent for long.
 const STALE: &str = "stale";
 
 // What `status` is asked for.
@@ -65,7 +65,7 @@ enum Form {
 }
 
 impl Form {
-    /// The room that there is unless somebody says otherwise.
+    /// The default width.
     const fn width(self) -> Option<usize> {
         match self {
             Self::Tmux => Some(40),
@@ -74,11 +74,11 @@ impl Form {
     }
 }
 
-/// Sweeps, and tells what goes on.
+/// Sweeps, then summarizes activity.
 ///
 /// # Errors
 ///
-/// If the configuration can't be understood, or nobody takes the output.
+/// If the configuration can't be understood, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &StatusArgs) -> anyhow::Result<ExitStatus> {
     let ended = sweep_first(app)?;
     let wish = Wish::default();
@@ -166,7 +166,7 @@ pub(crate) fn limit_lines(limits: &[Limits], now_ms: i64) -> Vec<String> {
         .collect()
 }
 
-/// Ends what has exited. A sweep that can't be made stops nobody from looking.
+/// Ends what has exited. A failed sweep does not stop the command.
 fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
     let options = options(app)?;
     Ok(match sweep_here(app, &options) {
@@ -178,8 +178,8 @@ fn sweep_first(app: &mut App<'_>) -> anyhow::Result<usize> {
     })
 }
 
-/// The conditions that are told, in the order of the table, and how many
-/// sessions are in each.
+/// The conditions that are shown, in the order of the table, each with the number of
+/// sessions in it.
 fn counts(snapshot: &Snapshot, now_ms: i64) -> Vec<(&'static str, usize)> {
     let sessions = &snapshot.sessions;
     let names = Condition::ALL.iter().map(|condition| condition.name());

@@ -41,7 +41,7 @@ pub(crate) struct SweepArgs {
 /// # Errors
 ///
 /// If the configuration can't be understood, there is no place for records, or
-/// nobody takes the output.
+/// the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &SweepArgs) -> anyhow::Result<ExitStatus> {
     let options = SweepOptions {
         is_dry_run: arguments.dry_run,

@@ -124,7 +124,7 @@ struct Counted {
 /// # Errors
 ///
 /// If the configuration or the prices can't be understood, a directory that is asked for
-/// is not there, or nobody takes the output.
+/// does not exist, or the output can't be written.
 pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<ExitStatus> {
     say_unknown_agents(app, &arguments.agent);
     let answer = sum_up(&app.world, arguments, Progress::OnTerminal)?;
@@ -147,7 +147,7 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &UsageArgs) -> anyhow::Result<Ex
 pub(crate) enum Progress {
     /// The person at the terminal, if there is a terminal.
     OnTerminal,
-    /// Nobody.
+    /// No progress is shown.
     Silent,
 }
 
@@ -301,7 +301,7 @@ fn count(
         };
         if is_shown && shown.0.elapsed() >= PROGRESS_EVERY {
             *shown = (Instant::now(), true);
-            // Nobody is left to tell that it can't be shown.
+            // A failed write of the progress is ignored.
             write!(io::stderr(), "\rcounting: {done} of {all} transcripts").ok();
         }
     };

@@ -12,7 +12,7 @@ use super::offered;
 
 /// How many programs are offered.
 const PROGRAMS_MAX: usize = 10_000;
-/// Somebody may execute it (`S_IXUSR`, `S_IXGRP`, `S_IXOTH`, inode(7)).
+/// Anyone may execute it (`S_IXUSR`, `S_IXGRP`, `S_IXOTH`, inode(7)).
 const EXECUTABLE: u32 = 0o111;
 /// Where the scripts of shells say which word is completed.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";

@@ -18,7 +18,7 @@ pub(crate) struct NotifyDefaults {
     pub(crate) on: Vec<Kind>,
     /// What is run, in place of a desktop notification: a program and its arguments.
     pub(crate) exec: Option<Vec<String>>,
-    /// When nobody is notified.
+    /// When no notifications are sent.
     pub(crate) quiet: Option<Quiet>,
     /// `--agent`
     pub(crate) agent: Vec<AgentId>,

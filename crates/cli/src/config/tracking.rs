@@ -18,8 +18,8 @@ const COMMANDS_MAX: usize = 8;
 pub(crate) struct Tracking {
     /// How long the records of ended sessions are kept.
     pub(crate) keep_ended: Duration,
-    /// How long a session of which nobody can tell must be silent to be ended;
-    /// `None`: it is never ended for that.
+    /// How long an unknown session must be silent to be ended; `None`: it is never ended
+    /// for that.
     pub(crate) end_unknown_after: Option<Duration>,
     /// What is run when a session has ended: each a program and its arguments.
     pub(crate) on_end: Vec<Vec<String>>,

@@ -1,8 +1,8 @@
 //! JSON in which nothing steers a terminal.
 //!
-//! JSON itself wants escapes for the controls below a space only. DEL, the controls
-//! of C1, characters of direction and others that nobody sees get them here too: that
-//! decodes to the same text, and a terminal shows it instead of obeying it.
+//! JSON itself requires escapes only for the controls below a space. DEL, the C1
+//! controls, bidirectional controls and other invisible characters are escaped here too:
+//! the text decodes to the same, and a terminal shows it instead of obeying it.
 
 use std::io::{self, Write};
 

@@ -99,8 +99,8 @@ fn check_and_pid_answer_by_their_exit_status() {
 
 #[test]
 fn a_live_session_whose_process_is_not_known_is_live_and_has_no_pid() {
-    // A sub-agent lives in its parent's process, or somewhere else: its own is
-    // not told.
+    // A sub-agent lives in its parent's process or in an unknown one: no process of its
+    // own is reported.
     let world = world();
     let id = "a4a0da5550e2d1dd1";
     let shown = world.run(&format!("show {id} --json")).json();
@@ -112,7 +112,7 @@ fn a_live_session_whose_process_is_not_known_is_live_and_has_no_pid() {
 }
 
 #[test]
-fn two_live_processes_of_one_session_are_told() {
+fn two_live_processes_of_one_session_are_reported() {
     let mut world = world();
     world.add_claude(4714, S1, "src/shop", 1, &json!({}));
     let said = world.run(&format!("pid {S1}"));
@@ -138,7 +138,7 @@ fn an_ambiguous_id_lists_the_candidates() {
 }
 
 #[test]
-fn an_id_that_is_nowhere_is_told_from_one_that_could_not_be_looked_for() {
+fn a_missing_id_differs_from_an_id_that_could_not_be_looked_for() {
     let world = world();
     let said = world.run("show ffff");
     insta::assert_snapshot!(said.text());
@@ -148,7 +148,7 @@ fn an_id_that_is_nowhere_is_told_from_one_that_could_not_be_looked_for() {
 }
 
 #[test]
-fn one_id_in_two_homes_is_told_apart_by_home() {
+fn one_id_in_two_homes_is_distinguished_by_home() {
     let world = world();
     let (from, to) = (world.path(".claude/projects"), world.path("other/projects"));
     copy(&from, &to);
@@ -177,7 +177,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn that_a_directory_is_gone_is_told_wherever_it_is_needed() {
+fn a_missing_directory_is_reported_wherever_it_is_needed() {
     let world = world();
     let gone = |said: &str| said.contains("no longer there");
     for command in ["show", "resume --print"] {

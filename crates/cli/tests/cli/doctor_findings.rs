@@ -164,7 +164,7 @@ fn a_host_that_cannot_tell_its_boot_is_told_and_ends_nothing() {
     let Some(answer) = doctor_after(&world, &line) else {
         return;
     };
-    let (what, fix) = finding(&answer, "cannot tell the boot: ", "");
+    let (what, fix) = finding(&answer, "cannot determine the boot: ", "");
     assert!(what.ends_with("; no session is ended by a sweep"), "{what}");
     assert!(fix.ends_with("mount -t proc proc /proc"), "{fix}");
     assert!(!answer.contains("ended 1 session"), "{answer}");

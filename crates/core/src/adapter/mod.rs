@@ -140,8 +140,8 @@ pub trait Adapter: Send + Sync {
     /// it walks every session on disk.
     fn scan(&self, look: &Look<'_>, home: &Home) -> Found<AgentScan>;
 
-    /// Reads what a session's own files tell about it (title, model, …).
-    /// Called only for sessions that somebody wants to see.
+    /// Reads a session's title, model and so on from the session's own files.
+    /// Called only for sessions that are to be shown.
     fn describe(&self, look: &Look<'_>, sketch: &Sketch) -> Found<Description>;
 
     /// How the transcripts of its sessions are counted; `None` if they count nothing.
@@ -289,7 +289,7 @@ pub struct Forked {
     pub parent: Option<SessionId>,
 }
 
-/// A command that somebody may run: shown by us, never run unasked.
+/// A command for the user to run: whosup shows it, and never runs it unasked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     /// Program and arguments.

@@ -1,4 +1,4 @@
-//! What a scan tells of one session besides claims.
+//! What a scan finds out about one session besides claims.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::adapter::claim::{Evidence, SessionKey};
 use crate::adapter::phase::{Phase, PhaseFact};
 use crate::adapter::{Clue, Lost, Unclaimed, Visit};
 
-/// What a scan tells of one session besides claims: enough to group and attribute it.
+/// What a scan finds out about a session besides claims: enough to group and attribute it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sketch {
     /// The session.
@@ -28,8 +28,8 @@ pub struct Sketch {
     /// Until when something may have been recorded of it that can't be read, where its
     /// transcript lacks its end: it may have gone on until then.
     pub perhaps_until_ms: Option<i64>,
-    /// It is a sub-agent of which is not known whether it has ended before its parent,
-    /// since what would tell that lacks its end.
+    /// It is a sub-agent that may have ended before its parent: the end of the file that
+    /// would show it is missing.
     pub may_have_ended: bool,
     /// Its transcript.
     pub transcript: Option<PathBuf>,
@@ -74,7 +74,7 @@ pub struct Sketch {
     /// There is something to resume: false only where it is known that nothing
     /// was ever said in it.
     pub is_resumable: bool,
-    /// It runs without a person at a terminal; `None` if that isn't told.
+    /// It runs without a person at a terminal; `None` if that is not known.
     pub is_headless: Option<bool>,
     /// It is a session that the agent started without a real id yet, or one
     /// that never came to be: never shown as a session of its own.
@@ -87,7 +87,7 @@ pub struct Sketch {
     pub endpoint: Option<String>,
     /// When the session began, by the claim's file.
     pub started_at_ms: Option<i64>,
-    /// When the session ended, where somebody recorded that.
+    /// When the session ended, if that was recorded.
     pub ended_at_ms: Option<i64>,
     /// Our record says that its process went without an end.
     pub has_died: bool,
@@ -99,11 +99,11 @@ pub struct Sketch {
     pub cpu_at_least_ms: Option<u64>,
     /// How long processes had it at least, as hooks reported.
     pub live: Option<LiveTime>,
-    /// What describing it would tell, where the scan came to know that on the
-    /// way: one read of a database tells of every session in it.
+    /// The description, where the scan got it on the way: one read of a database describes
+    /// every session in it.
     pub described: Option<Box<Description>>,
-    /// How it is resumed, as the claim's file says. Counts only for an agent
-    /// without an adapter, and is shown, never run: anybody may have written it.
+    /// How it is resumed, as the claim's file says. Counts only for an agent without an
+    /// adapter, and is shown, never run: the file may be written by another user.
     pub resume: Option<Box<Invocation>>,
 }
 

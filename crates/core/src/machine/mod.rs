@@ -158,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// The same machine, with somebody who follows what is looked at.
+    /// The same machine, with an observer of what is looked at.
     #[must_use]
     pub fn followed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl Machine {
         )
     }
 
-    /// The environment of whoever asks.
+    /// The environment of the calling process.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment

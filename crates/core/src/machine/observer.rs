@@ -30,7 +30,7 @@ pub trait Running {
     fn end(self: Box<Self>, found: String);
 }
 
-/// A step of a look, which nobody may follow.
+/// A step of a look, which may have no observer.
 #[must_use]
 pub struct Step(Option<Box<dyn Running>>);
 
@@ -40,7 +40,7 @@ impl Step {
         Self(observer.map(|observer| observer.begin(about)))
     }
 
-    /// Ends it. What was found is put in words only if somebody follows.
+    /// Ends it. `found` is called only if there is an observer.
     pub fn end(self, found: impl FnOnce() -> String) {
         if let Some(running) = self.0 {
             running.end(found());

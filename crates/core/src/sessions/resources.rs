@@ -132,7 +132,7 @@ impl Meter {
 /// The counters of every process at one time.
 #[derive(Debug)]
 pub struct Sample {
-    /// By a clock that nobody sets; `None` if it is not known when the kernel began.
+    /// By a clock that can't be set; `None` if it is not known when the kernel began.
     since_boot_ms: Option<i64>,
     processes: BTreeMap<Pid, Counted>,
     /// Processes that are there and could not be read.

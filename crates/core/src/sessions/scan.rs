@@ -70,12 +70,12 @@ pub struct Scanned<'a> {
 /// Takes a session of which all is known, and what reads its files.
 pub type Take<'a> = dyn FnMut(Session, Describer<'_>) + 'a;
 
-/// Reads what the files of sessions tell of them.
+/// Describes sessions from their own files.
 #[derive(Debug, Clone, Copy)]
 pub struct Describer<'a>(Look<'a>);
 
 impl Describer<'_> {
-    /// Reads what the files of one session tell of it; returns what could not be read.
+    /// Describes one session from its own files; returns what could not be read.
     pub fn describe(&self, session: &mut Session) -> Vec<Problem> {
         let mut problems = Vec::new();
         if let Some(problem) = untouched_transcript(self.0.machine, &session.sketch) {
@@ -207,7 +207,7 @@ fn look<'a>(
     }
 }
 
-/// How much was read, for whoever follows.
+/// How much was read, for the observer.
 fn read_of(found: &AgentScan) -> String {
     let (sessions, claims) = (found.sketches.len(), found.claims.len());
     format!("{sessions} sessions, {claims} claims")
@@ -297,13 +297,13 @@ fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
         && dismissals.hide(&session.key, session.last_heard_of_ms());
 }
 
-/// Names what of a source can't be believed, and takes out the dates of the future.
-fn question(told: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
-    future_dates::take_out(told, machine.now_ms(), problems);
-    problems.extend(told.claims.iter().filter_map(distrust));
+/// Reports what in a source can't be trusted, and removes dates in the future.
+fn question(scan: &mut AgentScan, machine: &Machine, problems: &mut Vec<Problem>) {
+    future_dates::take_out(scan, machine.now_ms(), problems);
+    problems.extend(scan.claims.iter().filter_map(distrust));
 }
 
-/// What is wrong with a claim that anybody could have written.
+/// What is wrong with a claim that another user could have written.
 fn distrust(claim: impl AsRef<Claim>) -> Option<Problem> {
     let claim = claim.as_ref();
     let Trust::Untrusted { because } = &claim.trust else {
@@ -373,7 +373,7 @@ impl Scanned<'_> {
         &self.possible
     }
 
-    /// Reads what the files of sessions of this look tell of them.
+    /// Describes sessions of this look from their own files.
     #[must_use]
     pub const fn describer(&self) -> Describer<'_> {
         Describer(look_with(
@@ -383,7 +383,7 @@ impl Scanned<'_> {
         ))
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell of them.
+    /// Describes the sessions that pass `wanted` from their own files.
     pub fn describe(&mut self, wanted: impl Fn(&Session) -> bool) {
         let step = self.machine.step(About::machine("transcripts"));
         let describer = Describer(look_with(self.machine, &self.depth, &self.processes));

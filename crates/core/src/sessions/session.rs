@@ -83,11 +83,11 @@ pub struct Session {
     pub other_live: Vec<OtherLive>,
     /// The session that its process went on to.
     pub superseded_by: Option<SessionId>,
-    /// What an adapter told of it.
+    /// What an adapter reported of it.
     pub sketch: Box<Sketch>,
-    /// What its own files tell; empty until somebody asks.
+    /// What its own files say; empty until it is described.
     pub description: Description,
-    /// What it used; `None` until somebody asks and counts.
+    /// What it used; `None` until it is counted.
     #[cfg(feature = "reader")]
     pub usage: Option<Usage>,
     /// What the processes use; `None` if that was not measured.
@@ -196,8 +196,8 @@ impl Session {
         doing.phase == Some(Phase::Working) && doing.word.as_deref() == Some(BACKGROUND)
     }
 
-    /// It is live, and somebody has stopped a process that it needs (Ctrl-Z, SIGSTOP, a
-    /// debugger): it does nothing until that one is continued.
+    /// It is live, and a process that it needs was stopped (Ctrl-Z, SIGSTOP, a debugger): it
+    /// does nothing until that process is continued.
     #[must_use]
     pub fn is_suspended(&self) -> bool {
         let mut processes = self.owner.iter().chain(&self.client);
@@ -217,8 +217,8 @@ impl Session {
         left.filter_map(|judged| judged.pid).next()
     }
 
-    /// Its owner has exited, it left behind what a clean exit removes, and
-    /// nobody said that it ended.
+    /// Its owner has exited, it left behind what a clean exit removes, and no end was
+    /// recorded.
     #[must_use]
     pub fn is_orphan(&self) -> bool {
         let is_crash = matches!(
@@ -280,19 +280,19 @@ impl Session {
             .unwrap_or(false)
     }
 
-    /// Its title: what was told without reading, else what its files say.
+    /// The title that was known without reading, else the one in its files.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
-        let told = self.sketch.title.as_deref();
+        let sketched = self.sketch.title.as_deref();
         let described = self.description.title.as_deref();
         if self.description.is_title_a_prompt {
-            told.or(described)
+            sketched.or(described)
         } else {
-            described.or(told)
+            described.or(sketched)
         }
     }
 
-    /// The agent's version: what its files say, else what was told without reading.
+    /// The agent's version in its files, else the one that was known without reading.
     #[must_use]
     pub fn agent_version(&self) -> Option<&str> {
         let described = self.description.agent_version.as_deref();
@@ -375,9 +375,9 @@ impl Session {
         adapter.attach(&self.sketch, self.is_default_home)
     }
 
-    /// Tells whether [`Session::invocation`] was put together here, by an adapter.
-    /// Otherwise it stands in a file that anybody may have written, and nothing may
-    /// run it that no person has read.
+    /// Whether an adapter put [`Session::invocation`] together. Otherwise the command stands
+    /// in a file that another user may have written, and must not be run before a person has
+    /// read it.
     #[must_use]
     pub fn is_invocation_ours(&self) -> bool {
         self.adapter.is_some()

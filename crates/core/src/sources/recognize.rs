@@ -32,7 +32,7 @@ pub enum Users {
     /// Processes of the user who runs the scan.
     #[default]
     Own,
-    /// Everybody's, as far as they can be seen.
+    /// Processes of all users, as far as they can be seen.
     All,
 }
 

@@ -8,7 +8,7 @@
 //! database and of its WAL are read like those of any other file, the
 //! committed frames of the WAL are laid over the pages as the file format says
 //! (sqlite.org/fileformat2.html, section 4), and SQLite is given the result in
-//! memory. No lock is taken: nobody waits for us, and we wait for nobody.
+//! memory. No lock is taken, so neither side ever waits for the other.
 //!
 //! What is read is one committed state: the pages are read before the WAL, so
 //! that each page which a checkpoint writes meanwhile is in the WAL as well;
@@ -48,8 +48,8 @@ const WAL_BYTES_MAX: u64 = 128 << 20;
 const ATTEMPTS_MAX: usize = 4;
 /// SQLite asks whether to go on every so many of its instructions …
 const INSTRUCTIONS_BETWEEN_QUESTIONS: i32 = 100_000;
-/// … and is told to stop after so many questions: half a second or so. A
-/// schema is data, and may hold a view that never ends.
+/// … and stops it after so many calls, about half a second: a schema is data, and may
+/// hold a view that never ends.
 const QUESTIONS_MAX: u32 = 500;
 
 /// What a database begins with.
@@ -246,7 +246,7 @@ fn object_or_text(bytes: &[u8]) -> Value {
     object.flatten().unwrap_or_else(text)
 }
 
-/// How many columns of a table are told.
+/// How many columns of a table are reported.
 const COLUMNS_MAX: usize = 1_000;
 
 /// The text in a column; `None` for NULL and every other type. What is not
@@ -352,8 +352,8 @@ impl Mark {
     }
 }
 
-/// Tells whether a rollback journal says that a transaction is open: then the
-/// pages are in the middle of a change.
+/// Whether a rollback journal shows an open transaction: then the pages are in the middle
+/// of a change.
 fn is_in_transaction(journal: &Path) -> Result<bool, SqliteError> {
     match OpenFile::open(journal, Links::Refuse) {
         Ok(journal) => Ok(start_of(&journal, JOURNAL_MAGIC.len())? == JOURNAL_MAGIC),

@@ -86,7 +86,7 @@ pub struct WireSession<T = String> {
     pub waiting_on: Option<WireWaitingOn<T>>,
     /// The agent's own word for what it is doing, where it published one.
     pub phase_word: Option<T>,
-    /// Its owner has exited and nobody said that it ended.
+    /// Its owner has exited and no end was recorded.
     pub orphan: bool,
     /// The session that its process went on to.
     pub superseded_by: Option<T>,
@@ -148,7 +148,7 @@ pub struct WireSession<T = String> {
     /// The bytes of `home` in base64, where they are not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub home_bytes: Option<String>,
-    /// Somebody asked not to be shown it.
+    /// It was hidden with `dismiss`.
     pub dismissed: bool,
     /// How to get to see it; given only while it is live.
     pub attach: Option<WireCommand<T>>,
@@ -385,8 +385,8 @@ pub struct WireResume<T = String> {
     /// The command.
     #[serde(flatten)]
     pub command: WireCommand<T>,
-    /// False if it stands in a file that anybody may have written, rather than in
-    /// this program: nothing may run it that no person has read.
+    /// False if it stands in a file that another user may have written: run it only after a
+    /// person has read it.
     pub trusted: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct Signals {
     exited: HashMap<Pid, StartStamp>,
 }
 
-/// Wakes whoever waits.
+/// Wakes the waiting thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Waker(Arc<Wanted>);
 
@@ -209,7 +209,7 @@ impl Signals {
                 }
                 process => {
                     happened.is_anything = true;
-                    // It would be told of again and again.
+                    // Otherwise it would be reported again and again.
                     let pid = Pid::new(i64::try_from(process ^ PROCESSES).unwrap_or_default());
                     if let Some((pid, (stamp, _))) = pid
                         .ok()
@@ -233,8 +233,8 @@ impl Signals {
         )?)
     }
 
-    /// A timer that never comes up is cancelled when somebody sets the clock, or the machine
-    /// wakes up: timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`.
+    /// A timer that never expires is cancelled when the clock is set or the machine wakes up:
+    /// timerfd_create(2), `TFD_TIMER_CANCEL_ON_SET`.
     fn arm_clock(&self) -> io::Result<()> {
         let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
         let never = Itimerspec {

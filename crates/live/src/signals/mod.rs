@@ -1,6 +1,6 @@
-//! What happens on the machine, as far as the system tells of it.
+//! Signals from the system that something on the machine has changed.
 //!
-//! It says that something happened and never what: a look finds that out.
+//! A signal does not say what changed: a look finds that out.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -15,7 +15,7 @@ pub struct Signals {
     waker: Waker,
 }
 
-/// Wakes whoever waits.
+/// Wakes the waiting thread.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waker(Arc<(Mutex<Wanted>, Condvar)>);
 

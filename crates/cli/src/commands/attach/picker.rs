@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_apart() {
+    fn keys_are_distinguished() {
         let text = |text: &str| Key::Text(text.to_owned());
         assert_eq!(keys(b"\x1b"), [Key::Leave]);
         assert_eq!(keys(b""), [Key::Leave]);

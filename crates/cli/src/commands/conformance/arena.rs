@@ -13,7 +13,7 @@ use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
 const DEPTH_MAX: usize = 12;
 /// How many names of a home are looked at.
 const NAMES_MAX: usize = 20_000;
-/// How much of a sidecar tells that a file was to become one.
+/// How many first bytes identify a file as the start of a sidecar.
 const HEAD_BYTES: usize = 16;
 /// The directory that sessions work in: it has a space and letters of two scripts.
 const WORK_DIR: &str = "dossier é 会話";
@@ -156,8 +156,8 @@ impl Arena {
             .collect()
     }
 
-    /// Temporary files beside sidecars whose writer is known, for they are whole.
-    /// Half a file may be somebody's who still writes it.
+    /// Complete temporary files beside sidecars, whose writer is therefore known. Half a file
+    /// may still be written by another process.
     pub(super) fn whole_strays(&self, beside: &Path) -> Vec<String> {
         let is_whole =
             |path: &PathBuf| fs::read(path).is_ok_and(|bytes| parse_sidecar(&bytes).is_ok());
@@ -182,8 +182,8 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> Result<(), String> {
         .map_err(|error| format!("cannot set the mode of `{}`: {error}", path.display()))
 }
 
-/// Tells whether a file that is no sidecar was to become one like `sidecar`: it
-/// holds one or the beginning of one, or nothing under the name of a temporary file.
+/// Whether a file that is no sidecar was to become one like `sidecar`: it holds one or
+/// a prefix of one, or it is empty and has the name of a temporary file.
 fn is_temporary(name: &str, bytes: &[u8], sidecar: &[u8]) -> bool {
     let head = sidecar.get(..HEAD_BYTES).unwrap_or(sidecar);
     let is_named_so = name.starts_with('.') || name.to_ascii_lowercase().contains("tmp");
@@ -193,14 +193,14 @@ fn is_temporary(name: &str, bytes: &[u8], sidecar: &[u8]) -> bool {
     bytes.starts_with(head) || parse_sidecar(bytes).is_ok()
 }
 
-/// Tells whether readers take a file for a sidecar, by its name.
+/// Whether readers take a file for a sidecar, by name.
 pub(super) fn is_sidecar(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(is_sidecar_name)
 }
 
-/// Tells whether readers take a file for a sidecar, by its name.
+/// Whether readers take a name for that of a sidecar.
 pub(super) fn is_sidecar_name(name: &str) -> bool {
     name == "runtime.json" || name.ends_with(".runtime.json")
 }

@@ -53,7 +53,7 @@ pub(super) fn process_of(subject: &Subject) -> Result<Process, String> {
 }
 
 impl Stage {
-    /// With a program that runs as whoever runs the kit.
+    /// With a program that runs as the user who runs the kit.
     pub(super) fn new(kit: &Kit) -> Result<Self, String> {
         let arena = kit.arena()?;
         let subject = kit.start_session(&arena, BASE)?;
@@ -192,8 +192,8 @@ impl Stage {
         self.subject.must(&format!("switch {BASE}"))
     }
 
-    /// What lies at the place: whose inode, and which bytes. (Nothing is opened that is
-    /// no regular file: somebody would have to write to a FIFO.)
+    /// The inode and the bytes of the file at the place. Only a regular file is opened: a
+    /// FIFO would block until another process writes to it.
     pub(super) fn look(&self) -> Option<(u64, Vec<u8>)> {
         use std::os::unix::fs::MetadataExt as _;
         let facts = fs::symlink_metadata(&self.path).ok()?;

@@ -127,11 +127,11 @@ impl Subject {
         Pid::from_raw(self.pid())
     }
 
-    /// Writes a line, and does not wait for the answer.
-    pub(super) fn tell(&mut self, line: &str) -> Result<(), String> {
-        let input = self.input.as_mut().ok_or("it was told to end")?;
-        let told = writeln!(input, "{line}").and_then(|()| input.flush());
-        told.map_err(|error| match error.kind() {
+    /// Writes a line without waiting for the answer.
+    pub(super) fn send(&mut self, line: &str) -> Result<(), String> {
+        let input = self.input.as_mut().ok_or("it was asked to end")?;
+        let written = writeln!(input, "{line}").and_then(|()| input.flush());
+        written.map_err(|error| match error.kind() {
             ErrorKind::BrokenPipe => "it ended without an answer".to_owned(),
             _ => format!("it does not take `{line}`: {error}"),
         })
@@ -175,7 +175,7 @@ impl Subject {
 
     /// Writes a line and waits for the answer.
     pub(super) fn ask(&mut self, line: &str) -> Result<Answer, String> {
-        self.tell(line)?;
+        self.send(line)?;
         self.answer().map_err(|error| format!("`{line}`: {error}"))
     }
 

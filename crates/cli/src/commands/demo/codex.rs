@@ -37,7 +37,7 @@ const SHOWN: Thread = Thread {
     work_dir: "src/mobile",
     name: "Dark mode for the settings screen",
     born_minutes_ago: 26,
-    // A question from before the process began would be nobody's any more.
+    // A question from before the process began would not belong to it.
     last_minutes_ago: 0,
     now: Now::Asks,
 };

@@ -31,8 +31,8 @@ pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     let began = props.actor("kimi-paired")?.began_at_ms;
     let prompt = "Draft the announcement";
     write_session(props, PAIRED, "src/docs", began, prompt)?;
-    // Two processes and two sessions in one directory: which has which can't
-    // be told.
+    // Two processes and two sessions in one directory: which process serves which session
+    // can't be known.
     let left = props.actor("kimi-left")?.began_at_ms;
     let right = props.actor("kimi-right")?.began_at_ms;
     let began = left.max(right);

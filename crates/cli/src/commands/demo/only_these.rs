@@ -35,7 +35,7 @@ impl Backend for OnlyThese {
         self.inner.scope()
     }
 
-    /// Nobody is hidden where there is nobody else.
+    /// There are no other processes that could be hidden.
     fn view(&self) -> View {
         View {
             hide_pid: Ok(HidePid::Off),

@@ -15,9 +15,9 @@ pub(super) struct Part {
     pub(super) argv: Vec<String>,
     /// The directory that it works in, below the home.
     pub(super) work_dir: &'static str,
-    /// Whether somebody sits before it.
+    /// Whether a person is at its terminal.
     pub(super) terminal: Terminal,
-    /// What becomes of it before anybody looks.
+    /// What becomes of it before the scan.
     pub(super) fate: Fate,
     /// The files that it locks.
     pub(super) locks: Vec<PathBuf>,
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) open: Vec<PathBuf>,
 }
 
-/// Whether somebody sits before a process.
+/// Whether a person is at the terminal of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Terminal {
     /// It has a terminal.
@@ -34,7 +34,7 @@ pub(super) enum Terminal {
     None,
 }
 
-/// What becomes of a process before anybody looks.
+/// What becomes of a process before the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It stays.
@@ -69,7 +69,7 @@ impl Part {
         self
     }
 
-    /// The same, killed before anybody looks.
+    /// The same, killed before the scan.
     pub(super) const fn crashing(mut self) -> Self {
         self.fate = Fate::Crashes;
         self

@@ -53,7 +53,7 @@ impl<'a> Props<'a> {
         actor.with_context(|| format!("cannot find who poses as `{name}`"))
     }
 
-    /// The processes that are there when somebody looks.
+    /// The processes that exist during the scan.
     pub(super) fn pids_that_stay(&self) -> impl Iterator<Item = Pid> {
         let staying = self.actors.values();
         staying

@@ -33,7 +33,7 @@ pub(super) struct Stage {
     up: Arc<Mutex<Up>>,
 }
 
-/// What is up, to be taken down by whoever comes first.
+/// What was set up, taken down once by the first who asks.
 #[derive(Debug)]
 struct Up {
     directory: Option<TempDir>,
@@ -44,7 +44,7 @@ struct Up {
 struct Running {
     child: Child,
     fate: Fate,
-    /// The side of its terminal on which somebody would sit.
+    /// The side of the terminal on which a person would sit.
     _terminal: Option<OwnedFd>,
 }
 
@@ -85,7 +85,7 @@ impl Stage {
         &self.home
     }
 
-    /// Does something in the temporary directory, while nobody takes it down.
+    /// Runs `act` in the temporary directory, which is not taken down meanwhile.
     pub(super) fn with<T>(&self, act: impl FnOnce(&Path) -> T) -> T {
         let _up = self.up();
         act(&self.home)
@@ -140,7 +140,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Whoever wants to know of a failure calls `end`.
+        // A caller that wants the error calls `end`.
         self.up().end().ok();
     }
 }
@@ -220,7 +220,7 @@ fn actor(part: &Part, pid: u32) -> anyhow::Result<Actor> {
         pid,
         began_at_ms: process
             .began_at_ms
-            .map_err(|reason| anyhow!("cannot tell when process {pid} began: {reason}"))?,
+            .map_err(|reason| anyhow!("cannot read when process {pid} started: {reason}"))?,
         stamp: process.stamp,
         fate: part.fate,
     })
@@ -275,7 +275,7 @@ fn start(part: &Part, program: &Path, home: &Path) -> anyhow::Result<Running> {
         .env("HOME", home)
         .envs(
             pose.variables()
-                .context("cannot tell a process its files")?,
+                .context("cannot pass a process its files")?,
         )
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -123,10 +123,10 @@ fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> 
     }
 }
 
-/// Where the program is that settings name: at its path, or on the search path.
+/// Finds the program that settings name: at its path, or on the search path.
 ///
-/// A relative path leads elsewhere from each directory that an agent works in, and
-/// whoever wrote that directory's files chose what it leads to: nothing is run by one.
+/// A relative path means a different program in each directory that an agent works in,
+/// and the author of that directory's files chose it: it is never run.
 fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
     let path = Path::new(program);
     if path.is_absolute() {
@@ -144,8 +144,8 @@ fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
     found.ok_or_else(|| "is not on `PATH`".to_owned())
 }
 
-/// Refuses a program that anybody may have put where it is: nothing runs it to ask
-/// what it is.
+/// Refuses a program that another user may have put there: it is not even run to ask for
+/// its version.
 fn check_safe(program: &Path) -> Result<(), String> {
     let real = program.canonicalize().map_err(|error| error.to_string())?;
     // Where there are no modes, nothing says that everybody may write.
@@ -160,8 +160,8 @@ fn check_safe(program: &Path) -> Result<(), String> {
     }
     for path in [program, &real] {
         for (above, directory) in path.ancestors().skip(1).enumerate() {
-            // In a directory with the sticky bit nobody replaces what is another's, but
-            // anybody may have been the first.
+            // In a directory with the sticky bit no user can replace another user's file, but any
+            // user may have created it first.
             let is_kept = above > 0 && is_sticky(directory);
             if is_open(directory) && !is_kept {
                 return unsafe_at(directory);
@@ -171,7 +171,7 @@ fn check_safe(program: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether a version comes before another one; what is no version does not.
+/// Whether a version is older than another; false if either is no version.
 fn is_older(version: &str, than: &str) -> bool {
     let numbers = |text: &str| -> Option<Vec<u64>> {
         let numbers = text.split(['-', '+']).next()?.split('.');

@@ -7,8 +7,8 @@ use whosup_track::{Kept, SweepReport};
 use super::finding::Finding;
 use crate::text;
 
-/// How many problems are told one by one.
-const PROBLEMS_TOLD_MAX: usize = 10;
+/// How many problems are reported one by one.
+const PROBLEMS_SHOWN_MAX: usize = 10;
 /// How far ahead of the clock a record may be dated, in milliseconds.
 const AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;
 
@@ -58,11 +58,11 @@ pub(super) fn of_dates(records: &[StoredRecord], now_ms: i64) -> Option<Finding>
 pub(super) fn of_look(problems: &[Problem], report: &SweepReport) -> Vec<Finding> {
     let is_new = |problem: &&Problem| !report.problems.contains(problem);
     let new = problems.iter().filter(is_new);
-    let told = new.take(PROBLEMS_TOLD_MAX).map(|problem| {
+    let findings = new.take(PROBLEMS_SHOWN_MAX).map(|problem| {
         Finding::new(
             format!("ignored: {problem}"),
             "look at that file; `whosup list --problems` has all of them",
         )
     });
-    told.collect()
+    findings.collect()
 }

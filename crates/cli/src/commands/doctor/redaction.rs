@@ -20,7 +20,7 @@ pub(super) struct Redaction {
 }
 
 impl Redaction {
-    /// The personal details of whoever uses this machine.
+    /// The personal details of this machine's user.
     pub(super) fn of(machine: &Machine) -> Self {
         let environment = machine.environment();
         let home = environment.home();

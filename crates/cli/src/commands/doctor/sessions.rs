@@ -136,7 +136,7 @@ fn of_session(
     }
 }
 
-/// One that nobody can tell of, and that has been silent long.
+/// A session whose state is unknown and that has been silent for long.
 fn stale(session: &Session, host: Option<&String>, now_ms: i64) -> Finding {
     let id = id_of(session);
     let age = text::age(now_ms, session.last_heard_of_ms().unwrap_or(now_ms));
@@ -228,7 +228,7 @@ fn undecided<'a>(left: &Session, sessions: &'a [Session]) -> Option<(Pid, &'a Se
     (dated(current, pid, is_live)? == left_at_ms).then_some((pid, current))
 }
 
-/// A hook told of it, and its process is not one that went on to another session.
+/// A hook reported it, and its process has not moved to another session.
 fn has_record(session: &Session) -> bool {
     let is_record = |judged: &JudgedEvidence| judged.evidence.kind == EvidenceKind::Record;
     session.superseded_by.is_none() && session.evidence.iter().any(is_record)

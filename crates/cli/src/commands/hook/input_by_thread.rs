@@ -25,14 +25,14 @@ pub(super) fn read() -> anyhow::Result<Vec<u8>> {
     let wait = move || {
         let mut stdin = std::io::stdin().lock();
         let mut chunk = vec![0; CHUNK_BYTES];
-        // Ends with the input, or when nobody takes its chunks any more.
+        // Ends with the input, or when the receiver is gone.
         while let Ok(len) = stdin.read(&mut chunk) {
             if sender.send(chunk[..len].to_vec()).is_err() || len == 0 {
                 break;
             }
         }
     };
-    // It may wait for ever: nobody waits for it in turn.
+    // It may block for ever: it is never joined.
     std::thread::Builder::new().spawn(wait)?;
     collect(&chunks)
 }

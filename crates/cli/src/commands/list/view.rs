@@ -256,7 +256,7 @@ fn say_where(app: &mut App<'_>, reach: &Reach) -> anyhow::Result<()> {
         let is_there =
             |its: &Home| its.owner_uid.is_some() || !matches!(its.root.try_exists(), Ok(false));
         let is_absent = !homes.iter().any(is_there);
-        // Whoever asks for one agent wants to read where it would be.
+        // With one agent asked for, its absence is shown with the place where it would be.
         if is_absent && reach.agents.is_none() {
             absent.push(id.to_string());
         } else {

@@ -1,5 +1,5 @@
-//! Sends notifications in a thread of its own, so that a slow command or desktop keeps
-//! nobody from hearing of changes.
+//! Sends notifications from a thread of its own, so that a slow command or desktop does
+//! not delay the detection of changes.
 
 use std::sync::mpsc::{Receiver, Sender as ResultSender, SyncSender, channel, sync_channel};
 use std::thread::Builder;
@@ -103,7 +103,7 @@ fn send_all(
     let environment = Environment::here();
     for words in waiting {
         if let Err(error) = way.send(&environment, &words) {
-            // Whoever has ended wants to know of nothing.
+            // The receiver may have ended already.
             report.send(error).ok();
             wake();
         }

@@ -63,8 +63,8 @@ impl Words {
 
     /// What `--test` sends.
     pub(super) fn of_test(at_ms: i64, frame: &Map<String, Value>) -> Self {
-        let nobody = Notice::Several(Vec::new(), 0);
-        let mut words = Self::of(&nobody, at_ms, frame, None);
+        let no_session = Notice::Several(Vec::new(), 0);
+        let mut words = Self::of(&no_session, at_ms, frame, None);
         words.summary = "whosup can notify you".to_owned();
         words.body = vec!["This is a test. No session is meant.".to_owned()];
         words.document["kind"] = json!("test");

@@ -63,7 +63,7 @@ impl Program {
         let (pid, descriptor) = match watched {
             Ok(watched) => watched,
             Err(error) => {
-                // It would run without anybody who passes signals on.
+                // Signals could not be passed on to it.
                 child.kill().ok();
                 child.wait().ok();
                 return Err(error);
@@ -103,7 +103,7 @@ impl Program {
         self.pid
     }
 
-    /// Waits until it has ended, and reaps it; tells `heard` what it announces
+    /// Waits until it has ended, and reaps it. Calls `heard` for each phase that it announces
     /// in a terminal of its own.
     pub(super) fn wait(mut self, heard: impl Fn(Phase)) -> anyhow::Result<ExitStatus> {
         if let Some(terminal) = self.terminal.take()
@@ -117,7 +117,7 @@ impl Program {
         self.signals.close();
         self.passing_on
             .join()
-            .map_err(|_| anyhow!("whoever passed signals on has failed"))?;
+            .map_err(|_| anyhow!("the thread that passes signals on has failed"))?;
         Ok(status?)
     }
 }

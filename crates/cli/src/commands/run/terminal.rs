@@ -69,8 +69,8 @@ impl Terminal {
         }
         .follow();
         let open = || OpenOptions::new().read(true).write(true).open(&path);
-        // Held until the child has its own: without anybody on that side we
-        // would read an end at once.
+        // Held until the child has its own end: while no process has that side open, a read
+        // reports the end at once.
         let (input, output, errors) = (open()?, open()?, open()?);
         let child = Command::new(env::current_exe()?)
             .args(words)
@@ -98,15 +98,15 @@ impl Terminal {
         }
     }
 
-    /// Shows what the program writes, passes on what is typed, and tells
-    /// `heard` what is announced, until nobody has the terminal any more.
+    /// Shows what the program writes, passes on what is typed, and calls `heard` for each
+    /// announced phase, until no process has the terminal open any more.
     ///
     /// # Errors
     ///
-    /// What the system said if no thread can be started that reads what is typed.
+    /// The system's error if no thread can be started that reads what is typed.
     pub(super) fn show(self, heard: &dyn Fn(Phase)) -> io::Result<()> {
         let typed = Arc::clone(&self.side);
-        // Ends with this process: nobody can take a read of a terminal back.
+        // Ends with this process: a blocked read of a terminal can't be cancelled.
         thread::Builder::new().spawn(move || pass_on_what_is_typed(&typed))?;
         let mut words = Words::default();
         let mut buffer = vec![0; PASSED_ON_BYTES];
@@ -147,8 +147,8 @@ impl Suspension {
         }
     }
 
-    /// Stops this process as Ctrl-Z does, and returns once somebody has continued it; at
-    /// once where no shell does that.
+    /// Stops this process as Ctrl-Z does, and returns once it is continued; without a shell
+    /// that does so it returns at once.
     fn stop_ourselves(&self) {
         if let Some(before) = &self.before {
             tcsetattr(io::stdin(), OptionalActions::Drain, before).ok();
@@ -210,8 +210,8 @@ fn pass_on_what_is_typed(side: &OwnedFd) {
     rustix::io::write(side, b"\x04").ok();
 }
 
-/// Tells whether a key is among what is typed that stops the program (Ctrl-Z), where it
-/// leaves that to its terminal. A program that reads every key itself stops itself.
+/// Whether a key that stops the program (Ctrl-Z) was typed while the program leaves that
+/// key to its terminal. A program that reads every key itself stops itself.
 fn asks_to_stop(side: &OwnedFd, typed: &[u8]) -> bool {
     let Ok(its) = tcgetattr(side) else {
         return false;
@@ -247,8 +247,8 @@ fn wait_for_program(pid: u32) {
     }
 }
 
-/// See [`super::become_program_if_told`].
-pub(super) fn become_program_if_told() -> Option<ExitCode> {
+/// See [`super::become_program_if_asked`].
+pub(super) fn become_program_if_asked() -> Option<ExitCode> {
     let terminal = env::var_os(TERMINAL)?;
     let error = match take(&terminal) {
         Ok(()) => {
@@ -258,7 +258,7 @@ pub(super) fn become_program_if_told() -> Option<ExitCode> {
         }
         Err(error) => error,
     };
-    // To whoever looks at that terminal.
+    // For the person at that terminal.
     writeln!(io::stderr(), "error: cannot run it: {error}").ok();
     // As shells have it: found and not to be run, or not found (POSIX, 2.8.2).
     Some(ExitCode::from(match error.kind() {

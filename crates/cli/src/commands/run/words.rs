@@ -1,4 +1,4 @@
-//! What a program tells its terminal about itself, out of all that it writes.
+//! Finds what a program reports about itself in all that it writes to its terminal.
 //!
 //! OSC 7501 (program status protocol, rev 0.4 of autumn 2026):
 //! `ESC ] 7501 ; KEY=VALUE : KEY=VALUE … ST`, with `state` one of `idle`, `working`,
@@ -31,7 +31,7 @@ enum At {
 }
 
 impl Words {
-    /// Reads on; tells `heard` every phase that is announced.
+    /// Reads on, and calls `heard` for every phase that is announced.
     pub(super) fn read(&mut self, bytes: &[u8], heard: &dyn Fn(Phase)) {
         for byte in bytes {
             self.at = match (self.at, byte) {

@@ -3,10 +3,10 @@
 /// How many blanks a tab becomes: the key would complete, or move on.
 const TAB: &str = "    ";
 
-/// A text without what a terminal, or the program in it, takes for a key or a command: each
-/// escape sequence goes as a whole (`ESC[201~`, which ends a bracketed paste, among them),
-/// and so does each control character. Line breaks stay, as LF. The last one goes: a text
-/// that is piped in has one, which nobody typed.
+/// A text without what a terminal, or the program in it, takes for a key or a command:
+/// complete escape sequences (such as `ESC[201~`, which ends a bracketed paste) and control
+/// characters are removed. Line breaks stay, as LF, except the last: piped input ends
+/// with one that was not typed.
 pub(super) fn cleaned(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

@@ -27,7 +27,7 @@ use whosup_core::reader::Single;
 /// How wide the names of facts are.
 const NAME_WIDTH: usize = 12;
 
-/// How many problems are told in full.
+/// How many problems are shown in full.
 const PROBLEMS_SHOWN_MAX: usize = 3;
 
 /// Names and values, one a line.
@@ -73,11 +73,11 @@ fn facts(world: &World, shown: &Single) -> Facts {
     let session = &shown.session;
     let home = world.home();
     let now_ms = shown.snapshot.taken_at_ms;
-    let told = &session.description;
+    let described = &session.description;
     let foreign = |text: Option<&str>| text.map(text::one_line);
     let shown_path = |path: Option<&Path>| path.map(|path| text::path(path, home));
     let date = |at_ms: Option<i64>| date(world, now_ms, at_ms?);
-    let transcript = told.transcript.as_deref();
+    let transcript = described.transcript.as_deref();
     let transcript = transcript.or(session.sketch.transcript.as_deref());
     let wire = wire::snapshot(world.machine(), &shown.snapshot);
     let (attach, resume) = match wire.sessions.into_iter().next() {
@@ -95,16 +95,16 @@ fn facts(world: &World, shown: &Single) -> Facts {
             _ => shown,
         }),
     );
-    facts.add("branch", foreign(told.git_branch.as_deref()));
-    facts.add("model", foreign(told.model.as_deref()));
+    facts.add("branch", foreign(described.git_branch.as_deref()));
+    facts.add("model", foreign(described.model.as_deref()));
     facts.add("version", foreign(session.agent_version()));
     facts.add("started", date(session.started_at_ms()));
     facts.add("last active", date(session.last_activity_at_ms()));
     facts.add("ended", date(ended(session)));
     facts.add("end cause", end_cause(session));
     facts.add("cpu time", cpu_time(session));
-    facts.add("context", told.context.map(context));
-    facts.add("turn", told.turn.map(|turn| self::turn(now_ms, turn)));
+    facts.add("context", described.context.map(context));
+    facts.add("turn", described.turn.map(|turn| self::turn(now_ms, turn)));
     facts.add("tokens", session.usage.as_ref().map(tokens));
     facts.add("process", process(world, session.owner.as_deref()));
     facts.add("uses", session.resources.as_ref().map(uses));
@@ -157,7 +157,7 @@ fn end_cause(session: &Session) -> Option<String> {
 fn cpu_time(session: &Session) -> Option<String> {
     let spent = Duration::from_millis(session.sketch.cpu_at_least_ms?);
     Some(format!(
-        "at least {:.1} s, as far as hooks told",
+        "at least {:.1} s, as far as hooks reported",
         spent.as_secs_f64()
     ))
 }

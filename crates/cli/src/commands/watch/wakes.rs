@@ -22,7 +22,7 @@ pub(in crate::commands) enum Wake {
     Continued,
     /// Something was typed. No more is waited for until [`Wakes::read_on`].
     Input,
-    /// Nobody reads what is printed.
+    /// The output has no reader any more.
     NobodyReads,
     /// A signal wants it to end.
     Signal(i32),
@@ -39,8 +39,7 @@ pub(in crate::commands) struct Wakes {
 }
 
 impl Wakes {
-    /// Waits for signals, `more` among them, and for the end of whoever reads standard
-    /// output.
+    /// Waits for signals, `more` among them, and for the end of standard output's reader.
     pub(in crate::commands) fn begin(more: &[i32]) -> anyhow::Result<Self> {
         let (sender, receiver) = channel();
         let failed = || "cannot prepare for the end of watching";
@@ -87,7 +86,7 @@ impl Wakes {
         let wait = move || {
             while wait_for(&io::stdin(), PollFlags::IN).is_ok() && sender.send(Wake::Input).is_ok()
             {
-                // Meanwhile the input is somebody else's.
+                // Meanwhile the input belongs to another reader.
                 if may_read.recv().is_err() {
                     break;
                 }
@@ -113,7 +112,7 @@ impl Wakes {
     pub(in crate::commands) fn call(&self) -> impl Fn() + Send + 'static {
         let sender = self.sender.clone();
         move || {
-            // Whoever has ended wants to know of nothing.
+            // The receiver may have ended already.
             sender.send(Wake::Change).ok();
         }
     }

@@ -18,11 +18,10 @@ use crate::json::{Answer, WhyMore, write_document};
 use crate::text;
 use whosup_core::reader::Reach;
 
-/// How many sessions of one process are explained in full; of the others the
-/// ids are told.
+/// How many sessions of one process are explained in full; the others are listed by ID.
 const EXPLAINED_MAX: usize = 3;
 
-/// How many dead claims to one PID are told.
+/// How many dead claims to one PID are shown.
 const CLAIMS_SHOWN_MAX: usize = 20;
 
 /// What is said of a process, and of which sessions.
@@ -149,7 +148,7 @@ fn explain_pid(world: &World, scanned: &Scanned<'_>, pid: Pid) -> Said {
     }
 }
 
-/// Sessions that are said to be served by a PID that nobody has.
+/// Sessions that are claimed to be served by a PID that no process has.
 fn add_dead_claims(said: &mut Said, scanned: &Scanned<'_>, pid: Pid) {
     let claimed = scanned.snapshot.sessions.iter().filter(|session| {
         let mut evidence = session.evidence.iter();
@@ -221,7 +220,7 @@ fn status_by(sessions: &[&Session]) -> ExitStatus {
     }
 }
 
-/// A launcher is told by the process below it that does the work.
+/// A launcher is explained through the process below it that does the work.
 fn explain_launcher(scanned: &Scanned<'_>, launcher: &AgentProcess) -> Said {
     let pid = launcher.process.pid;
     let agent = &launcher.agent;

@@ -100,8 +100,8 @@ impl Draft {
         }
     }
 
-    /// Adds what a second source tells of the session: whoever knows, says; of
-    /// two that know, the later dates stand.
+    /// Adds the sketch of a second source. A known value wins over an unknown one; of two
+    /// dates, the later.
     fn add(&mut self, other: Box<Sketch>) {
         let mine = &mut self.sketch;
         mine.parent = mine.parent.take().or(other.parent);
@@ -186,9 +186,8 @@ impl Draft {
             })
     }
 
-    /// All that is claimed is that nobody serves it, and no claim is about a process
-    /// that is there.
-    pub(crate) fn is_claimed_by_nobody(&self) -> bool {
+    /// Every claim is that no process serves it, and no claim names a process that is there.
+    pub(crate) fn is_claimed_unserved(&self) -> bool {
         let is_dead = |claim: &JudgedClaim| {
             claim.verdict.liveness() == Liveness::Exited && claim.process.is_none()
         };
@@ -214,7 +213,7 @@ impl Draft {
         self.has_claims() && is_live(self.verdict())
     }
 
-    /// Whoever serves it makes a claim that no other process can make meanwhile.
+    /// The process that serves it makes a claim that no other process can make meanwhile.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.live_claims().all(|claim| {
             claim.claim.exclusivity == Exclusivity::Exclusive && claim.claim.serving == Serving::One
@@ -360,7 +359,7 @@ impl Draft {
         self.superseded_by = Some(current.clone());
     }
 
-    /// Something other than a claim tells what became of it.
+    /// Records a verdict that does not come from a claim.
     pub(crate) fn find_out(&mut self, verdict: Verdict, owner: Option<Process>) {
         self.found_out = Some(FoundOut {
             verdict,
@@ -401,7 +400,7 @@ impl Draft {
         };
         let says = match &self.sketch.parent {
             Some(parent) if verdict.reason() == "may-be-served-by" => format!(
-                "sub-agent of {parent}; what would tell whether it has ended is torn or missing"
+                "sub-agent of {parent}; the record of whether it has ended is torn or missing"
             ),
             Some(parent) => format!("sub-agent of {parent}"),
             None => return,

@@ -76,7 +76,7 @@ impl<'a> Surroundings<'a> {
         };
         (!self.unseen.is_empty() && self.unseen.contains_key(&*key.home))
             || (!self.known_elsewhere.is_empty() && is_known_elsewhere())
-            || !draft.is_claimed_by_nobody()
+            || !draft.is_claimed_unserved()
             || self.may_be_served(key, draft, places)
     }
 

@@ -291,7 +291,7 @@ fn several_are_files_of_one_living_process_and_of_different_sessions() {
 }
 
 #[test]
-fn a_file_that_anybody_may_have_written_changes_no_other() {
+fn a_world_writable_file_changes_no_other() {
     let world = World::new();
     let running = Running::start();
     let mut said = sidecar(&world.machine(), running.pid());

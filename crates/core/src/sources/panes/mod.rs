@@ -52,7 +52,7 @@ pub trait PaneHost: Send + Sync {
     /// commands. A server that doesn't answer is a problem.
     fn list(&self, machine: &Machine) -> Found<Vec<Pane>>;
 
-    /// Tells by its looks whether a process may be a server of this host. What
+    /// Whether a process may be a server of this host, by name and arguments. What
     /// runs below a server without being in one of its panes has no pane.
     fn is_server(&self, process: &Process) -> bool;
 
@@ -202,14 +202,14 @@ impl Panes {
         self.panes.iter()
     }
 
-    /// The pane that a process lives in: the one whose terminal it has, else
-    /// the one that its nearest ancestor with a terminal lives in.
+    /// The pane whose terminal a process has, else the pane of its nearest ancestor with a
+    /// terminal.
     ///
-    /// A process that has lost its terminal and its parent lives in no pane. One
-    /// that gave up its terminal (`setsid`) lives in the pane of whoever started
-    /// it, while that one lives there: true of tools and nested agents, and no
-    /// evidence for a daemon that serves others. One with another terminal does
-    /// only if a program that shows its terminal in the pane's is in between.
+    /// A process that has lost its terminal and its parent lives in no pane. A process that
+    /// gave up its terminal (`setsid`) lives in its parent's pane as long as the parent does:
+    /// true of tools and nested agents, and no evidence for a daemon that serves others. A
+    /// process with another terminal does only if a program that shows this terminal in the
+    /// pane's is in between.
     #[must_use]
     pub fn of(&self, process: &Process, table: &ProcessTable) -> Option<&Pane> {
         if let Some(pane) = self.holding(process) {

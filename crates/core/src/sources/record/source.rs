@@ -96,8 +96,8 @@ pub fn scan_records(
     found
 }
 
-/// Its process was found gone in the last day: it is shown as what has just died is,
-/// whether or not somebody swept meanwhile.
+/// A process found gone in the last day: shown like a fresh exit, whether or not a sweep
+/// ran meanwhile.
 fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
     let has_died = record.heard.end_cause.is_some_and(EndCause::is_death);
     let ago_ms = machine.now_ms().saturating_sub(record.last_event_at_ms);
@@ -117,13 +117,13 @@ fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
     })
 }
 
-/// Tells whether the process went on from what this line tells of to `current`.
+/// Whether the process moved from this line's session to `current`.
 fn has_left(line: &HistoryLine, current: &HistoryLine) -> bool {
     let name = |line: &HistoryLine| (line.agent.clone(), line.session.clone());
     line.what == HistoryEvent::TakenUp && name(line) != name(current)
 }
 
-/// The directory is ours; whoever owns it may write what is in it.
+/// The directory is ours: its owner may write what is in it.
 fn home_of_records(root: &Path) -> Home {
     Home {
         owner_uid: whosup_sidecar::file::owner_of(root),
@@ -142,8 +142,8 @@ pub fn read_records(root: &Path, is_wanted: impl Fn(&AgentId) -> bool) -> Found<
     found
 }
 
-/// Those that were put away, but for those that came back since: whoever brought them
-/// back may not have come to remove what was put away.
+/// Sessions whose records were put away, except those that came back since: the process
+/// that brought them back may not have removed the old record yet.
 fn read_ended(
     root: &Path,
     is_wanted: impl Fn(&AgentId) -> bool,
@@ -223,7 +223,7 @@ pub struct StoredRecord {
     pub record: SessionRecord,
     /// The record's file, or the log if that knows more.
     pub path: PathBuf,
-    /// What the file system tells of it.
+    /// What the file system reports of it.
     pub facts: FileFacts,
 }
 
@@ -369,13 +369,13 @@ impl StoredRecord {
         claims
     }
 
-    /// What every claim of a record has; nobody is claimed.
+    /// What every claim of a record has, without an owner.
     fn claim(&self, trust: Trust, says: String, machine: &Machine) -> Claim {
         Claim {
             dated_at_ms: Some(self.record.last_event_at_ms),
             modified_at_ms: self.facts.modified_ms,
             work_dir: self.record.work_dir.clone(),
-            // Some agents tell of a new process only at its first prompt.
+            // Some agents report a new process only at its first prompt.
             exclusivity: Exclusivity::Shared,
             trust,
             placement: machine.mounts().placement_of(&self.path),
@@ -398,7 +398,7 @@ fn key_of(record: &SessionRecord) -> SessionKey {
 
 fn says_of(owner: &RecordedOwner) -> String {
     let start = owner.stamp.as_ref().map(ToString::to_string);
-    let start = start.as_deref().unwrap_or("not told");
+    let start = start.as_deref().unwrap_or("unknown");
     let as_what = if owner.is_unrecognized {
         ", not recognized as the agent"
     } else {
@@ -421,8 +421,8 @@ fn about(owner: &RecordedOwner, claim: Claim) -> Claim {
     }
 }
 
-/// The claim that a process had a session that this line tells of and has left it: with
-/// it, what another source still says of that session and that process is known to be old.
+/// The claim that a process had this line's session and has left it. It shows that what
+/// another source still says of that session and that process is old.
 #[must_use]
 pub fn claim_of_history(line: &HistoryLine, path: &Path, machine: &Machine) -> Claim {
     let owner = &line.owner;
@@ -477,8 +477,8 @@ fn add(
     let mut sketch = Sketch::new(key_of(record));
     sketch.parent.clone_from(&record.parent);
     sketch.work_dir.clone_from(&record.work_dir);
-    // Hooks may run before there is a transcript. Where it can't be asked for without the
-    // risk of waiting for ever, whoever wants to read it is told so.
+    // Hooks may run before there is a transcript. Where the check could block for ever, the
+    // reader of the transcript reports that instead.
     let is_there = |path: &&PathBuf| {
         let checked = machine.mounts().touchable(path);
         checked.map_or(true, |path| path.exists())

@@ -23,8 +23,8 @@ const CANDIDATES_MAX: usize = 20;
 /// Which session is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdQuery {
-    /// The session's id or a beginning of it that no other has, after its agent
-    /// and a colon if that is told: `0a022b20`, `codex:01a2`.
+    /// The session ID or a unique prefix, optionally after its agent and a colon:
+    /// `0a022b20`, `codex:01a2`.
     pub id: String,
     /// The agent's home that it is in, where several have it.
     pub home: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub enum IdError {
     },
     /// It was not found, and not everything could be looked at.
     #[error(
-        "cannot tell whether a session has an ID that begins with `{text}`: {unseen} could not be read"
+        "cannot determine whether a session has an ID that begins with `{text}`: {unseen} could not be read"
     )]
     NotSeen {
         /// What was typed.

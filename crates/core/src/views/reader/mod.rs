@@ -4,7 +4,7 @@
 //! [`list_sessions`], [`session`], [`liveness`] and [`why`] look at this computer
 //! once, by the user's configuration, and give what the command line prints as
 //! JSON (`whosup list --json`, `show --json`, `why --json`). A [`Reader`] does
-//! the same on a machine and a configuration that somebody else has.
+//! the same for a given machine and configuration.
 //!
 //! ```
 //! use whosup_core::reader::{ListQuery, list_sessions, liveness};
@@ -96,7 +96,7 @@ pub struct Reader<'a> {
     config: &'a Config,
 }
 
-/// One session, alone in a snapshot, with what its own files tell.
+/// A snapshot of one session, described from its own files.
 #[derive(Debug)]
 pub struct Single {
     /// The snapshot: this session, and no process without one.
@@ -174,7 +174,7 @@ fn on_this_machine<T>(
 }
 
 impl<'a> Reader<'a> {
-    /// Whoever asks this machine, by this configuration.
+    /// A reader of this machine, by this configuration.
     #[must_use]
     pub fn new(machine: &'a Machine, config: &'a Config) -> Self {
         Self { machine, config }
@@ -217,11 +217,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads what the files of the sessions that pass `wanted` tell, less what
-    /// the configuration keeps out; and the titles of the sessions that the processes
+    /// Describes the sessions that pass `wanted` from their own files, except those that the
+    /// configuration excludes; and reads the titles of the sessions that the processes
     /// without a known session may be serving.
     ///
-    /// So who shows no such processes takes them out of the snapshot before.
+    /// A caller that does not show such processes removes them from the snapshot first.
     pub fn describe(self, scanned: &mut Scanned<'_>, wanted: impl Fn(&Session) -> bool) {
         let candidates = Candidates::of(&scanned.snapshot.unattributed);
         scanned.describe(|session| wanted(session) || candidates.include(session));
@@ -379,8 +379,8 @@ impl Form for OnTheWire<'_> {
     }
 }
 
-/// Takes a title away that is a prompt, also where something else than the
-/// session's own files told it.
+/// Removes a title that is a prompt, also where it does not come from the session's own
+/// files.
 fn hide_prompt(session: &mut Session) {
     if session.description.is_title_a_prompt {
         let prompt = session.description.title.take();

@@ -74,8 +74,7 @@ pub enum Direction {
 }
 
 impl Order {
-    /// Tells whether the place of a session may change once its own files are
-    /// read.
+    /// Whether reading a session's own files may change the session's place.
     pub fn needs_files(self, session: &Session) -> bool {
         let is_dated = session.sketch.last_record_at_ms.is_some();
         match self {
@@ -115,17 +114,16 @@ impl Order {
         )
     }
 
-    /// Where a session stands in this order. What is equal is told apart by agent, id
-    /// and home.
+    /// Where a session stands in this order. Equal sessions are ordered by agent, ID and home.
     pub(super) fn place(self, session: &Session) -> Place {
-        let told = &session.description;
+        let described = &session.description;
         let is_live = session.liveness() == Liveness::Live;
         match self {
             Self::State => {
                 let condition = Condition::of(session);
                 let since = session.last_activity_at_ms();
                 let place = if matches!(condition, Condition::Waiting(_)) {
-                    // Whoever waits longest comes first.
+                    // The longest wait comes first.
                     Place::at(since)
                 } else {
                     Place::largest_first(since)
@@ -161,12 +159,12 @@ impl Order {
                 let known = session.verdict.confidence();
                 Place::by(known.map(|known| known.name()))
             }
-            Self::Model => Place::by(told.model.as_deref()),
-            Self::Branch => Place::by(told.git_branch.as_deref()),
+            Self::Model => Place::by(described.model.as_deref()),
+            Self::Branch => Place::by(described.git_branch.as_deref()),
             Self::Version => Place::by(session.agent_version()),
             Self::Home => Place::by(Some(&*session.key.home)),
             Self::Context => {
-                let tokens = told.context.map(|context| context.tokens);
+                let tokens = described.context.map(|context| context.tokens);
                 Place::largest_first(tokens.map(saturating))
             }
             Self::Tokens => {
@@ -212,7 +210,7 @@ fn saturating(number: u64) -> i64 {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     rank: usize,
-    /// Nothing tells where: last.
+    /// Without a known place: last.
     is_nowhere: bool,
     at: i64,
     /// A name; paths are compared part by part.

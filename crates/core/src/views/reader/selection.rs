@@ -415,7 +415,7 @@ fn put_below_parents<R>(shown: &mut Vec<Shown<R>>) {
         );
         shown.push(one);
     }
-    // Sub-agents that claim each other as parent hang below nobody.
+    // Sub-agents that claim each other as parent have no root above them.
     shown.extend(children.into_values().flatten());
 }
 

@@ -66,7 +66,7 @@ pub fn timestamp(at_ms: i64) -> Option<String> {
 /// The wire form of one session.
 #[must_use]
 pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> WireSession<T> {
-    let told = &session.description;
+    let described = &session.description;
     let sketch = &session.sketch;
     let work_dir = session.work_dir();
     let home = (!session.is_default_home).then_some(&*session.key.home);
@@ -99,9 +99,9 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         headless: session.is_headless(),
         work_dir: work_dir.map(text),
         work_dir_bytes: work_dir.and_then(bytes_if_not_text),
-        git_branch: told.git_branch.as_deref().map(T::from),
+        git_branch: described.git_branch.as_deref().map(T::from),
         title: session.title().map(T::from),
-        model: told.model.as_deref().map(T::from),
+        model: described.model.as_deref().map(T::from),
         agent_version: session.agent_version().map(T::from),
         started_at: session.started_at_ms().and_then(timestamp),
         last_activity_at: session.last_activity_at_ms().and_then(timestamp),
@@ -114,8 +114,8 @@ pub fn session<'a, T: WireText<'a>>(machine: &Machine, session: &'a Session) -> 
         cpu_seconds_at_least: sketch
             .cpu_at_least_ms
             .map(|ms| Duration::from_millis(ms).as_secs_f64()),
-        context: told.context.map(context),
-        turn: told.turn.map(turn),
+        context: described.context.map(context),
+        turn: described.turn.map(turn),
         usage: wire_usage(session),
         resources: session.resources.as_ref().map(resources),
         pane: session.pane.as_ref().map(pane),

@@ -143,7 +143,7 @@ impl Files {
             let why = match self.roots.get(root)? {
                 Root::Watched | Root::Missing => return None,
                 Root::Failed(why) => why.as_str(),
-                Root::Shared => "its file system is shared, and tells nothing of others' changes",
+                Root::Shared => "its file system is shared, and reports no changes by others",
             };
             Some(format!("cannot watch `{}`: {why}", root.path.display()))
         });

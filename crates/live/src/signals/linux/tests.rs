@@ -148,7 +148,7 @@ fn after_an_overflow_everything_is_watched_anew() {
         println!("skipped: the queue is too long here ({limit} events)");
         return;
     }
-    // What is made while the queue is full is told of by nothing.
+    // No event reports what is made while the queue is full.
     let file = root.join("file");
     for _ in 0..=limit / 2 {
         fs::write(&file, "1").unwrap();
@@ -157,7 +157,7 @@ fn after_an_overflow_everything_is_watched_anew() {
     fs::create_dir(root.join("late")).unwrap();
     watching.check("the overflow");
     fs::write(root.join("late/one"), "1").unwrap();
-    watching.check("a file in a directory of which no event told");
+    watching.check("a file in a directory that no event reported");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn sleeper() -> (Child, Pid, StartStamp) {
 }
 
 #[test]
-fn an_exit_is_told_of_once_also_while_the_zombie_is_listed() {
+fn an_exit_is_reported_once_also_while_the_zombie_is_listed() {
     let (mut child, pid, stamp) = sleeper();
     let mut watching = Watching::paths([]);
     watching.watch.processes.insert(pid, stamp);

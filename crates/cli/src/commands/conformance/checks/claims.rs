@@ -98,7 +98,7 @@ fn with(mut fields: Fields, key: &str, value: Value) -> Fields {
     fields
 }
 
-/// Claims of processes that live, or that nobody here can look at.
+/// Claims of processes that live, or that can't be looked at from here.
 pub(super) fn left(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let (living, dead) = (stage.living()?, stage.dead()?);
@@ -122,7 +122,7 @@ pub(super) fn left(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// Claims in files that somebody else may have written.
+/// Claims in files that another user may have written.
 pub(super) fn planted(kit: &Kit) -> Result<Outcome, String> {
     let mut stage = Stage::new(kit)?;
     let dead = stage.dead()?;

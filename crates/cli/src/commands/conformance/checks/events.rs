@@ -59,10 +59,10 @@ fn take_over(stage: &mut Stage) -> Result<Attempt, String> {
     let name = file_name(&stage.path);
     stage.plant(&stage.dead()?)?;
     let living = living_aside(stage)?;
-    // Whoever locks the directory waits here.
+    // A writer that locks the directory waits here.
     let lock = locked(stage.directory())?;
     let mut watch = Watch::with_reads(stage.directory())?;
-    stage.subject.tell(&format!("switch {PLANTED}"))?;
+    stage.subject.send(&format!("switch {PLANTED}"))?;
     let is_read = |it: &Happened| it.flags.contains(ReadFlags::CLOSE_NOWRITE) && it.name == name;
     let was_read = stop_at(stage, &mut watch, is_read)?;
     let since = watch.happened();
@@ -103,7 +103,7 @@ pub(super) fn name_taken(kit: &Kit) -> Result<Outcome, String> {
 fn take_name(stage: &mut Stage) -> Result<Attempt, String> {
     let living = living_aside(stage)?;
     let mut watch = Watch::of(stage.directory())?;
-    stage.subject.tell(&format!("switch {PLANTED}"))?;
+    stage.subject.send(&format!("switch {PLANTED}"))?;
     let is_temporary =
         |it: &Happened| it.flags.contains(ReadFlags::CREATE) && !is_sidecar_name(&it.name);
     let has_begun = stop_at(stage, &mut watch, is_temporary)?;

@@ -109,7 +109,7 @@ fn check_place(arena: &Arena, path: &Path, state: &Path, claim: &Claim) -> Resul
     Ok(())
 }
 
-/// Nobody waits for a lock that outlasts the call.
+/// A call does not wait for a lock that is held for longer than the call lasts.
 pub(super) fn unlocked(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     kit.start_session(&arena, "s-locked")?.kill()?;

@@ -81,7 +81,7 @@ pub(super) fn second_ends(kit: &Kit) -> Result<Outcome, String> {
     require_pids(&arena, &[&first, &second], "after the second one's switch")?;
     second.must("switch s-shared")?;
     require_pids(&arena, &[&first, &second], "after it came back")?;
-    second.tell("exit")?;
+    second.send("exit")?;
     second.wait()?;
     if !pids(&arena)?.contains(&first.pid()) {
         return Err("the second process's end removed the first one's file".to_owned());
@@ -118,7 +118,7 @@ pub(super) fn taken_over_at_once(kit: &Kit) -> Result<Outcome, String> {
         subjects.push(kit.start_session(&arena, &format!("s-{at}"))?);
     }
     for subject in &mut subjects {
-        subject.tell("switch s-dead")?;
+        subject.send("switch s-dead")?;
     }
     for subject in &mut subjects {
         if subject.answer()? != Answer::Ok {

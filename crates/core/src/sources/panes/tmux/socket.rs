@@ -29,8 +29,8 @@ const DEFAULT_LABEL: &str = "default";
 /// The options of tmux that take a value (tmux(1), SYNOPSIS).
 const OPTIONS_WITH_VALUE: &[u8] = b"cfLST";
 
-/// Everybody may write (`S_IWOTH`, inode(7)).
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Everyone may write (`S_IWOTH`, inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 /// Entries may be replaced by their owner only (`S_ISVTX`, inode(7)).
 const STICKY: u32 = 0o1000;
 
@@ -336,7 +336,7 @@ fn find_open_directory(path: &Path, uid: u32) -> Option<PathBuf> {
         directory.metadata().is_ok_and(|metadata| {
             let mode = metadata.mode();
             trusted.contains(&Some(metadata.uid()))
-                && (mode & WRITABLE_BY_EVERYBODY == 0 || mode & STICKY != 0)
+                && (mode & WORLD_WRITABLE == 0 || mode & STICKY != 0)
         })
     };
     path.ancestors()
