@@ -46,7 +46,7 @@ impl ExitStatus {
     }
 
     /// The same, unless the reader of the output has gone.
-    pub(crate) fn unless_nobody_reads(self, written: &io::Result<()>) -> Self {
+    pub(crate) fn unless_pipe_closed(self, written: &io::Result<()>) -> Self {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Self::Done,
             _ => self,

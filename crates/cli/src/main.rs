@@ -94,7 +94,7 @@ fn run(cli: Cli) -> ExitStatus {
         Err(error) => {
             // What was answered before it failed still counts.
             let written = app.out.flush();
-            exit::report(&error, app.err).unless_nobody_reads(&written)
+            exit::report(&error, app.err).unless_pipe_closed(&written)
         }
     }
 }

@@ -14,7 +14,7 @@ fn bindings() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings")
 }
 
-/// An agent that does what lines tell it; it ends with the test.
+/// An agent that obeys the lines on its standard input; it ends with the test.
 struct Agent {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -39,13 +39,13 @@ impl Agent {
         Self { child, answers }
     }
 
-    fn tell(&self, line: &str) {
+    fn send(&self, line: &str) {
         writeln!(self.child.stdin.as_ref().unwrap(), "{line}").unwrap();
     }
 
     #[track_caller]
     fn must(&mut self, line: &str) {
-        self.tell(line);
+        self.send(line);
         let mut answer = String::new();
         self.answers.read_line(&mut answer).unwrap();
         assert_eq!(answer.trim_end(), "ok", "{line}");
@@ -184,7 +184,7 @@ fn check_life(agent: &str, version: &str, home: &Path, start: &dyn Fn() -> Agent
         json!({ "liveness": "live", "reason": "start-stamp" }),
     );
     assert_eq!(session["owner"]["pid"], running.child.id());
-    running.tell("exit");
+    running.send("exit");
     assert!(running.child.wait().unwrap().success());
     assert!(listed(home, two, &[]).is_none());
     let session = listed(home, two, &["--all"]).expect("its data are there");

@@ -120,7 +120,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_naive_writer_is_told_what_is_wrong_with_it() {
+fn the_mistakes_of_a_naive_writer_are_reported() {
     if Command::new("python3").arg("--version").output().is_err() {
         eprintln!("skipped: there is no python3 here");
         return;
@@ -128,7 +128,7 @@ fn a_naive_writer_is_told_what_is_wrong_with_it() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("naive.py");
     std::fs::write(&script, NAIVE).unwrap();
-    // It waits for whoever reads the FIFO that lies in its way.
+    // It blocks on the FIFO that lies in its way.
     let (status, said) = kit("20", &["python3", script.to_str().unwrap()]);
     assert_eq!(status, 1);
     let fails_with = |name: &str, why: &str| {

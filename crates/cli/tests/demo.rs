@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-/// A demo that is kept from ending, since nobody reads what it prints.
+/// A demo that can't end, since its output is not read.
 struct Held {
     child: Child,
     _unread: OwnedFd,

@@ -29,11 +29,10 @@ use crate::json::write_document;
 
 // Checks the sidecars that an agent writes.
 //
-// Starts CMD, over and over, in a temporary home of its own, tells it on
-// standard input what to do (`start ID`, `switch ID`, `exit`, `crash`), and
-// looks at the files that it leaves: fields, modes, what a reader sees while it
-// switches as fast as it can, claims of others, two processes on one session,
-// SIGKILL at any point, odd ids, directories that may not be written.
+// Starts CMD again and again in a temporary home, sends commands to its standard input
+// (`start ID`, `switch ID`, `exit`, `crash`), and checks the files that it leaves: fields,
+// modes, what a reader sees during fast switches, claims of others, two processes on one
+// session, SIGKILL at any point, odd IDs, directories without write permission.
 // docs/conformance.md describes the lines and every check.
 //
 // Exits with 1 if a check failed, and with 2 if CMD can't be started or does not answer.

@@ -31,7 +31,7 @@ written is never run, and `--print` needs `--force` to print it. Read it before 
 Exit status: that of the agent; 2 not run, 3 the session may be live, 4 no such session.";
 
 /// Why a command of an agent without an adapter is not run.
-const UNTRUSTED: &str = "its command comes from a file that anybody may have written";
+const UNTRUSTED: &str = "its command comes from a file that any program may have written";
 
 // What `resume` is asked for.
 #[derive(Debug, Clone, Args)]

@@ -157,7 +157,7 @@ fn an_orphan_leaves_the_default_view_after_a_day() {
 }
 
 #[test]
-fn ndjson_tells_its_lines_apart() {
+fn ndjson_lines_name_their_kind() {
     let world = busy_world();
     world.write(".claude/sessions/9.json", "");
     let kinds: Vec<String> = lines(&world.run("list --ndjson"))

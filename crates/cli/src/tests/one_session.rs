@@ -23,7 +23,7 @@ fn world() -> World {
 }
 
 #[test]
-fn show_tells_all_that_is_known_of_a_session() {
+fn show_lists_all_that_is_known_of_a_session() {
     let world = world();
     for (name, id) in [
         ("live", S1),

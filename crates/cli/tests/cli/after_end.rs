@@ -73,7 +73,7 @@ fn hook_log(world: &World) -> String {
 }
 
 #[test]
-fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
+fn an_end_that_a_hook_reports_is_passed_on_once_with_the_session() {
     let world = World::new();
     keeper(&world);
     world.write(
@@ -81,12 +81,12 @@ fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
         "on_end = [[\"~/bin/keep\"]]\n",
     );
     let mut agent = ShellAgent::start(&world);
-    let tell = |agent: &mut ShellAgent<'_>, name: &str, more: Value| {
-        agent.tell(&world.s1, name, more);
+    let report = |agent: &mut ShellAgent<'_>, name: &str, more: Value| {
+        agent.report(&world.s1, name, more);
     };
-    tell(&mut agent, "UserPromptSubmit", json!({"prompt": "p"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    report(&mut agent, "UserPromptSubmit", json!({"prompt": "p"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
     assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
     let all = wait_for_given(&world, 1);
     let session = &all[0]["sessions"][0];
@@ -97,8 +97,8 @@ fn an_end_that_a_hook_tells_is_passed_on_once_with_the_session() {
     );
     assert_eq!(all[0]["schema_version"], 1);
     // A session that is taken up again and ends again has ended again.
-    tell(&mut agent, "UserPromptSubmit", json!({"prompt": "q"}));
-    tell(&mut agent, "SessionEnd", json!({"reason": "exit"}));
+    report(&mut agent, "UserPromptSubmit", json!({"prompt": "q"}));
+    report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
     wait_for_given(&world, 2);
     assert_eq!(hook_log(&world), "");
 }
@@ -114,7 +114,7 @@ fn an_end_that_many_find_at_once_is_passed_on_once() {
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "p"});
     for session in [&world.s1, &world.s2] {
-        agent.tell(session, "UserPromptSubmit", prompt.clone());
+        agent.report(session, "UserPromptSubmit", prompt.clone());
     }
     // The first by hooks,
     let payload = agent.payload(&event(&world, &world.s1, "SessionEnd", json!({})));
@@ -137,7 +137,7 @@ fn an_end_that_many_find_at_once_is_passed_on_once() {
     for mut sweep in sweeps {
         assert!(sweep.wait().unwrap().success());
     }
-    // Whoever could not pass it on noted the end at least.
+    // A hook that could not pass it on has at least noted the end.
     world.run(["sweep"]);
     let all = wait_for_given(&world, 2);
     let mut ids: Vec<&Value> = all
@@ -162,7 +162,7 @@ fn a_command_that_fails_or_never_reads_keeps_no_other_from_running() {
     let config = "on_end = [[\"~/bin/fail\"], [\"~/bin/none\", \"x\"], [\"~/bin/keep\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "Stop", json!({}));
+    agent.report(&world.s1, "Stop", json!({}));
     agent.kill();
     let said = world.run(["status"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
@@ -183,8 +183,8 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
     let keep = keeper(&world);
     // It poses as an agent of its own, with a session that begins and ends.
     let inner = |name: &str| {
-        let told = event(&world, &world.s2, name, json!({}));
-        let payload = world.write(&format!("payload-{name}"), told.to_string());
+        let hook_event = event(&world, &world.s2, name, json!({}));
+        let payload = world.write(&format!("payload-{name}"), hook_event.to_string());
         format!("'{WHOSUP}' hook claude-code < '{}'\n", payload.display())
     };
     let script = format!(
@@ -197,7 +197,7 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
     let config = "on_end = [[\"~/bin/condense\"]]\n";
     world.write(".config/whosup/config.toml", config);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionEnd", json!({}));
+    agent.report(&world.s1, "SessionEnd", json!({}));
     wait_for_given(&world, 1);
     let record = record_of(&world, &world.s2);
     assert_eq!(
@@ -213,13 +213,13 @@ fn what_ended_while_nothing_was_to_be_run_is_not_passed_on_later() {
     let world = World::new();
     keeper(&world);
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionEnd", json!({}));
+    agent.report(&world.s1, "SessionEnd", json!({}));
     world.write(
         ".config/whosup/config.toml",
         "on_end = [[\"~/bin/keep\"]]\n",
     );
     world.run(["sweep"]);
-    agent.tell(&world.s2, "SessionEnd", json!({}));
+    agent.report(&world.s2, "SessionEnd", json!({}));
     let all = wait_for_given(&world, 1);
     assert_eq!(all[0]["sessions"][0]["session_id"], world.s2.as_str());
 }

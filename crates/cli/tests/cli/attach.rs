@@ -35,8 +35,8 @@ impl Scene {
         Some(Self { world, tmux, pane })
     }
 
-    fn told(&self, arguments: &[&str]) -> String {
-        told(&self.tmux, arguments)
+    fn printed(&self, arguments: &[&str]) -> String {
+        printed(&self.tmux, arguments)
     }
 
     /// Waits until a client of this tmux shows the agent's pane.
@@ -44,13 +44,13 @@ impl Scene {
         let format = "#{client_session} #{window_name} #{pane_id}";
         let expected = format!("other api {}", self.pane);
         wait_for("the pane to be shown", || {
-            let clients = self.told(&["list-clients", "-F", format]);
+            let clients = self.printed(&["list-clients", "-F", format]);
             clients.lines().any(|line| line == expected).then_some(())
         });
     }
 }
 
-fn told(tmux: &Tmux, arguments: &[&str]) -> String {
+fn printed(tmux: &Tmux, arguments: &[&str]) -> String {
     let output = tmux.run(arguments);
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
@@ -72,7 +72,7 @@ pub(crate) fn start_agent_of(
     command: &str,
 ) -> String {
     let print = ["-P", "-F", "#{pane_id} #{pane_pid}", command];
-    let made = told(tmux, &[arguments, &print].concat());
+    let made = printed(tmux, &[arguments, &print].concat());
     let (pane, pid) = made.split_once(' ').unwrap();
     write_session(world, pid.parse().unwrap());
     pane.to_owned()
@@ -145,14 +145,14 @@ fn from_inside_of_the_same_tmux_the_client_is_switched_to_the_pane() {
         return;
     };
     wait_for("the person's client", || {
-        let clients = scene.told(&["list-clients", "-F", "#{client_session}"]);
+        let clients = scene.printed(&["list-clients", "-F", "#{client_session}"]);
         (clients == "main").then_some(())
     });
     let line = attach_line(&scene.world, &scene.world.s1);
     scene.tmux.run(&["new-window", "-t", "main", &line]);
     scene.wait_until_shown();
     // No second client came.
-    assert_eq!(scene.told(&["list-clients", "-F", "x"]), "x");
+    assert_eq!(scene.printed(&["list-clients", "-F", "x"]), "x");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn from_inside_of_another_tmux_it_is_said_what_to_do() {
         return;
     };
     let text = wait_for("what is said", || {
-        let text = told(&other, &["capture-pane", "-p", "-J", "-t", "main"]);
+        let text = printed(&other, &["capture-pane", "-p", "-J", "-t", "main"]);
         text.contains("hint:").then_some(text)
     });
     assert!(
@@ -184,7 +184,7 @@ fn from_inside_of_another_tmux_it_is_said_what_to_do() {
         "{text}"
     );
     assert!(text.contains("attach-session -t"), "{text}");
-    assert_eq!(scene.told(&["list-clients"]), "");
+    assert_eq!(scene.printed(&["list-clients"]), "");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
     let line = attach_line(world, "");
     let made = ["new-window", "-P", "-F", "#{pane_id}", "-t", "main"];
     let line = format!("{line}; cat");
-    let chooser = scene.told(&[&made[..], &[line.as_str()]].concat());
-    let screen = || scene.told(&["capture-pane", "-p", "-t", &chooser]);
+    let chooser = scene.printed(&[&made[..], &[line.as_str()]].concat());
+    let screen = || scene.printed(&["capture-pane", "-p", "-t", &chooser]);
     wait_for("the list", || {
         screen().contains(&world.s1[..8]).then_some(())
     });
@@ -253,8 +253,8 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
     // No client shows it; the window is the current one all the same.
     wait_for("the window", || {
         let format = "#{window_active} #{pane_active}";
-        let told = scene.told(&["display-message", "-p", "-t", &scene.pane, format]);
-        (told == "1 1").then_some(())
+        let printed = scene.printed(&["display-message", "-p", "-t", &scene.pane, format]);
+        (printed == "1 1").then_some(())
     });
 }
 

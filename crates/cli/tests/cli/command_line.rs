@@ -191,7 +191,7 @@ fn a_home_that_is_not_set_is_no_failure() {
 }
 
 #[test]
-fn an_agent_that_tells_of_its_sessions_itself_is_asked_for_by_its_name() {
+fn an_agent_that_announces_its_sessions_is_selected_by_name() {
     let world = World::new();
     let ours = std::env::current_exe().unwrap();
     let now = std::time::SystemTime::now()

@@ -58,7 +58,7 @@ fn run_beside_hanging_mount(world: &World, line: &str) -> Option<()> {
     let until = Instant::now() + WORLD_TIME_MAX;
     let status = wait_for("the shell beside the mount", || {
         if Instant::now() > until {
-            // Whoever waits for the mount is answered by the end of its server.
+            // A process that waits for the mount gets an answer when the mount's server ends.
             shell.kill().unwrap();
         }
         shell.try_wait().unwrap()

@@ -88,7 +88,7 @@ fn help_of_a_command_that_does_not_exist_is_a_usage_error() {
 }
 
 #[test]
-fn the_version_is_told_without_looking_at_anything() {
+fn the_version_is_shown_without_looking_at_anything() {
     let world = World::new();
     // A configuration that would end every look.
     world.write(".config/whosup/config.toml", "x");

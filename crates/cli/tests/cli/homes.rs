@@ -117,8 +117,8 @@ impl Moved {
         })
     }
 
-    /// Checks what is said of a session: while its process runs by whoever has
-    /// not set the variable, and after its end by whoever has.
+    /// Checks what is shown of a session: without the variable while its process runs, and
+    /// with the variable after its end.
     #[track_caller]
     fn check(&self, served: Served<'_>) {
         self.check_live(&served);
@@ -153,8 +153,8 @@ impl Moved {
         assert!(!problems.iter().any(is_here), "{answer:#}");
     }
 
-    /// Ends the process, and checks that whoever has the variable set is told how
-    /// the session is brought back in its directory.
+    /// Ends the process, and checks that with the variable set, the command is shown that
+    /// resumes the session in its directory.
     #[track_caller]
     fn check_resume(&self, mut served: Served<'_>) {
         served.posing.kill();

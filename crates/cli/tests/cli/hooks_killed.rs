@@ -16,25 +16,25 @@ const KILLED: u64 = 1_000;
 /// How many hooks are started for each one that is to be killed, at most: some are
 /// done before.
 const TRIES_EACH_MAX: u64 = 20;
-/// The sessions that they tell of, in turn.
+/// The sessions that they report, in turn.
 const SESSIONS: u64 = 20;
 /// How many hooks show how long one takes.
 const MEASURED: u32 = 9;
-/// The signal that nobody can catch.
+/// The signal that can't be caught.
 const SIGKILL: i32 = 9;
 
 /// A number that the environment may set.
 fn number(variable: &str, otherwise: u64) -> u64 {
-    let told = std::env::var(variable).ok();
-    told.map_or(otherwise, |text| text.parse().unwrap())
+    let set = std::env::var(variable).ok();
+    set.map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Starts a hook that hears of a turn of a session, and has been told all of it.
+/// Starts a hook, and writes to it the whole event of a turn of a session.
 fn start_hook(world: &World, session: &str) -> std::process::Child {
     let mut hook = hook_of(world);
-    let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+    let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
     let mut stdin = hook.stdin.take().unwrap();
-    stdin.write_all(told.to_string().as_bytes()).unwrap();
+    stdin.write_all(hook_event.to_string().as_bytes()).unwrap();
     hook
 }
 
@@ -98,7 +98,7 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
     }
     let took = began.elapsed();
 
-    // The next reader repairs what it is told, and the next hook what is there.
+    // The next reader repairs what it reads, and the next hook what is on disk.
     let answer = world.run(["list", "--all", "--json"]);
     assert_eq!(answer.status, 0, "{}", answer.err);
     let home = world.home();
@@ -113,26 +113,26 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
         let session = session(number);
         let log = file_of(&world, &session, "jsonl");
         if log.exists() {
-            let (told, cut) = lines_of(&world, &session);
-            lines += told;
+            let (whole, cut) = lines_of(&world, &session);
+            lines += whole;
             torn += cut;
             let record = std::fs::read(file_of(&world, &session, "json")).ok();
             let record = record.and_then(|text| serde_json::from_slice(&text).ok());
             let turns = record.map_or(json!(0), |record: serde_json::Value| {
                 record["turns"].clone()
             });
-            behind += usize::from(turns != told);
+            behind += usize::from(turns != whole);
             let row = listed.iter().find(|row| row["session_id"] == *session);
             // It may have been killed before it wrote to the log that it had made.
-            assert_eq!(row.is_some(), told > 0, "{session}");
+            assert_eq!(row.is_some(), whole > 0, "{session}");
         }
-        let told = event(&world, &session, "Stop", json!({})).to_string();
+        let stop = event(&world, &session, "Stop", json!({})).to_string();
         let mut last = world.whosup();
-        let answer = said(last.args(["hook", "claude-code"]).write_stdin(told));
+        let answer = said(last.args(["hook", "claude-code"]).write_stdin(stop));
         assert_eq!((answer.status, answer.err.as_str()), (0, ""));
-        let (told, _) = lines_of(&world, &session);
+        let (whole, _) = lines_of(&world, &session);
         let record = record_of(&world, &session);
-        assert_eq!(record["turns"], told - 1, "{session}");
+        assert_eq!(record["turns"], whole - 1, "{session}");
         assert_eq!(record["phase"], "idle");
         let size = std::fs::metadata(&log).unwrap().len();
         assert_eq!(record["log_bytes"], size);

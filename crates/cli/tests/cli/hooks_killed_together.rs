@@ -1,4 +1,4 @@
-//! Hooks that are killed while others tell of the same session, or a long log is
+//! Hooks that are killed while others report the same session, or while a long log is
 //! shortened.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ const KILLS: usize = 250;
 const AT_ONCE: usize = 3;
 /// How many sessions they speak of.
 const SESSIONS: usize = 8;
-/// How often that is done before somebody looks at what is there.
+/// How many rounds are run between two checks.
 const ROUNDS_BETWEEN_CHECKS: usize = 4;
 /// After how many kills hooks meet at another session.
 const MEETINGS: usize = 50;
@@ -44,7 +44,7 @@ const SIGKILL: i32 = 9;
 struct Tally {
     /// Died of the kill.
     killed: usize,
-    /// Of these, had written their event down, as far as can be told.
+    /// Of these, had written their event, as far as that can be known.
     killed_late: usize,
     /// Had ended before.
     ended: usize,
@@ -102,8 +102,8 @@ impl<'w> Stage<'w> {
             .map(|number| format!("{number:02x}{}", &world.s1[2..]))
             .collect();
         let payloads = sessions.iter().map(|session| {
-            let told = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
-            world.write(&format!("told-{session}"), told.to_string())
+            let hook_event = event(world, session, "UserPromptSubmit", json!({"prompt": "p"}));
+            world.write(&format!("event-{session}"), hook_event.to_string())
         });
         Self {
             world,
@@ -187,7 +187,7 @@ impl<'w> Stage<'w> {
         log.is_ok_and(|log| log.len() > u64::try_from(LONG_BYTES).unwrap())
     }
 
-    /// Makes a log so long that whoever speaks next of its session shortens it.
+    /// Makes a log so long that the next hook of the session shortens it.
     fn make_long(&self, session: usize) -> bool {
         let Ok(mut log) = File::options().append(true).open(self.log_of(session)) else {
             return false;
@@ -206,16 +206,16 @@ impl<'w> Stage<'w> {
             let of_it = ended.iter().filter(|(session, _)| *session == at);
             let (killed, lived): (Vec<_>, Vec<_>) = of_it.partition(|(_, how)| is_killed(how));
             assert!(lived.iter().all(|(_, how)| how.success()), "{lived:?}");
-            let told = self.turns[at] + u64::try_from(lived.len()).unwrap();
-            let told_at_most = told + u64::try_from(killed.len()).unwrap();
+            let least = self.turns[at] + u64::try_from(lived.len()).unwrap();
+            let most = least + u64::try_from(killed.len()).unwrap();
             let session = &self.sessions[at];
             assert!(
-                (told..=told_at_most).contains(&turns),
-                "{session}: {turns} turns, not {told} to {told_at_most}: {tally:?}"
+                (least..=most).contains(&turns),
+                "{session}: {turns} turns, not {least} to {most}: {tally:?}"
             );
             tally.killed += killed.len();
             tally.ended += lived.len();
-            tally.killed_late += usize::try_from(turns - told).unwrap();
+            tally.killed_late += usize::try_from(turns - least).unwrap();
             self.turns[at] = turns;
             if !killed.is_empty() {
                 let cut_off = check_files(self.world, session);
@@ -282,8 +282,8 @@ fn check_files(world: &World, session: &str) -> usize {
         "{session}: {record}"
     );
     let log = read(&file_of(world, session, "jsonl"));
-    let is_told = |line: &&str| !line.is_empty() && !line.starts_with(PASSED_OVER);
-    let cut_off = log.lines().filter(is_told).filter(|line| !is_whole(line));
+    let is_event = |line: &&str| !line.is_empty() && !line.starts_with(PASSED_OVER);
+    let cut_off = log.lines().filter(is_event).filter(|line| !is_whole(line));
     cut_off
         .inspect(|line| assert!(line.starts_with('{'), "{session}: {line}"))
         .count()

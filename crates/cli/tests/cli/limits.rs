@@ -1,5 +1,5 @@
-//! What is left where no thread or process can be started, and where a command leaves
-//! its output to somebody else.
+//! What still works where no thread or process can be started, and where a command leaves
+//! its output to another process.
 
 use std::os::unix::net::UnixListener;
 use std::process::Command;
@@ -82,13 +82,13 @@ export TMUX='{socket},1,0'
 #[test]
 fn without_threads_an_event_is_kept_and_sessions_are_listed() {
     let world = World::new();
-    let told = event(
+    let hook_event = event(
         &world,
         &world.s1,
         "SessionStart",
         json!({"source": "startup"}),
     );
-    let payload = world.write("event", told.to_string());
+    let payload = world.write("event", hook_event.to_string());
     world.write_claude_transcript(".claude", &world.s2);
     // The agent and the shell have reached the limit already.
     let line = format!(

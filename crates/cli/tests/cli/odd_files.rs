@@ -48,19 +48,19 @@ fn odd_files_are_problems_and_the_rest_is_shown() {
         let problems = answer["problems"].as_array().unwrap();
         for number in 1..=7 {
             let path = sessions.join(format!("200000000{number}.json"));
-            let is_told = problems
+            let is_reported = problems
                 .iter()
                 .any(|one| one["path"] == path.to_str().unwrap());
-            assert!(is_told, "{}: {problems:?}", path.display());
+            assert!(is_reported, "{}: {problems:?}", path.display());
         }
     }
     assert_eq!(world.run(["check", world.s1.as_str()]).status, 0);
 }
 
-/// Agents' registries fill with temporary files, and whoever cleared them up took
-/// files that were in use (claude-code#87677, claude-code#89565, claude-code#60146,
-/// qwen-code#8969): what has the name of a record and is none is reported once, a file of
-/// another name is no problem, and no command touches any.
+/// Agents' registries fill with temporary files, and programs that removed them removed
+/// files in use, too (claude-code#87677, claude-code#89565, claude-code#60146,
+/// qwen-code#8969). A file with the name of a record that is no record is reported once,
+/// a file with another name is no problem, and no command touches either.
 #[test]
 fn left_overs_of_agents_are_reported_once_and_left_where_they_are() {
     let world = World::new();

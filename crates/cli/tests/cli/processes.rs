@@ -159,7 +159,7 @@ fn of_a_renamed_directory_the_process_may_be_in_the_sessions_of_either_name() {
     let (old, new) = (world.home().join("old"), world.home().join("new"));
     let script = world.root().join("bin/pi");
     std::fs::create_dir(script.parent().unwrap()).unwrap();
-    // Whoever opens it waits until the test ends.
+    // A process that opens it blocks until the test ends.
     let fifo = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(
         rustix::fs::CWD,

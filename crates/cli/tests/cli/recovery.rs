@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::shell_agent::{ShellAgent, file_of, owner_elsewhere, write_record};
 use super::world::{Said, World, said};
 
-/// A program named `claude` that tells how it was run.
+/// A program named `claude` that prints how it was run.
 const PROGRAM: &str = "#!/bin/sh\necho \"pid $$\"; pwd; printf '%s\\n' \"$0\" \"$@\"; exit 7\n";
 
 /// A directory to put on `PATH`, with the agent's program in it.
@@ -50,8 +50,8 @@ fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
         let said = world.run(["orphans"]);
         let command = format!("  cd ~/src/shop && claude --resume {}", world.s1);
         let why = world.run(["why", &world.s1]).out;
-        let is_told = said.out.lines().any(|line| line == command);
-        assert!(is_told, "{}{why}", said.out);
+        let is_shown = said.out.lines().any(|line| line == command);
+        assert!(is_shown, "{}{why}", said.out);
         assert!(!said.out.contains(&world.s2), "{}", said.out);
         let json = world.run(["orphans", "--json"]);
         assert_eq!(ids_of(&json).join(" "), world.s1, "{}", json.out);
@@ -68,7 +68,7 @@ fn a_session_that_its_agent_ended_is_no_orphan() {
     world.write_claude_transcript(".claude", &world.s1);
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
-    agent.tell(&world.s1, "SessionEnd", json!({"reason": "other"}));
+    agent.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     agent.kill();
     assert_eq!(world.run(["orphans", "--json"]).sessions().len(), 0);
 }
@@ -140,7 +140,7 @@ fn resume_only_prints_what_a_shell_can_run() {
 }
 
 #[test]
-fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
+fn a_live_session_is_resumed_only_by_force() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
     let mut agent = ShellAgent::start(&world);
@@ -158,7 +158,7 @@ fn a_session_that_is_live_is_not_resumed_unless_somebody_knows_better() {
 }
 
 #[test]
-fn a_session_of_which_nobody_can_tell_is_not_resumed() {
+fn an_unknown_session_is_not_resumed() {
     let world = World::new();
     world.write_claude_transcript(".claude", &world.s1);
     write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
@@ -261,7 +261,7 @@ fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
     let orphans = world.run(["orphans", "--all"]);
     assert!(orphans.out.contains("dismissed"), "{}", orphans.out);
     assert!(world.run(["show", &world.s1]).out.contains("dismissed"));
-    // The record is what hooks told, and stays so.
+    // The record keeps what hooks reported.
     assert_eq!(
         std::fs::read(file_of(&world, &world.s1, "json")).unwrap(),
         record
@@ -300,7 +300,7 @@ fn status_says_beside_its_document_what_it_ended() {
     kill_in_session(&world, &world.s1);
     let answer = world.run(["status", "--json"]);
     assert_eq!(answer.err, "ended 1 session whose agent had exited\n");
-    // What has died stays in sight, whoever noticed it first.
+    // A fresh exit stays in the default view, whichever command noticed it first.
     let document = answer.json();
     let sessions = document["sessions"].as_array().unwrap();
     // Agents of other tests may run beside it.
@@ -315,7 +315,7 @@ fn status_says_beside_its_document_what_it_ended() {
 }
 
 #[test]
-fn what_nobody_can_tell_of_and_is_silent_is_stale_in_status() {
+fn a_silent_unknown_session_is_stale_in_status() {
     let world = World::new();
     write_record(&world, &world.s1, &json!({ "owner": owner_elsewhere() }));
     let answer = world.run(["status"]);

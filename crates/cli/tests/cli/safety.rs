@@ -13,7 +13,7 @@ use super::world::{Said, World, said};
 
 /// Far above what a command takes, far below how long a FIFO would be waited for.
 const TIME_MAX: Duration = Duration::from_secs(30);
-/// Nobody of ours.
+/// A process that is not ours.
 const ANOTHER: u32 = 12_345;
 /// Everything that must never reach a terminal as it is.
 const STEERING: &str = "\u{1b}[2J\u{7f}\u{85}\u{9b}\u{202e}\u{2066}\u{200b}";
@@ -26,15 +26,15 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Tells of a session as a hook does.
-fn tell(world: &World, session: &str, name: &str) -> Said {
-    let told = event(world, session, name, json!({"source": "startup"}));
+/// Runs a hook with an event of a session.
+fn run_hook(world: &World, session: &str, name: &str) -> Said {
+    let hook_event = event(world, session, name, json!({"source": "startup"}));
     let began = Instant::now();
     let answer = said(
         world
             .whosup()
             .args(["hook", "claude-code"])
-            .write_stdin(told.to_string()),
+            .write_stdin(hook_event.to_string()),
     );
     assert!(began.elapsed() < TIME_MAX, "{:?}", began.elapsed());
     answer
@@ -76,14 +76,14 @@ fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             plant(&path, &world);
             for name in ["SessionStart", "Stop", "SessionEnd"] {
-                let answer = tell(&world, &world.s1, name);
+                let answer = run_hook(&world, &world.s1, name);
                 assert_eq!(answer.out, "", "{extension}");
             }
             world.run(["sweep"]);
             world.run(["dismiss", world.s1.as_str()]);
             check_prey(&world);
             // Of every other session it is as ever.
-            tell(&world, &world.s2, "SessionStart");
+            run_hook(&world, &world.s2, "SessionStart");
             let other = file_of(&world, &world.s2, "json");
             assert!(other.is_file(), "{extension}");
         }
@@ -134,7 +134,7 @@ fn what_is_planted_beside_settings_harms_nothing() {
 }
 
 #[test]
-fn a_state_directory_that_everybody_may_write_is_refused_and_named() {
+fn a_world_writable_state_directory_is_refused_and_named() {
     for below in ["", "whosup", "whosup/hooks"] {
         let world = World::new();
         world.write(".claude/settings.json", "{}\n");
@@ -207,7 +207,7 @@ fn root_in_a_user_s_home_overwrites_nothing_of_root_s_and_leaves_nothing_there()
     };
     // The state directory would be made in that user's.
     refuses(&[]);
-    assert_eq!(tell(&world, &world.s1, "SessionStart").out, "");
+    assert_eq!(run_hook(&world, &world.s1, "SessionStart").out, "");
     // With a state directory of root's own, the link is what it fails by.
     let own = world.root().join("state");
     let own = own.to_str().unwrap();
@@ -242,14 +242,14 @@ fn a_state_directory_of_another_user_is_refused_and_named() {
     assert_eq!(answer.status, 2, "{}", answer.out);
     let named = format!("`{}` belongs to user {ANOTHER}", whosup.display());
     assert!(answer.err.contains(&named), "{}", answer.err);
-    assert_eq!(tell(&world, &world.s1, "SessionStart").out, "");
+    assert_eq!(run_hook(&world, &world.s1, "SessionStart").out, "");
     assert_eq!(walk(&whosup).len(), 1);
 }
 
 #[test]
 fn an_event_of_a_session_that_is_called_like_an_option_is_refused() {
     let world = World::new();
-    tell(&world, "--yolo", "SessionStart");
+    run_hook(&world, "--yolo", "SessionStart");
     let log = world.home().join(".local/state/whosup/hook.log");
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("must not begin with a hyphen"), "{log}");
@@ -267,7 +267,7 @@ fn write_settings(world: &World, program: &str) {
 }
 
 #[test]
-fn doctor_runs_nothing_that_anybody_may_have_put_there() {
+fn doctor_runs_no_program_that_another_user_may_have_put_there() {
     let world = World::new();
     let ran = world.root().join("ran");
     let script = format!("#!/bin/sh\n: > '{}'\necho whosup 0.0.1\n", ran.display());
@@ -289,10 +289,10 @@ fn doctor_runs_nothing_that_anybody_may_have_put_there() {
     for program in ["./whosup", "bin/whosup", "../shop/whosup"] {
         write_settings(&world, program);
         let answer = world.run(["doctor"]);
-        let told = format!(
+        let expected = format!(
             "hooks of claude-code run `{program}`, which is not looked at: a relative path"
         );
-        assert!(answer.out.contains(&told), "{}", answer.out);
+        assert!(answer.out.contains(&expected), "{}", answer.out);
         assert!(!ran.exists(), "{program}");
     }
     for program in [&open, &sticky, &below] {

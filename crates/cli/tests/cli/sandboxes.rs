@@ -1,5 +1,5 @@
-//! Real agents and whosup in sandboxes, containers and crowds: what can't be
-//! seen, or is on its way, ends nobody's session.
+//! Real agents and whosup in sandboxes, containers and crowds: a process that can't be
+//! seen, or is about to start, ends no session.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,23 +10,23 @@ use serde_json::{Value, json};
 use super::world::{Posing, WHOSUP, World, copy_program, wait_for};
 
 /// The user that owns nothing.
-const NOBODY: &str = "65534";
+const NOBODY_UID: &str = "65534";
 
 pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: it takes root to be somebody else, or to make namespaces");
+        eprintln!("skipped: it takes root to become another user or to make namespaces");
     }
     is_root
 }
 
-/// Lets everybody read what is below a world, and gives `home` to [`NOBODY`].
-fn open_to_nobody(world: &World) {
+/// Makes all below a world readable, and gives `home` to [`NOBODY_UID`].
+fn open_to_unprivileged(world: &World) {
     let root = world.root().to_str().unwrap();
     let home = world.home();
     for arguments in [
         vec!["chmod", "-R", "a+rX", root],
-        vec!["chown", "-R", NOBODY, home.to_str().unwrap()],
+        vec!["chown", "-R", NOBODY_UID, home.to_str().unwrap()],
     ] {
         let status = Command::new(arguments[0]).args(&arguments[1..]).status();
         assert!(status.unwrap().success());
@@ -71,9 +71,9 @@ fn liveness<'a>(sessions: &'a [Value], id: &str) -> Option<&'a str> {
 const AS_NOBODY: [&str; 7] = [
     "setpriv",
     "--reuid",
-    NOBODY,
+    NOBODY_UID,
     "--regid",
-    NOBODY,
+    NOBODY_UID,
     "--clear-groups",
     "--",
 ];
@@ -98,7 +98,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
         .zip(&ids)
         .map(|(agent, id)| world.write_claude_record(agent.pid(), &agent.start(), id))
         .collect();
-    // The last one has nothing that a PID could be told from another by.
+    // The last record has nothing but the PID to identify the process.
     let record = std::fs::read(&records[2]).unwrap();
     let mut record: Value = serde_json::from_slice(&record).unwrap();
     record.as_object_mut().unwrap().remove("procStart");
@@ -107,7 +107,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
         .iter()
         .map(|path| std::fs::read(path).unwrap())
         .collect();
-    open_to_nobody(&world);
+    open_to_unprivileged(&world);
     let hook = json!({"session_id": world.s1, "hook_event_name": "SessionStart", "cwd": "/"});
     let payload = world.write("payload", hook.to_string());
 
@@ -207,8 +207,8 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
             return;
         };
         containers.push(container);
-        let told = world.home().join(format!(".claude/sessions/{id}.new"));
-        let told = wait_for("the agent of a container", || {
+        let path = world.home().join(format!(".claude/sessions/{id}.new"));
+        let text = wait_for("the agent of a container", || {
             assert!(
                 containers
                     .last_mut()
@@ -218,9 +218,9 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
                     .unwrap()
                     .is_none()
             );
-            std::fs::read_to_string(&told).ok()
+            std::fs::read_to_string(&path).ok()
         });
-        let (pid, start) = told.split_once(' ').unwrap();
+        let (pid, start) = text.split_once(' ').unwrap();
         let pid: u32 = pid.parse().unwrap();
         let record = world.write_claude_record(pid, start, id);
         // Both would be called after the same PID.
@@ -236,7 +236,7 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
     let config = format!("[homes]\nclaude-code = [{homes}]\n");
     world.write(".config/whosup/config.toml", config);
 
-    // Who sees into both tells them apart by their starts.
+    // A reader that sees into both containers distinguishes the agents by start stamp.
     let answer = world.run(["list", "--all", "--json", "--cwd", "."]);
     for id in [&world.s1, &world.s2] {
         assert_eq!(
@@ -333,7 +333,7 @@ fn a_shell_that_becomes_an_agent_is_one_at_the_next_look() {
 fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
     let world = World::new();
     let other = world.pose_as_claude();
-    let told = json!({
+    let hook_event = json!({
         "session_id": world.s1,
         "hook_event_name": "SessionStart",
         "source": "startup",
@@ -342,7 +342,7 @@ fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
         "ppid": other.pid(),
         "owner_pid": other.pid(),
     });
-    let payload = world.write("payload", told.to_string());
+    let payload = world.write("payload", hook_event.to_string());
     // No agent is above this hook, but this test.
     let said = world
         .whosup()

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::world::{WHOSUP, World, wait_for};
 
-/// A shell that looks like Claude Code: it runs what it is told. It ends with
-/// the test, for it reads from a pipe that the test holds.
+/// A shell that looks like Claude Code and runs the lines that it gets. It ends with the
+/// test, for it reads from a pipe that the test holds.
 pub(crate) struct ShellAgent<'w> {
     world: &'w World,
     child: Child,
@@ -122,7 +122,7 @@ impl<'w> ShellAgent<'w> {
         path
     }
 
-    /// Lets the agent's hook tell of an event.
+    /// Runs the agent's hook with an event.
     #[track_caller]
     pub(crate) fn hook(&mut self, event: &Value) {
         let payload = self.payload(event);
@@ -131,7 +131,7 @@ impl<'w> ShellAgent<'w> {
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }
 
-    /// Lets a hook tell of an event, with these variables of a shell set.
+    /// Runs a hook with an event, with these variables of a shell set.
     #[track_caller]
     pub(crate) fn hook_with(&mut self, variables: &str, event: &Value) {
         let payload = self.payload(event);
@@ -143,16 +143,22 @@ impl<'w> ShellAgent<'w> {
         assert_eq!((status.as_str(), said.as_str()), ("0", ""), "{event}");
     }
 
-    /// Lets the agent's hook tell of an event of a session.
+    /// Runs the agent's hook with an event of a session.
     #[track_caller]
-    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
+    pub(crate) fn report(&mut self, session: &str, name: &str, more: Value) {
         self.hook(&event(self.world, session, name, more));
     }
 
-    /// Lets the agent's hook tell that a turn has started.
+    /// The same as [`Self::report`].
+    #[allow(dead_code, reason = "tests of the server call it by this name")]
+    pub(crate) fn tell(&mut self, session: &str, name: &str, more: Value) {
+        self.report(session, name, more);
+    }
+
+    /// Reports the start of a turn.
     #[track_caller]
     pub(crate) fn prompt(&mut self, session: &str) {
-        self.tell(session, "UserPromptSubmit", json!({"prompt": "p"}));
+        self.report(session, "UserPromptSubmit", json!({"prompt": "p"}));
     }
 
     /// Ends it as a crash does, and reaps it.
@@ -170,7 +176,7 @@ impl Drop for ShellAgent<'_> {
     }
 }
 
-/// An event of a session, as Claude Code tells it.
+/// An event of a session, as Claude Code passes it to hooks.
 pub(crate) fn event(world: &World, session: &str, name: &str, more: Value) -> Value {
     let mut event = json!({
         "session_id": session,
@@ -193,8 +199,8 @@ pub(crate) fn write_record(world: &World, session: &str, fields: &Value) -> Path
         "phase": "working",
         "last_event_at": "2026-01-01T00:00:00.000Z",
     });
-    let told = fields.as_object().unwrap().clone();
-    record.as_object_mut().unwrap().extend(told);
+    let fields = fields.as_object().unwrap().clone();
+    record.as_object_mut().unwrap().extend(fields);
     let name = format!(".local/state/whosup/sessions/claude-code/{session}.json");
     world.write(&name, record.to_string())
 }

@@ -149,11 +149,11 @@ fn the_pane_that_an_agent_lives_in_is_shown() {
         return;
     };
     let pane = "#{pane_id} #{pane_pid}";
-    let told = tmux
+    let printed = tmux
         .run(&["display-message", "-p", "-t", "main", pane])
         .stdout;
-    let told = String::from_utf8(told).unwrap();
-    let (id, pid) = told.trim().split_once(' ').unwrap();
+    let printed = String::from_utf8(printed).unwrap();
+    let (id, pid) = printed.trim().split_once(' ').unwrap();
     let start = wait_for("the agent to run", || {
         let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -175,8 +175,8 @@ fn the_pane_that_an_agent_lives_in_is_shown() {
     ]);
     let text = tmux.ended_text("main:9", &[]);
     let place = "#{session_name}:#{window_name}.#{pane_index}";
-    let told = tmux.run(&["display-message", "-p", "-t", id, place]);
-    let place = String::from_utf8(told.stdout).unwrap();
+    let printed = tmux.run(&["display-message", "-p", "-t", id, place]);
+    let place = String::from_utf8(printed.stdout).unwrap();
     assert!(text.contains(&format!("tmux {}", place.trim())), "{text}");
 }
 

@@ -46,8 +46,8 @@ impl<'a> Top<'a> {
 
     fn ask(&self, format: &str) -> String {
         let arguments = ["display-message", "-p", "-t", "main", format];
-        let told = String::from_utf8(self.tmux.run(&arguments).stdout).unwrap();
-        told.trim().to_owned()
+        let printed = String::from_utf8(self.tmux.run(&arguments).stdout).unwrap();
+        printed.trim().to_owned()
     }
 
     fn screen(&self) -> String {

@@ -157,10 +157,10 @@ fn what_is_shown_of_one_session_is_its_own() {
     let session = &shown["sessions"][0];
     assert_eq!(counts(&session["usage"]), [30, 300, 20, 12]);
     assert_eq!(session["context"]["tokens"], json!(220));
-    let told = world.run(["show", &world.s1]).out;
+    let shown = world.run(["show", &world.s1]).out;
     assert!(
-        told.contains("362 (30 input, 300 cached, 20 cache writes, 12 output)"),
-        "{told}"
+        shown.contains("362 (30 input, 300 cached, 20 cache writes, 12 output)"),
+        "{shown}"
     );
     // In a list only where that is asked for.
     let listed = |more: &[&str]| {

@@ -104,10 +104,10 @@ fn what_a_hook_reports_is_seen_also_where_nothing_was_recorded_before() {
         ),
         ("Stop", json!({}), "idle"),
     ] {
-        let told = Instant::now();
-        agent.tell(&world.s1, event, more);
+        let reported_at = Instant::now();
+        agent.report(&world.s1, event, more);
         let seen = watching.until(phase, |state| is(state, &world.s1, "phase", phase));
-        assert!(seen.saturating_duration_since(told) < EVENT_TIME_MAX);
+        assert!(seen.saturating_duration_since(reported_at) < EVENT_TIME_MAX);
     }
 }
 
@@ -126,7 +126,7 @@ fn nothing_is_printed_while_nothing_happens() {
 }
 
 #[test]
-fn it_ends_when_nobody_reads_it_and_refuses_what_would_read_every_session() {
+fn it_ends_with_its_reader_and_refuses_what_would_read_every_session() {
     let world = World::new();
     let mut child = Command::new(WHOSUP)
         .arg("watch")
@@ -192,8 +192,8 @@ fn without_watches_it_looks_all_the_time_and_says_so() {
 fn what_hooks_reported_before_comes_first_if_it_is_asked_for() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
-    agent.tell(&world.s1, "SessionStart", json!({ "source": "startup" }));
-    agent.tell(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
+    agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));
+    agent.report(&world.s1, "UserPromptSubmit", json!({ "prompt": "Fix it" }));
     let mut child = Command::new(WHOSUP)
         .args(["watch", "--since", "1h"])
         .env_clear()

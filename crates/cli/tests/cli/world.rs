@@ -274,14 +274,14 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Tells whether this is what is said of a process that was killed and reaped: on a busy
-/// machine another one may have its PID by then, and that is as right.
+/// Whether this is the reason for a process that was killed and reaped: on a busy machine
+/// another process may have its PID by then, and that answer is right too.
 pub(crate) fn is_of_the_dead(reason: &str) -> bool {
     ["process-gone", "no-such-process", "pid-reused"].contains(&reason)
 }
 
-/// A text in which it does not matter who has the PID of a process that is gone.
-pub(crate) fn whoever_has_the_pid(text: &str) -> String {
+/// A text in which it makes no difference whether the PID of a dead process is in use again.
+pub(crate) fn ignoring_pid_reuse(text: &str) -> String {
     text.replace("pid-reused", "process-gone")
 }
 

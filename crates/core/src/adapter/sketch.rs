@@ -103,7 +103,7 @@ pub struct Sketch {
     /// every session in it.
     pub described: Option<Box<Description>>,
     /// How it is resumed, as the claim's file says. Counts only for an agent without an
-    /// adapter, and is shown, never run: the file may be written by another user.
+    /// adapter, and is shown, never run: any program may have written it.
     pub resume: Option<Box<Invocation>>,
 }
 

@@ -376,7 +376,7 @@ impl Session {
     }
 
     /// Whether an adapter put [`Session::invocation`] together. Otherwise the command stands
-    /// in a file that another user may have written, and must not be run before a person has
+    /// in a file that any program may have written, and must not be run before a person has
     /// read it.
     #[must_use]
     pub fn is_invocation_ours(&self) -> bool {

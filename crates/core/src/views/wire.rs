@@ -385,7 +385,7 @@ pub struct WireResume<T = String> {
     /// The command.
     #[serde(flatten)]
     pub command: WireCommand<T>,
-    /// False if it stands in a file that another user may have written: run it only after a
+    /// False if it stands in a file that any program may have written: run it only after a
     /// person has read it.
     pub trusted: bool,
 }

@@ -329,7 +329,7 @@ fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
     if trusted {
         line
     } else {
-        format!("{line}  (not trusted: anybody may have written this command)")
+        format!("{line}  (not trusted: any program may have written this command)")
     }
 }
 
