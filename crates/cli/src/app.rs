@@ -1,4 +1,4 @@
-//! What a command runs in: a world to look at, streams to write to.
+//! The context of a command: the machine and configuration, and the output streams.
 
 use std::cell::OnceCell;
 use std::io::Write;
@@ -17,22 +17,21 @@ use crate::config::{Config, ConfigError};
 use crate::text;
 use crate::verbose;
 
-/// What a command runs in.
+/// The context of a command.
 pub(crate) struct App<'io> {
-    /// What it looks at.
     pub(crate) world: World,
-    /// Where data goes.
+    /// Standard output: data.
     pub(crate) out: &'io mut dyn Write,
-    /// Where words go.
+    /// Standard error: messages.
     pub(crate) err: &'io mut dyn Write,
-    /// How `out` shows things.
+    /// How `out` is formatted.
     pub(crate) face: Face,
     /// `--verbose` was given.
     pub(crate) is_verbose: bool,
 }
 
 impl App<'_> {
-    /// The same streams, before another machine.
+    /// The same streams, with another machine.
     pub(crate) fn on(&mut self, look: impl Fn() -> Machine + 'static) -> App<'_> {
         App {
             world: World::of(look, self.world.zone.clone()),
@@ -51,13 +50,12 @@ pub(crate) fn say(err: &mut dyn Write, words: &str) {
     err.write_all(format!("{words}\n").as_bytes()).ok();
 }
 
-/// How output shows things.
+/// How output is formatted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Face {
-    /// It may have colours.
+    /// With colours.
     pub(crate) is_coloured: bool,
-    /// How wide it is, in columns; `None` if it is no terminal: then nothing
-    /// is cut.
+    /// The width in columns; `None`, and nothing is cut, if it is no terminal.
     pub(crate) width: Option<usize>,
 }
 
@@ -82,8 +80,8 @@ impl World {
         }
     }
 
-    /// Another machine, with the configuration in its home, and a time zone: that of this
-    /// computer if it is empty.
+    /// Another machine, with the configuration in its home. An empty `zone` means this
+    /// computer's time zone.
     pub(crate) fn of(look: impl Fn() -> Machine + 'static, zone: OnceCell<TimeZone>) -> Self {
         Self {
             look: Rc::new(look),
@@ -92,7 +90,7 @@ impl World {
         }
     }
 
-    /// The same configuration, before another look.
+    /// The same configuration, with a new look at the machine.
     pub(crate) fn again(&self) -> Self {
         Self {
             look: Rc::clone(&self.look),
@@ -101,7 +99,7 @@ impl World {
         }
     }
 
-    /// Looks at the machine once more.
+    /// Takes a new look at the machine.
     pub(crate) fn look(&self) -> Machine {
         verbose::look(&*self.look)
     }
@@ -166,7 +164,7 @@ impl World {
         Ok(Reader::new(self.machine(), &self.config()?.reading))
     }
 
-    /// Looks once.
+    /// Scans once.
     ///
     /// # Errors
     ///
@@ -190,8 +188,7 @@ impl World {
         Ok(())
     }
 
-    /// The homes of one agent: those that environments lead to and those that
-    /// the configuration adds.
+    /// The homes of an agent, from environments and from the configuration.
     ///
     /// # Errors
     ///

@@ -30,11 +30,11 @@ pub(crate) struct Config {
     pub(crate) reading: whosup_core::sources::config::Config,
     /// Styles by the name of a condition.
     styles: BTreeMap<String, Style>,
-    /// What becomes of session records.
+    /// How session records are kept.
     pub(crate) tracking: Tracking,
-    /// What `list` shows a person.
+    /// Defaults of `list` for people.
     pub(crate) list: ListDefaults,
-    /// What `notify` does.
+    /// Defaults of `notify`.
     pub(crate) notify: NotifyDefaults,
 }
 

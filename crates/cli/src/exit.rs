@@ -10,7 +10,7 @@ use crate::config::ConfigError;
 use crate::text::{is_steering, visible};
 use whosup_core::reader::{AgentError, FilterError, IdError, reasons};
 
-/// What the exit status of a command says; the same for every command.
+/// The exit status of a command; the values mean the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// Done; asked about a session: it is live.
@@ -27,12 +27,12 @@ pub(crate) enum ExitStatus {
     NoSuchSession,
     /// What was waited for did not happen in time.
     TimedOut,
-    /// That of the program that was run.
+    /// The exit status of the program that was run.
     OfProgram(u8),
 }
 
 impl ExitStatus {
-    /// The number that the caller gets.
+    /// The number of the exit status.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -70,8 +70,7 @@ pub(crate) fn report(error: &anyhow::Error, err: &mut dyn Write) -> ExitStatus {
     status(error)
 }
 
-/// Shows what clap has to say: help, version, or what is wrong with the
-/// command line.
+/// Shows clap's output: help, version, or a usage error.
 pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
     // Help into a closed pipe is no failure.
     match without_foreign_text(&mut error) {
@@ -85,8 +84,8 @@ pub(crate) fn report_usage(mut error: clap::Error) -> ExitStatus {
     }
 }
 
-/// What is wrong with a command line of which a part would steer the terminal: that as
-/// escapes, and all without colours. `None` if there is no such part.
+/// A usage error about an argument that would steer the terminal: the argument escaped,
+/// and no colours. `None` if there is no such argument.
 fn without_foreign_text(error: &mut clap::Error) -> Option<String> {
     let steers = |text: &str| text.contains(is_steering);
     let foreign: Vec<(ContextKind, String)> = error
@@ -103,12 +102,12 @@ fn without_foreign_text(error: &mut clap::Error) -> Option<String> {
     for (kind, text) in foreign {
         error.insert(kind, ContextValue::String(text));
     }
-    // A suggestion repeats what it is about.
+    // A suggestion repeats the word it is for.
     error.insert(ContextKind::Suggested, ContextValue::None);
     Some(format!("{}\n", lines_of(&error.render().to_string())))
 }
 
-/// The reader of our output has gone: that is how `head` works, no failure.
+/// The reader of the output has closed the pipe, as `head` does: no failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

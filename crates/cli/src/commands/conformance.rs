@@ -1,4 +1,4 @@
-//! `whosup conformance`: checks what an agent's sidecars are worth.
+//! `whosup conformance`: checks the sidecars that an agent writes.
 
 mod arena;
 mod burst;
@@ -65,8 +65,8 @@ fn check_ids() -> PossibleValuesParser {
     PossibleValuesParser::new(CHECKS.iter().map(|check| check.id))
 }
 
-/// A word of the program's command line that means the same in another
-/// directory: the name of a file that is there becomes absolute.
+/// A word of the program's command line that works from any directory: the name of an
+/// existing file becomes absolute.
 fn from_anywhere(word: &OsString) -> OsString {
     let path = Path::new(word);
     if path.is_file()
@@ -77,7 +77,7 @@ fn from_anywhere(word: &OsString) -> OsString {
     word.clone()
 }
 
-/// Makes the checks and shows how each one ended.
+/// Runs the checks and shows how each ended.
 ///
 /// # Errors
 ///

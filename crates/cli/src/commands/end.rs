@@ -16,7 +16,7 @@ Examples:
 Only whosup's own record is written: no process is stopped and no agent's file is touched. Live
 sessions are refused. A session that its agent resumes becomes live again.";
 
-// What `end` is asked for.
+// Arguments of `end`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EndArgs {

@@ -26,7 +26,7 @@ use crate::json::reports::{Head, HooksDocument};
 use crate::json::write_document;
 use crate::text;
 
-/// How long the smallest difference is looked for; after that any will do.
+/// How long to look for the smallest difference; after that any difference will do.
 const DIFFERENCE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Why there is nothing to do.
@@ -43,7 +43,7 @@ Examples:
 Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
 `uninstall` restores the original bytes.";
 
-// What `hooks` is asked for.
+// Arguments of `hooks`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HooksArgs {
@@ -61,7 +61,7 @@ enum Action {
     Status(StatusArgs),
 }
 
-/// Which settings, and how.
+// Options of a change.
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
     /// Agents to change; all that have a home here if omitted
@@ -75,7 +75,7 @@ struct ChangeArgs {
     yes: bool,
 }
 
-/// Which settings.
+// Options of the report.
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
     /// Agents to report; all that have a home here if omitted
@@ -100,12 +100,12 @@ pub(crate) fn run(app: &mut App<'_>, arguments: &HooksArgs) -> anyhow::Result<Ex
     }
 }
 
-/// Installing or removing, in the words that a person reads.
+/// The messages of installing or removing.
 struct Work {
     plan: fn(&HookSite<'_>, &Store) -> Result<Option<Change>, TrackError>,
-    /// What is reported of an agent that needs no change.
+    /// For an agent that needs no change.
     unchanged: &'static str,
-    /// What is reported of an agent that was changed.
+    /// For an agent that was changed.
     changed: &'static str,
 }
 
@@ -137,7 +137,7 @@ fn change(app: &mut App<'_>, arguments: &ChangeArgs, work: &Work) -> anyhow::Res
             program: &program,
         };
         match (work.plan)(&site, &store) {
-            // Several homes may share their settings.
+            // Several homes may share one settings file.
             Ok(Some(change)) if changes.iter().any(|one| one.path == change.path) => {}
             Ok(Some(change)) => changes.push(change),
             Ok(None) => {
@@ -208,7 +208,7 @@ fn homes(app: &App<'_>, agents: &[AgentId]) -> anyhow::Result<Vec<(&'static dyn 
     Ok(found)
 }
 
-/// Shows how many lines come and go, or each of them.
+/// Shows how many lines are added and removed, or all of them.
 fn show(app: &mut App<'_>, change: &Change, has_lines: bool) -> anyhow::Result<()> {
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();

@@ -47,7 +47,7 @@ input: `kind`, `at`, `summary`, and `sessions` as in `whosup list --json`. At mo
 for each session and kind is sent in ten seconds, and a burst is summed up. The table `[notify]` of
 config.toml has defaults and quiet hours.";
 
-// What `notify` is asked for.
+// Arguments of `notify`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NotifyArgs {
@@ -77,7 +77,7 @@ pub(crate) struct NotifyArgs {
 ///
 /// # Errors
 ///
-/// Whatever keeps it from notifying.
+/// If it can't watch sessions or write its output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &NotifyArgs) -> anyhow::Result<ExitStatus> {
     let defaults = app.world.config()?.notify.clone();
     let way = way(arguments, &defaults);
@@ -121,7 +121,7 @@ fn way(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> Way {
     }
 }
 
-/// Phases and liveness are not filtered: a transition has two sides.
+/// Phase and liveness are not filtered: a transition has two sides.
 fn filter(arguments: &NotifyArgs, defaults: &NotifyDefaults) -> anyhow::Result<Filter> {
     let agents = if arguments.agent.is_empty() {
         &defaults.agent
@@ -155,7 +155,7 @@ fn test(app: &mut App<'_>, way: &Way, defaults: &NotifyDefaults) -> anyhow::Resu
     Ok(ExitStatus::Done)
 }
 
-/// What is known of the sessions, and what is said of their changes.
+/// The known sessions, and the notifications about their changes.
 struct Notifier {
     on: Vec<Kind>,
     quiet: Option<Quiet>,
@@ -187,8 +187,7 @@ impl Notifier {
         match message {
             Message::Snapshot { rows, .. } => {
                 self.frame = Arc::clone(&rows.frame);
-                // What was so at the start is no news. A later snapshot means that
-                // changes were lost.
+                // The state at the start is no news. A later snapshot means that changes were lost.
                 let known = self.known.replace(rows.sessions.clone());
                 if known.is_none() {
                     let sessions = count(rows.sessions.len(), "session", "sessions");
@@ -255,7 +254,7 @@ impl Notifier {
         }
     }
 
-    /// Sends a notification, and prints a line of it.
+    /// Sends a notification, and prints it as a line.
     fn notify(&mut self, app: &mut App<'_>, notice: &Notice) -> anyhow::Result<()> {
         let (zone, at_ms) = (app.world.zone(), self.as_of_ms);
         if self.quiet.is_some_and(|quiet| quiet.holds(at_ms, zone)) {

@@ -30,7 +30,7 @@ Exit status: 0 reached, 1 exited before, 2 usage error or failure, 3 unknown and
 runs can change that, 4 no such session, 124 timed out. A state that is reached already
 counts, unless --next is given.";
 
-// What `wait` is asked for.
+// Arguments of `wait`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WaitArgs {
@@ -67,11 +67,11 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     parse_span(text).ok_or_else(|| "expected a number with a unit, such as `30s`".to_owned())
 }
 
-/// Waits.
+/// Waits for sessions.
 ///
 /// # Errors
 ///
-/// Whatever kept it from waiting.
+/// If it can't watch sessions or write its output.
 pub(crate) fn run(app: &mut App<'_>, arguments: &WaitArgs) -> anyhow::Result<ExitStatus> {
     let until = arguments.timeout.map(|timeout| Instant::now() + timeout);
     if arguments.id.is_some() && !arguments.watched.is_empty() {

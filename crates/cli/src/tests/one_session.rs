@@ -7,7 +7,7 @@ use whosup_core::sidecar::file::{Links, facts};
 
 use super::world::{S1, S2, S3, S4, World, now_ms};
 
-/// One live session, one that died, one of another machine, one that was left.
+/// A live session, a crashed session, a session of another machine, and an abandoned session.
 fn world() -> World {
     let mut world = World::new();
     let status = json!({ "status": "waiting", "waitingFor": "permission prompt" });
@@ -142,7 +142,7 @@ fn a_missing_id_differs_from_an_id_that_could_not_be_looked_for() {
     let world = world();
     let said = world.run("show ffff");
     insta::assert_snapshot!(said.text());
-    // A file that makes no sense hides no session...
+    // An unreadable file hides no session...
     world.write(".claude/sessions/9.json", "");
     assert_eq!(world.run("show ffff").status, 4);
 }
@@ -200,12 +200,12 @@ fn a_missing_directory_is_reported_wherever_it_is_needed() {
         printed.text()
     );
     assert!(gone(&world.run("orphans").out));
-    // A file in its place is no directory.
+    // A file in the directory's place is no directory.
     world.write("src/shop", "");
     assert!(gone(&world.run(&format!("show {S2}")).out));
 }
 
-/// Vibe takes the lease of a new session before it gives up that of the old one.
+/// Vibe takes the lease of a new session before it releases that of the old session.
 #[test]
 fn a_session_that_its_process_has_left_and_still_holds_is_not_resumed() {
     let ids = [

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use whosup_core::sidecar::{Sidecar, SidecarPid, parse_sidecar};
 
-/// How deep a home is looked through.
+/// How deep a home is searched.
 const DEPTH_MAX: usize = 12;
-/// How many names of a home are looked at.
+/// How many files of a home are looked at.
 const NAMES_MAX: usize = 20_000;
 /// How many first bytes identify a file as the start of a sidecar.
 const HEAD_BYTES: usize = 16;
@@ -62,7 +62,7 @@ impl Arena {
         self.root().join("home")
     }
 
-    /// Where `XDG_STATE_HOME` points to: not to what is the default.
+    /// The target of `XDG_STATE_HOME`, which is not the default.
     pub(super) fn state(&self) -> PathBuf {
         self.root().join("home/state of its own")
     }
@@ -76,7 +76,7 @@ impl Arena {
         self.root().join(WORK_DIR)
     }
 
-    /// Lets every user write in it.
+    /// Gives every user write access.
     pub(super) fn open_to_all(&self) -> Result<(), String> {
         for directory in [self.root(), &self.home(), &self.work_dir()] {
             set_mode(directory, 0o777)?;
@@ -105,12 +105,12 @@ impl Arena {
         found
     }
 
-    /// Every sidecar in the home, by its path. One that is not whole is an error.
+    /// Every sidecar in the home, by path. An incomplete sidecar is an error.
     pub(super) fn claims(&self) -> Result<BTreeMap<PathBuf, Claim>, String> {
         self.claims_but(Path::new(""))
     }
 
-    /// Every sidecar but one, which need not be whole.
+    /// Every sidecar except one, which may be incomplete.
     pub(super) fn claims_but(&self, but: &Path) -> Result<BTreeMap<PathBuf, Claim>, String> {
         let mut claims = BTreeMap::new();
         let files = self.files().into_iter();
@@ -121,7 +121,7 @@ impl Arena {
                         .map_err(|error| format!("`{}`: {error}", self.shown(&path)))?;
                     claims.insert(path, Claim { sidecar, bytes });
                 }
-                // It has gone since.
+                // The file was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("`{}`: {error}", self.shown(&path))),
             }
@@ -142,8 +142,7 @@ impl Arena {
         }
     }
 
-    /// The temporary files that lie beside sidecars like `claim`. What an agent
-    /// itself keeps there is none.
+    /// Temporary files beside sidecars like `claim`, without the agent's own files there.
     pub(super) fn strays(&self, beside: &Path, claim: &Claim) -> Vec<String> {
         let files = self.files().into_iter();
         files
@@ -169,7 +168,7 @@ impl Arena {
             .collect()
     }
 
-    /// A path as it is shown: below the home.
+    /// A path below the home, for messages.
     pub(super) fn shown(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.root()).unwrap_or(path);
         below.display().to_string()

@@ -1,4 +1,4 @@
-//! Many switches at once, watched by a reader that never rests.
+//! Many switches at once, watched by a reader that never pauses.
 
 use std::path::PathBuf;
 

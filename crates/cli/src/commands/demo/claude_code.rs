@@ -31,7 +31,7 @@ struct Script {
     id: &'static str,
     work_dir: &'static str,
     prompt: &'static str,
-    /// What was said last, unless the turn goes on.
+    /// The last reply, unless the turn continues.
     reply: Option<&'static str>,
     last_minutes_ago: i64,
 }
@@ -116,7 +116,7 @@ pub(super) fn parts() -> Vec<Part> {
     ]
 }
 
-/// Writes what they leave behind.
+/// Writes the files of these sessions.
 pub(super) fn write(props: &Props<'_>) -> anyhow::Result<()> {
     for script in SCRIPTS {
         props.lines(&transcript(props, script)?, &conversation(props, script)?)?;
@@ -189,7 +189,7 @@ fn write_sub_agent(props: &Props<'_>) -> anyhow::Result<()> {
     props.lines(&format!("{file}.jsonl"), &[line])
 }
 
-/// Writes the record that a process has in the registry.
+/// Writes the record of a process in the registry.
 fn write_record(
     props: &Props<'_>,
     part: &str,

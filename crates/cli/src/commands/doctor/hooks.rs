@@ -1,4 +1,4 @@
-//! What is wrong with hooks.
+//! Problems with hooks.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use super::finding::{Finding, Remedy};
 use crate::app::App;
 use crate::text;
 
-/// How long after hooks were set an agent that was started before may be silent,
-/// in milliseconds.
+/// How long an agent that was started before the hooks were installed may be silent, in
+/// milliseconds.
 const STARTED_BEFORE_MS: i64 = 60 * 60 * 1_000;
-/// Everybody may write (`S_IWOTH`, inode(7)).
-const WRITABLE_BY_EVERYBODY: u32 = 0o002;
+/// Everyone may write (`S_IWOTH`, inode(7)).
+const WORLD_WRITABLE: u32 = 0o002;
 /// Only its owner removes or renames an entry (`S_ISVTX`, inode(7)).
 const STICKY: u32 = 0o1000;
 /// This program's version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Hooks that are set in part, run a program that is gone or older, or are silent.
+/// Hooks that are incomplete, run a missing or older program, or are silent.
 pub(super) fn findings(
     app: &App<'_>,
     sessions: &[Session],
@@ -96,7 +96,7 @@ fn of_settings(
     findings
 }
 
-/// Says what is wrong with the program that hooks run.
+/// What is wrong with the program that hooks run.
 fn condition_of(app: &App<'_>, program: &str, own: &Path) -> Result<(), String> {
     let path = found(app, program)?;
     let mounts = app.world.machine().mounts();
@@ -148,8 +148,8 @@ fn found(app: &App<'_>, program: &str) -> Result<PathBuf, String> {
 /// its version.
 fn check_safe(program: &Path) -> Result<(), String> {
     let real = program.canonicalize().map_err(|error| error.to_string())?;
-    // Where there are no modes, nothing says that everybody may write.
-    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WRITABLE_BY_EVERYBODY != 0;
+    // Without modes, no file is known to be world-writable.
+    let is_open = |path: &Path| mode_of(path).unwrap_or(0) & WORLD_WRITABLE != 0;
     let is_sticky = |path: &Path| mode_of(path).unwrap_or(0) & STICKY != 0;
     let unsafe_at = |place: &Path| {
         let place = text::visible(&place.to_string_lossy());
@@ -183,7 +183,7 @@ fn is_older(version: &str, than: &str) -> bool {
     }
 }
 
-/// Hooks that were set, and of which nothing was heard though the agent was used.
+/// Hooks that are installed, but reported nothing though the agent was used.
 fn of_silence(
     adapter: &'static dyn Adapter,
     home: &Home,
@@ -208,7 +208,7 @@ fn of_silence(
         .filter(|one| one.key.agent == agent && one.key.home == home.root)
         .filter_map(Session::last_activity_at_ms)
         .max();
-    // A process that was started before may not have read them.
+    // A process that started before may not have read the settings.
     let is_used = used.is_some_and(|at_ms| at_ms.saturating_sub(since) > STARTED_BEFORE_MS);
     if is_heard || !(is_used || is_untrusted) {
         return None;

@@ -1,4 +1,4 @@
-//! What is wrong with this computer, as far as it keeps whosup from telling.
+//! Properties of this computer that keep whosup from seeing sessions.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use whosup_core::machine::Machine;
 
 use super::finding::{Check, Finding};
 
-/// Where Linux says how much may be watched.
+/// The limits of inotify on Linux.
 const LIMITS: &str = "/proc/sys/fs/inotify";
-/// How many watches are few: an agent's home with some thousand sessions has more.
+/// Fewer watches than this are too few: an agent's home may have thousands of sessions.
 const WATCHES_MIN: u64 = 8_192;
-/// How many instances are few: editors and agents take some each.
+/// Fewer instances than this are too few: each editor and agent takes some.
 const INSTANCES_MIN: u64 = 128;
-/// Before this, in milliseconds since 1970, no clock of today is right: 2020.
+/// No current clock shows less, in milliseconds since 1970: the year 2020.
 const CLOCK_MIN_MS: i64 = 1_577_836_800_000;
 
 /// What hides processes, makes them indistinguishable, or keeps files from being watched.
@@ -63,7 +63,7 @@ fn of_process_table(machine: &Machine) -> Vec<Finding> {
     unusable.into_iter().chain(hidden).collect()
 }
 
-/// Without these no record can be compared with a process, and none is ended.
+/// Without host, boot and namespace no record can be matched with a process, or ended.
 fn of_identity(machine: &Machine) -> Vec<Finding> {
     let scope = machine.table().scope();
     let unknown = [

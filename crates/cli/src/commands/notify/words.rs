@@ -1,4 +1,4 @@
-//! What a notification says: words for a person, and a document for a program.
+//! The contents of a notification: words for a person, and a document for a program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,17 +19,16 @@ const NAMED_MAX: usize = 4;
 /// A notification, ready to be sent.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
-    /// What happened: whosup's own words, and the names of agents.
+    /// What happened: fixed words, and the names of agents.
     pub(super) summary: String,
-    /// To which session. Lines that models have written, without anything that steers a
-    /// terminal.
+    /// The sessions: lines that models wrote, without characters that steer a terminal.
     pub(super) body: Vec<String>,
-    /// What a command gets: `kind`, `at`, and the sessions as in `whosup list --json`.
+    /// The input of a command: `kind`, `at`, and the sessions as in `whosup list --json`.
     pub(super) document: Value,
 }
 
 impl Words {
-    /// The words of a notice; `frame` is what stands around sessions in the wire format.
+    /// The words of a notice; `frame` is the document around the sessions.
     pub(super) fn of(
         notice: &Notice,
         at_ms: i64,
@@ -61,7 +60,7 @@ impl Words {
         }
     }
 
-    /// What `--test` sends.
+    /// The notification of `--test`.
     pub(super) fn of_test(at_ms: i64, frame: &Map<String, Value>) -> Self {
         let no_session = Notice::Several(Vec::new(), 0);
         let mut words = Self::of(&no_session, at_ms, frame, None);
@@ -100,7 +99,7 @@ fn sum(several: &[Happening], count: usize) -> String {
     format!("{more}: {}", parts.join(", "))
 }
 
-/// The title or the id, what is asked, and the directory.
+/// Title or ID, the question, and the directory.
 fn body(row: &Row, home: Option<&Path>) -> Vec<String> {
     let waiting_on = row.session.get("waiting_on").unwrap_or(&Value::Null);
     let part = |name: &str| waiting_on[name].as_str().unwrap_or_default();

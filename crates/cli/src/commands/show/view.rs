@@ -24,13 +24,13 @@ use crate::shell::{line, readable};
 use crate::text;
 use whosup_core::reader::Single;
 
-/// How wide the names of facts are.
+/// The width of the names of facts.
 const NAME_WIDTH: usize = 12;
 
 /// How many problems are shown in full.
 const PROBLEMS_SHOWN_MAX: usize = 3;
 
-/// Names and values, one a line.
+/// Names and values, one pair per line.
 struct Facts(Vec<(&'static str, String)>);
 
 impl Facts {
@@ -226,7 +226,7 @@ fn answer(session: &Session) -> String {
     )
 }
 
-/// The phase, with the agent's own word where it says something else.
+/// The phase, with the agent's own word if it differs.
 fn phase(session: &Session) -> Option<String> {
     let doing = session.doing();
     let word = doing
@@ -253,7 +253,7 @@ fn process(world: &World, process: Option<&Process>) -> Option<String> {
     })
 }
 
-/// What the owner uses, and all processes below it.
+/// The resources of the owner and all processes below it.
 fn uses(resources: &Resources) -> String {
     let ProcessUse {
         cpu,
@@ -322,7 +322,7 @@ fn id(id: Option<&whosup_core::sidecar::SessionId>) -> Option<String> {
     id.map(|id| text::visible(id.as_str()))
 }
 
-/// The command that continues a session, and whether whosup vouches for it.
+/// The command that resumes a session, and whether it is trusted.
 fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
     let WireResume { command, trusted } = resume;
     let line = command_line(&command, home);
@@ -333,7 +333,7 @@ fn resume_line(resume: WireResume, home: Option<&Path>) -> String {
     }
 }
 
-/// A command as a person may type it into a shell.
+/// A command in the form that a person can type into a shell.
 fn command_line(command: &WireCommand, home: Option<&Path>) -> String {
     let variables = command.env.iter();
     line(
@@ -400,7 +400,7 @@ pub(super) fn write_messages(
     Ok(())
 }
 
-/// Says what could not be read; the first few in full.
+/// Reports what could not be read; the first few in full.
 pub(in crate::commands) fn say_problems(err: &mut dyn Write, problems: &[Problem]) {
     for problem in problems.iter().take(PROBLEMS_SHOWN_MAX) {
         say(

@@ -1,4 +1,4 @@
-//! Ends of every kind, and what goes on before.
+//! Every kind of end, and the phase before it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ const KILLS: u64 = 12;
 /// How many switches it makes before it is killed.
 const SWITCHES: usize = 60;
 
-/// It ends by itself.
+/// The program exits.
 pub(super) fn exit(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-exit")?;
@@ -26,7 +26,7 @@ pub(super) fn exit(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It ends as a fault would end it.
+/// The program crashes.
 pub(super) fn crash(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-crash")?;
@@ -40,7 +40,7 @@ pub(super) fn crash(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It is killed at any point of its work.
+/// The program is killed at random moments.
 pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     for round in 0..KILLS {
@@ -76,7 +76,7 @@ pub(super) fn killed(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It says what the conversation is doing.
+/// The program reports its phase.
 pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-phase")?;
@@ -110,7 +110,7 @@ pub(super) fn phase(kit: &Kit) -> Result<Outcome, String> {
     }
 }
 
-/// A child that it forks has no part in its session.
+/// A forked child has no part in the session.
 pub(super) fn fork(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-parent")?;
@@ -129,7 +129,7 @@ pub(super) fn fork(kit: &Kit) -> Result<Outcome, String> {
     Ok(Outcome::Passed)
 }
 
-/// It says that it serves the session no longer.
+/// The program releases the session.
 pub(super) fn release(kit: &Kit) -> Result<Outcome, String> {
     let arena = kit.arena()?;
     let mut subject = kit.start_session(&arena, "s-release")?;
