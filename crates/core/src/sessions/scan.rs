@@ -32,7 +32,7 @@ use crate::sources::record::{name_homes_alike, scan_records};
 use finish::{finish, looked_at, seen};
 use settling::{Settling, surroundings};
 
-/// What one scan looks for.
+/// The scope of a scan.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// How far to look.
@@ -56,7 +56,7 @@ impl Default for Scope {
     }
 }
 
-/// A scan, and what is needed to ask its sessions for more.
+/// A scan, and what is needed to describe its sessions.
 #[derive(Debug)]
 pub struct Scanned<'a> {
     machine: &'a Machine,
@@ -67,7 +67,7 @@ pub struct Scanned<'a> {
     pub snapshot: Snapshot,
 }
 
-/// Takes a session of which all is known, and what reads its files.
+/// Takes a finished session, and a describer of its files.
 pub type Take<'a> = dyn FnMut(Session, Describer<'_>) + 'a;
 
 /// Describes sessions from their own files.
@@ -96,7 +96,7 @@ impl Describer<'_> {
     }
 }
 
-/// Why the transcript that a record, sidecar or database names is not read, if so.
+/// Why the transcript that a record, sidecar or database names is not read.
 #[must_use]
 pub fn untouched_transcript(machine: &Machine, sketch: &Sketch) -> Option<Problem> {
     let transcript = sketch.transcript.as_deref()?;
@@ -121,18 +121,17 @@ pub fn scan<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     scanned
 }
 
-/// Looks as [`scan`] does, and judges nothing before everything was looked at: the
-/// same answer, by which tests know that nothing is settled too early.
+/// Like [`scan`], but judges only after everything was looked at. The answer is the same:
+/// tests compare both, to show that no session is settled too early.
 #[must_use]
 pub fn scan_at_once<'a>(machine: &'a Machine, scope: &Scope) -> Scanned<'a> {
     look(machine, scope, None)
 }
 
-/// Looks at one machine once, and hands out each session as soon as nothing that is
-/// found later can change what is known of it. The rest is in what is returned.
+/// Looks at one machine once, and passes on each session as soon as nothing that is found
+/// later can change it. The rest is in the return value.
 ///
-/// So a machine with very many dead sessions on disk is looked at without all of them
-/// being held at once.
+/// So the many dead sessions of a large disk are never all in memory.
 pub fn scan_each<'a>(machine: &'a Machine, scope: &Scope, settled: &mut Take<'_>) -> Scanned<'a> {
     look(machine, scope, Some(settled))
 }
@@ -213,7 +212,7 @@ fn read_of(found: &AgentScan) -> String {
     format!("{sessions} sessions, {claims} claims")
 }
 
-/// The processes that an adapter recognizes, or that may be an agent all the same.
+/// The processes that an adapter recognizes, or that may be an agent.
 fn find_agents(
     machine: &Machine,
     scope: &Scope,
@@ -273,7 +272,7 @@ fn names_a_terminal(machine: &Machine, found: &AgentScan) -> bool {
         || clients.any(|client| client.process.tty.is_some())
 }
 
-/// Asks the pane hosts, where that is wanted, while something else is done.
+/// Asks the pane hosts, if wanted, while `work` runs.
 fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> Found<Panes> {
     let ask = || Panes::ask(machine);
     std::thread::scope(|threads| {
@@ -284,14 +283,14 @@ fn ask_panes_beside(machine: &Machine, is_wanted: bool, work: impl FnOnce()) -> 
         work();
         match panes {
             Some(Ok(asked)) => asked.join().unwrap_or_default(),
-            // No thread can be started now: they are asked here.
+            // No thread can be started: ask them here.
             Some(Err(_)) => ask(),
             None => Found::default(),
         }
     })
 }
 
-/// A session that lives, or may, is never hidden.
+/// A live or possibly live session is never hidden.
 fn hide_dismissed(session: &mut Session, dismissals: &Dismissals) {
     session.is_dismissed = session.liveness() == Liveness::Exited
         && dismissals.hide(&session.key, session.last_heard_of_ms());
@@ -361,13 +360,13 @@ fn scan_home(look: &Look<'_>, adapter: &dyn Adapter, home: &Home) -> Found<Agent
 }
 
 impl Scanned<'_> {
-    /// Every process that an adapter recognized, whatever it is to its agent.
+    /// Every process that an adapter recognized, in any role.
     #[must_use]
     pub fn processes(&self) -> &[AgentProcess] {
         &self.processes
     }
 
-    /// Every process that no adapter recognized and that may be an agent all the same.
+    /// Every process that no adapter recognized and that may be an agent.
     #[must_use]
     pub fn possible_processes(&self) -> &[PossibleProcess] {
         &self.possible

@@ -26,35 +26,33 @@ use crate::sources::trust::trust_of;
 const AGENTS_MAX: usize = 256;
 /// How many records of one agent are read.
 const RECORDS_MAX: usize = 100_000;
-/// How many files one session has: record, log and lock.
+/// The number of files per session: record, log and lock.
 const FILES_PER_SESSION: usize = 3;
 
-/// How long an event log may be, in bytes, that is read. Logs are shortened long
-/// before.
+/// The maximum size of an event log, in bytes. Logs are shortened long before.
 pub const LOG_BYTES_MAX: u64 = 16 << 20;
 
-/// Where session records are.
+/// The directory of session records.
 #[must_use]
 pub fn records_root(machine: &Machine) -> Option<PathBuf> {
     records_root_of(machine.environment())
 }
 
-/// Where session records are in an environment.
+/// The directory of session records in an environment.
 #[must_use]
 pub fn records_root_of(environment: &Environment) -> Option<PathBuf> {
     let state = environment.xdg_directory("XDG_STATE_HOME", ".local/state")?;
     Some(state.join("whosup/sessions"))
 }
 
-/// Where the records of sessions that ended are put away: a look at what lives need not
-/// list them. Its layout is that of `records_root`.
+/// The directory for records of ended sessions, so that a scan of live sessions need not list
+/// them. The layout is that of `records_root`.
 #[must_use]
 pub fn ended_root_of(records_root: &Path) -> PathBuf {
     records_root.with_file_name("ended")
 }
 
-/// Reads every session record as a source of claims. Those of ended
-/// sessions are left out unless they are looked for.
+/// Reads every session record as a source of claims; those of ended sessions only on request.
 #[must_use]
 pub fn scan_records(
     machine: &Machine,
@@ -104,7 +102,7 @@ fn has_died_lately(record: &SessionRecord, machine: &Machine) -> bool {
     has_died && ago_ms <= ORPHAN_SHOWN_MS
 }
 
-/// A process that had it runs: its arguments may go on to name it.
+/// A running process had it, whose arguments may still name it.
 fn was_left_by_running(record: &SessionRecord, machine: &Machine) -> bool {
     let owners = record.owners.iter();
     let mut identities = owners.filter_map(|owner| owner.identity.as_ref());
@@ -207,7 +205,7 @@ fn problem(path: &Path, message: impl ToString) -> Problem {
     }
 }
 
-/// The sessions that these files are of, each once: those with a record or a log.
+/// The sessions of these files, each once: those with a record or a log.
 fn records_in(names: &[String]) -> BTreeSet<&str> {
     let stems = names.iter().filter_map(|name| {
         name.strip_suffix(".json")
@@ -219,18 +217,17 @@ fn records_in(names: &[String]) -> BTreeSet<&str> {
 /// A record, and the file that it was read from.
 #[derive(Debug, Clone)]
 pub struct StoredRecord {
-    /// The record, as it is by its log.
+    /// The record, up to date with the log.
     pub record: SessionRecord,
-    /// The record's file, or the log if that knows more.
+    /// The record's file, or the log if that is newer.
     pub path: PathBuf,
     /// What the file system reports of it.
     pub facts: FileFacts,
 }
 
-/// Reads a record as it is by its log: a record that lags behind its log, or is
-/// missing or broken, gives way to the log's fold. `None` where nothing was heard of
-/// the session: a hook was killed that had just made the log, or a sweep has removed
-/// both since they were listed.
+/// Reads a record, up to date with its log: if the record lags behind, is missing or broken, the
+/// log is folded. `None` if the session has no events: a hook was killed just after it made the
+/// log, or a sweep has removed both files since they were listed.
 fn read_current(
     directory: &Path,
     agent: &AgentId,
@@ -301,9 +298,9 @@ fn read_record(
 }
 
 impl StoredRecord {
-    /// The claims that the owners who have not let go serve the session, each with its
-    /// owner. Whether a *shared* owner still serves it is for the agent's own lock to
-    /// say, so a scan does not make that claim.
+    /// The claims that the owners who have not released the session serve it, each with its owner.
+    /// Whether a *shared* owner still serves it is shown by the agent's own lock, so a scan does not
+    /// make that claim.
     #[must_use]
     pub fn claims_of_owners(&self, machine: &Machine) -> Vec<(&RecordedOwner, Claim)> {
         let known = self.record.owners.open();
@@ -337,7 +334,7 @@ impl StoredRecord {
         })
     }
 
-    /// The claims of a session that goes on: one for each owner that has not let go.
+    /// The claims of an open session: one for each owner that has not released it.
     fn claims_of_open(&self, machine: &Machine, histories: &mut Histories<'_>) -> Vec<Claim> {
         let record = &self.record;
         let mut claims = Vec::new();
@@ -511,8 +508,8 @@ fn live_time(record: &SessionRecord) -> Option<LiveTime> {
     LiveTime::of(spans.collect(), heard_at_ms)
 }
 
-/// What hooks reported of the phase; `None` where none of them spoke of it, as of a
-/// program that only `whosup run` knows.
+/// The phase that hooks reported; `None` if none reported a phase, as for a program that only
+/// `whosup run` knows.
 fn fact_of(record: &SessionRecord) -> Option<PhaseFact> {
     let heard = &record.heard;
     // Records of earlier releases date only the change, or nothing.
