@@ -1,4 +1,4 @@
-//! Answers, and how a failure looks in one.
+//! Answers and failures.
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// What is asked is wrong.
+    /// The request is wrong.
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(
             StatusCode::BAD_REQUEST,
@@ -37,12 +37,12 @@ impl Failure {
         )
     }
 
-    /// There are too many of this kind at once.
+    /// There are too many such requests at once.
     pub(crate) fn busy(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
     }
 
-    /// With the sessions that may be meant.
+    /// The same with the sessions that may be meant.
     pub(crate) fn with_candidates(mut self, candidates: Value) -> Self {
         self.error["candidates"] = candidates;
         self
@@ -110,7 +110,7 @@ const HEADERS: [(HeaderName, &str); 7] = [
     ),
 ];
 
-/// Adds the headers of every answer, where it has none of that name.
+/// Adds the headers of every answer, unless the answer sets them.
 pub(crate) fn guarded(mut answer: Answer) -> Answer {
     for (name, value) in HEADERS {
         let headers = answer.headers_mut();

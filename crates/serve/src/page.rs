@@ -1,4 +1,4 @@
-//! The dashboard's files, which are in the program.
+//! The files of the dashboard, which are part of the program.
 
 use axum::body::Body;
 
