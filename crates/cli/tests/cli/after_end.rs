@@ -178,7 +178,7 @@ fn a_command_that_fails_or_never_reads_keeps_no_other_from_running() {
 }
 
 #[test]
-fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
+fn an_agent_run_at_the_end_of_a_session_triggers_no_commands() {
     let world = World::new();
     let keep = keeper(&world);
     // It poses as an agent of its own, with a session that begins and ends.
@@ -209,7 +209,7 @@ fn an_agent_that_is_run_at_the_end_of_a_session_sets_nothing_off() {
 }
 
 #[test]
-fn what_ended_while_nothing_was_to_be_run_is_not_passed_on_later() {
+fn ends_without_configured_commands_are_not_passed_on_later() {
     let world = World::new();
     keeper(&world);
     let mut agent = ShellAgent::start(&world);

@@ -166,7 +166,7 @@ fn from_outside_the_pane_is_attached_here() {
 }
 
 #[test]
-fn from_inside_of_another_tmux_it_is_said_what_to_do() {
+fn from_inside_another_tmux_instructions_are_printed() {
     let Some(scene) = Scene::build() else {
         return;
     };
@@ -259,7 +259,7 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
 }
 
 #[test]
-fn the_session_that_has_waited_longest_is_gone_to() {
+fn next_goes_to_the_session_that_has_waited_longest() {
     let Some(scene) = Scene::build() else {
         return;
     };

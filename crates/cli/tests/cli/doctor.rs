@@ -96,7 +96,7 @@ fn doctor_names_what_is_broken_with_what_to_do() {
 }
 
 #[test]
-fn fix_sets_the_hooks_that_are_missing_and_nothing_else() {
+fn fix_installs_missing_hooks_and_changes_nothing_else() {
     let world = World::new();
     world.write(".local/state/whosup/sessions/claude-code/x.json", "{");
     world.write(".claude/settings.json", "{}");

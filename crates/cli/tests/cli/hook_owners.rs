@@ -81,7 +81,7 @@ fn an_agent_that_nothing_recognizes_owns_its_session_while_it_lives() {
 }
 
 #[test]
-fn the_death_of_what_ran_a_single_hook_proves_nothing() {
+fn the_exit_of_a_process_that_ran_a_single_hook_proves_nothing() {
     let world = World::new();
     let mut agent = ShellAgent::start_unrecognized(&world);
     agent.prompt(&world.s1);
@@ -165,7 +165,7 @@ fn a_registry_that_is_behind_its_hooks_does_not_bring_a_session_back() {
 }
 
 #[test]
-fn what_comes_late_of_a_session_that_was_left_makes_it_current_no_more() {
+fn a_late_event_of_a_left_session_does_not_make_it_current() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.report(&world.s1, "SessionStart", start("startup"));
@@ -242,7 +242,7 @@ fn a_session_that_was_left_does_not_come_back_when_the_next_one_ends() {
 }
 
 #[test]
-fn of_the_sessions_that_a_killed_process_went_through_the_last_is_an_orphan() {
+fn only_the_last_session_of_a_killed_process_is_an_orphan() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let session = |number: usize| format!("{:02x}{}", 0x30 + number, &world.s1[2..]);

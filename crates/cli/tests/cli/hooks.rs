@@ -136,7 +136,7 @@ fn the_end_of_an_earlier_process_does_not_end_the_session_of_a_later_one() {
 }
 
 #[test]
-fn a_hook_of_another_agent_has_no_owner_and_clears_the_one_there_was() {
+fn a_hook_of_another_agent_has_no_owner_and_clears_the_old_owner() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let start = event(

@@ -6,7 +6,7 @@ use super::shell_agent::{ShellAgent, event, record_of};
 use super::world::World;
 
 #[test]
-fn hooks_that_are_set_are_heard_and_go_without_a_trace() {
+fn installed_hooks_report_and_are_removed_without_a_trace() {
     let world = World::new();
     let before = "{\n  // mine\n  \"model\": \"opus\"\n}\n";
     let settings = world.write(".claude/settings.json", before);

@@ -63,7 +63,7 @@ struct Stage<'w> {
 }
 
 #[test]
-fn hooks_that_are_killed_beside_others_lose_nothing_of_theirs() {
+fn killed_hooks_lose_no_events_of_other_hooks() {
     let world = World::new();
     let mut stage = Stage::new(&world);
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());

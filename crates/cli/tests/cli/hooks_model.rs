@@ -67,7 +67,7 @@ impl Known {
 type Taken = HashMap<u32, Vec<usize>>;
 
 #[test]
-fn whatever_happens_the_record_says_what_did_and_nothing_living_is_ended() {
+fn the_record_matches_a_model_and_no_live_session_is_ended() {
     for seed in 1..=STORIES {
         play(seed);
     }

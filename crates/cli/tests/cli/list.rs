@@ -17,7 +17,7 @@ fn cells(world: &World, arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn what_live_sessions_use_is_measured_where_that_is_asked_for() {
+fn resources_of_live_sessions_are_measured_on_request() {
     let world = World::new();
     let program = world.shell_as_claude();
     // A child is busy, and ends with its parent, which a pipe of the test keeps.

@@ -61,7 +61,7 @@ fn keep(world: &World) -> (String, impl Fn() -> Vec<Value>) {
 }
 
 #[test]
-fn a_command_gets_what_starts_to_be_so_and_nothing_that_was() {
+fn a_command_gets_transitions_and_no_initial_states() {
     let world = World::new();
     let mut early = ShellAgent::start(&world);
     early.report(&world.s1, "SessionStart", json!({ "source": "startup" }));

@@ -121,7 +121,7 @@ fn left_overs_of_agents_are_reported_once_and_left_where_they_are() {
 }
 
 #[test]
-fn an_odd_configuration_is_a_failure_and_never_waited_for() {
+fn an_odd_configuration_fails_without_blocking() {
     let world = World::new();
     let path = world.write(".config/whosup/config.toml", "");
     std::fs::remove_file(&path).unwrap();
@@ -134,7 +134,7 @@ fn an_odd_configuration_is_a_failure_and_never_waited_for() {
 }
 
 #[test]
-fn a_fifo_and_a_device_in_place_of_a_transcript_are_never_waited_for() {
+fn a_fifo_or_a_device_in_place_of_a_transcript_never_blocks() {
     let world = World::new();
     let transcript = world.write_claude_transcript(".claude", &world.s1);
     std::fs::remove_file(&transcript).unwrap();

@@ -154,7 +154,7 @@ fn write_pi_session(world: &World, directory: &Path, session: &str) {
 }
 
 #[test]
-fn of_a_renamed_directory_the_process_may_be_in_the_sessions_of_either_name() {
+fn a_process_in_a_renamed_directory_may_serve_sessions_of_either_name() {
     let world = World::new();
     let (old, new) = (world.home().join("old"), world.home().join("new"));
     let script = world.root().join("bin/pi");

@@ -33,7 +33,7 @@ fn ids_of(said: &Said) -> Vec<String> {
 }
 
 #[test]
-fn what_was_killed_is_an_orphan_with_its_command_before_and_after_the_sweep() {
+fn a_killed_session_is_an_orphan_before_and_after_the_sweep() {
     let world = World::new();
     let said = world.run(["orphans"]);
     let nothing = (0, "no session died without an end\n");
@@ -101,7 +101,7 @@ fn resume_becomes_the_agents_own_command_in_the_sessions_directory() {
 }
 
 #[test]
-fn a_session_is_resumed_where_its_agent_finds_it_wherever_it_went() {
+fn a_session_is_resumed_in_the_directory_where_its_agent_finds_it() {
     let world = World::new();
     kill_in_session(&world, &world.s1);
     let work_dir = world.work_dir();
@@ -243,7 +243,7 @@ fn a_command_that_a_file_names_is_shown_and_never_run() {
 }
 
 #[test]
-fn a_dismissed_session_stays_out_of_default_views_until_it_is_heard_of_again() {
+fn a_dismissed_session_stays_hidden_until_its_next_event() {
     let world = World::new();
     kill_in_session(&world, &world.s1);
     let here = ["list", "--json", "--cwd", "."];

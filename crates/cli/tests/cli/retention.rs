@@ -101,7 +101,7 @@ fn locks_of_which_no_session_is_left_go_with_the_records_of_their_time() {
 }
 
 #[test]
-fn what_a_killed_sweep_left_of_a_removal_is_put_right() {
+fn an_interrupted_removal_is_finished_by_the_next_sweep() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);

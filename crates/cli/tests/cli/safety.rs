@@ -67,7 +67,7 @@ fn check_prey(world: &World) {
 }
 
 #[test]
-fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
+fn files_planted_beside_records_neither_harm_nor_block() {
     for plant in PLANTED {
         for extension in ["jsonl", "lock", "json", "new", "old"] {
             let world = World::new();
@@ -91,7 +91,7 @@ fn what_is_planted_beside_records_harms_nothing_and_is_never_waited_for() {
 }
 
 #[test]
-fn what_is_planted_in_place_of_the_hooks_log_or_its_directory_harms_nothing() {
+fn files_planted_in_place_of_the_log_of_hooks_do_no_harm() {
     for plant in PLANTED {
         for name in ["hook.log", "hook.log.old", "sessions/claude-code"] {
             let world = World::new();

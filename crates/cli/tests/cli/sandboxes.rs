@@ -294,7 +294,7 @@ fn a_list_amid_short_lived_processes_has_all_that_stay() {
 
 /// The program of a process stayed the one before execve(2) (sysinfo#840).
 #[test]
-fn a_shell_that_becomes_an_agent_is_one_at_the_next_look() {
+fn a_shell_that_execs_an_agent_is_recognized_at_the_next_look() {
     let world = World::new();
     let agent = world
         .root()

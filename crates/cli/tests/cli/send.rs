@@ -73,7 +73,7 @@ fn a_text_is_typed_and_enter_is_a_key_of_its_own() {
 }
 
 #[test]
-fn what_is_scrolled_back_gets_the_text_all_the_same() {
+fn a_pane_in_scrollback_gets_the_text() {
     let Some(scene) = Scene::build() else {
         return;
     };

@@ -108,7 +108,7 @@ fn status_says_once_how_many_it_ended_and_then_what_goes_on_the_newest_first() {
 }
 
 #[test]
-fn what_is_unknown_is_stale_only_after_an_hour_of_silence() {
+fn an_unknown_session_is_stale_only_after_an_hour_of_silence() {
     let world = World::new();
     let heard = |minutes: i64| -> Value {
         let now_ms = i64::try_from(super::world::now_ms()).unwrap();

@@ -429,7 +429,7 @@ fn status_ends_what_has_exited_and_shows_what_goes_on() {
 
 /// Copilot CLI writes `session.shutdown`, whatever became of its hooks.
 #[test]
-fn what_an_agents_own_files_say_of_the_end_is_recorded_and_no_crash() {
+fn an_end_in_the_agents_own_files_is_recorded_instead_of_a_crash() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let host = world.run(["list", "--json"]).json()["host"].clone();

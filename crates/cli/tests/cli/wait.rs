@@ -90,7 +90,7 @@ fn a_session_that_is_not_there_is_4_and_what_does_not_come_in_time_is_124() {
 }
 
 #[test]
-fn any_is_the_first_that_comes_and_all_are_those_that_are_there() {
+fn any_takes_the_first_session_and_all_takes_the_existing_sessions() {
     let world = World::new();
     let mut any = start(&world, &["--any", "--until", "waiting", "--cwd", "."]);
     assert!(still_waits(&mut any));

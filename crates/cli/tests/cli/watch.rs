@@ -90,7 +90,7 @@ fn a_file_that_is_renamed_over_another_is_seen_each_time() {
 }
 
 #[test]
-fn what_a_hook_reports_is_seen_also_where_nothing_was_recorded_before() {
+fn the_first_hook_ever_is_noticed() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     let mut watching = Watching::start(&world);
@@ -150,7 +150,7 @@ fn it_ends_with_its_reader_and_refuses_what_would_read_every_session() {
 }
 
 #[test]
-fn without_watches_it_looks_all_the_time_and_says_so() {
+fn without_watches_it_polls_and_reports_that() {
     if !is_root() {
         return;
     }
@@ -189,7 +189,7 @@ fn without_watches_it_looks_all_the_time_and_says_so() {
 }
 
 #[test]
-fn what_hooks_reported_before_comes_first_if_it_is_asked_for() {
+fn earlier_reports_come_first_with_since() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.report(&world.s1, "SessionStart", json!({ "source": "startup" }));

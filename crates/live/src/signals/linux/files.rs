@@ -24,7 +24,7 @@ use crate::signals::{Happened, Watched};
 const DIRECTORIES_MAX: usize = 8_192;
 /// How many obsolete watches may be left before all are made anew.
 const STALE_MAX: usize = 256;
-/// The size of the buffer for events, in bytes.
+/// How many events are read in one step.
 const EVENTS_MAX: usize = 65_536;
 /// How many directories above a path are watched for names.
 const ABOVE_MAX: usize = 8;
