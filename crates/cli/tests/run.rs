@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a condition is waited for.
+/// How long to wait for a condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct World {
@@ -62,7 +62,7 @@ impl World {
         sessions.iter().find(|it| it["session_id"] == id).cloned()
     }
 
-    /// Waits for a session of which `is_it` holds.
+    /// Waits for a session for which `is_it` is true.
     #[track_caller]
     fn wait_for(&self, id: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! What is run when a session has ended.
+//! The commands for sessions that have ended.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use super::world::{WHOSUP, World, is_of_the_dead, wait_for};
 /// How many hooks, and how many sweeps, find the same end at once.
 const AT_ONCE: usize = 8;
 
-/// A program that keeps what it is given in a new file of `world`'s `given`.
+/// A program that stores its input in a new file in `given` of the world.
 fn keeper(world: &World) -> PathBuf {
     let given = world.home().join("given");
     std::fs::create_dir_all(&given).unwrap();
@@ -29,7 +29,7 @@ fn program(world: &World, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// What was given so far.
+/// The stored inputs.
 fn given(world: &World) -> Vec<Value> {
     let files = std::fs::read_dir(world.home().join("given")).unwrap();
     let paths = files.map(|file| file.unwrap().path());
@@ -42,7 +42,7 @@ fn given(world: &World) -> Vec<Value> {
         .collect()
 }
 
-/// The processes that run what is to be run at the end of this world's sessions.
+/// Whether commands for ended sessions are still running in this world.
 fn is_anything_running(world: &World) -> bool {
     let home = format!("HOME={}", world.home().display());
     let is_ours = |process: &Path| {
@@ -57,7 +57,7 @@ fn is_anything_running(world: &World) -> bool {
     processes.flatten().any(|process| is_ours(&process.path()))
 }
 
-/// Waits until `count` were given, and whatever else would come has come.
+/// Waits until `count` inputs are stored and no command runs any more.
 #[track_caller]
 fn wait_for_given(world: &World, count: usize) -> Vec<Value> {
     wait_for("what is run at the end", || {
@@ -96,7 +96,7 @@ fn an_end_that_a_hook_reports_is_passed_on_once_with_the_session() {
         (&json!("ended"), &json!("exit-hook"))
     );
     assert_eq!(all[0]["schema_version"], 1);
-    // A session that is taken up again and ends again has ended again.
+    // A resumed session that ends again has ended again.
     report(&mut agent, "UserPromptSubmit", json!({"prompt": "q"}));
     report(&mut agent, "SessionEnd", json!({"reason": "exit"}));
     wait_for_given(&world, 2);

@@ -1,4 +1,4 @@
-//! Hooks, sweeps and readers at once, and places that go away below them.
+//! Hooks, sweeps and readers at once, and directories that vanish meanwhile.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::world::{WHOSUP, World, is_of_the_dead, said};
 
 /// How many hooks the living agent runs meanwhile.
 const HOOKS: usize = 40;
-/// How often each of the others does its work.
+/// How often each of the others works.
 const ROUNDS: usize = 6;
 
 fn start(world: &World, arguments: &[&str]) -> Child {
@@ -158,7 +158,7 @@ fn a_place_that_can_be_no_directory_stops_no_agent() {
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
 
-/// write-file-atomic#28: what is new must come to be where the old one is.
+/// write-file-atomic#28: the new file must replace the old file, also there.
 #[test]
 fn records_on_another_file_system_are_replaced_there() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What a person sees after `whosup attach`, from inside of tmux and from outside.
+//! What a person sees after `whosup attach`, inside and outside of tmux.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use super::terminal::{Tmux, agent_command};
 use super::world::{WHOSUP, World, wait_for};
 
-/// A tmux with two tmux sessions: `main` with a shell, and `other`, in which an agent of
-/// session 1 lives in the second pane of the window `api`, which is not the current one.
+/// A tmux with two tmux sessions: `main` with a shell, and `other`, where an agent of session
+/// 1 lives in the second pane of the window `api`, which is not current.
 struct Scene {
-    // The server ends before the directory of its socket goes.
+    // The server ends before the directory of its socket is removed.
     tmux: Tmux,
     world: World,
     /// The agent's pane.
@@ -55,7 +55,7 @@ fn printed(tmux: &Tmux, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Starts an agent of session 1 in a new pane, and says which.
+/// Starts an agent of session 1 in a new pane, and returns the pane.
 pub(crate) fn start_agent(world: &World, tmux: &Tmux, arguments: &[&str]) -> String {
     drop(world.pose_as_claude());
     let program = world
@@ -78,7 +78,7 @@ pub(crate) fn start_agent_of(
     pane.to_owned()
 }
 
-/// Writes what Claude Code would of session 1, once its process runs.
+/// Writes the files of Claude Code for session 1, once its process runs.
 pub(crate) fn write_session(world: &World, pid: u32) {
     write_session_of(world, pid, &world.s1);
     world.write_claude_transcript(".claude", &world.s1);
@@ -104,14 +104,14 @@ fn attach_line(world: &World, arguments: &str) -> String {
     )
 }
 
-/// A terminal that is no pane of any multiplexer, in which a line of shell runs. It ends
-/// with the value.
+/// A terminal outside of any multiplexer, in which a line of shell runs. It ends with the
+/// value.
 struct Outside(Child);
 
 impl Outside {
     fn run(world: &World, line: &str) -> Self {
         let mut command = Command::new("setsid");
-        // Its parent ends at once, so that nothing leads to a pane that the test runs in.
+        // Its parent exits at once, so that no ancestor leads to the pane of the test.
         command.args(["--fork", "script", "-qfc", line]);
         command.arg(world.root().join("typescript"));
         for name in ["TMUX", "TMUX_PANE", "STY", "ZELLIJ"] {
@@ -250,7 +250,7 @@ fn without_an_id_a_person_chooses_and_a_program_is_refused() {
         screen().contains("Fix the flaky login").then_some(())
     });
     scene.tmux.run(&["send-keys", "-t", &chooser, "Enter"]);
-    // No client shows it; the window is the current one all the same.
+    // No client shows it, but the window becomes the current one.
     wait_for("the window", || {
         let format = "#{window_active} #{pane_active}";
         let printed = scene.printed(&["display-message", "-p", "-t", &scene.pane, format]);

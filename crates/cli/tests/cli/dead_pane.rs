@@ -1,4 +1,4 @@
-//! How an agent ended, where tmux waited for it and keeps its pane.
+//! The exit status of an agent whose pane tmux keeps.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::shell_agent::{event, record_of};
 use super::terminal::Tmux;
-use super::world::{WHOSUP, World, wait_for, ignoring_pid_reuse};
+use super::world::{WHOSUP, World, ignoring_pid_reuse, wait_for};
 
-/// Runs a line of shell in a new pane that stays when it is dead, and waits for that.
+/// Runs a line of shell in a new pane that stays after its end, and waits for that end.
 fn run_in_pane(tmux: &Tmux, line: &str) {
     let made = tmux.run(&["new-window", "-P", "-F", "#{pane_id}", line]);
     let pane = String::from_utf8(made.stdout).unwrap().trim().to_owned();

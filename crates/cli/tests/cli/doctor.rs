@@ -118,7 +118,7 @@ fn fix_installs_missing_hooks_and_changes_nothing_else() {
 
     let said = world.run(["doctor", "--fix"]);
     assert_eq!(said.out.matches("  fixed\n").count(), 1, "{}", said.out);
-    // The record that makes no sense is left to a person.
+    // An invalid record is left to a person.
     assert_eq!(said.status, 1, "{}", said.out);
     let record = world
         .home()
@@ -151,7 +151,7 @@ fn hooks_that_run_a_missing_or_older_program_are_reported_and_replaced() {
     let answer = world.run(["hooks", "status"]);
     let installed = format!("claude-code: installed for {path}, never heard");
     assert!(answer.out.starts_with(&installed), "{}", answer.out);
-    // It is as good as this one.
+    // It is equal to this program.
     let answer = world.run(["doctor"]);
     assert!(!answer.out.contains("hooks of"), "{}", answer.out);
 
@@ -200,7 +200,7 @@ fn untrusted_and_silent_hooks_are_reported() {
             .contains("codex: installed, not trusted")
     );
 
-    // Claude Code is used, long after its hooks were set.
+    // Claude Code is used long after its hooks were installed.
     let note = world.home().join(".local/state/whosup/hooks");
     let note = std::fs::read_dir(note)
         .unwrap()
@@ -231,7 +231,12 @@ fn a_session_that_works_and_makes_no_progress_is_stalled() {
     write_record(&world, &world.s1, &json!({ "owner": owner }));
     let answer = world.run(["doctor"]);
     let expected = format!("claude-code session {} is stalled", world.s1);
-    assert!(answer.out.contains(&expected), "{}{}", answer.out, answer.err);
+    assert!(
+        answer.out.contains(&expected),
+        "{}{}",
+        answer.out,
+        answer.err
+    );
     assert_eq!(answer.status, 1);
 }
 

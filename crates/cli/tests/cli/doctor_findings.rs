@@ -1,5 +1,4 @@
-//! `doctor`: claims that contradict each other, what this host keeps to itself,
-//! and what can't be read.
+//! `doctor`: contradicting claims, hidden properties of the host, and unreadable files.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -11,7 +10,7 @@ use super::shell_agent::{ShellAgent, owner_elsewhere, write_record};
 use super::terminal::Tmux;
 use super::world::{WHOSUP, World, copy_program, said, wait_for};
 
-/// The owner of a record that a live process is.
+/// The owner in a record, for a live process.
 fn owner(world: &World, pid: u32, start: &str) -> Value {
     let host = world.run(["list", "--json"]).json()["host"].clone();
     json!({
@@ -21,8 +20,8 @@ fn owner(world: &World, pid: u32, start: &str) -> Value {
     })
 }
 
-/// The line of a finding that has both words, and the one that says what to do:
-/// other tests' agents may have findings too.
+/// The finding with both words, and the line with its fix: other tests' agents may have
+/// findings too.
 #[track_caller]
 fn finding(answer: &str, words: &str, more: &str) -> (String, String) {
     let mut lines = answer.lines();
@@ -56,7 +55,7 @@ fn two_sessions_of_one_process_are_reported_if_neither_is_known_as_newer() {
         );
     }
 
-    // The second one is the later one: `/clear`.
+    // The second is later: `/clear`.
     let later = json!({ "owner": owner, "last_event_at": "2026-01-01T00:00:01.000Z" });
     write_record(&world, &world.s2, &later);
     let answer = world.run(["doctor"]);
@@ -352,7 +351,7 @@ fn orphans_and_sessions_that_are_open_twice_are_found() {
     assert!(twice.contains(&world.s2), "{document:#}");
     let pid = format!(" {}", one.pid());
     assert!(twice.contains(&pid), "{document:#}");
-    // What a person hides is no finding.
+    // A hidden session is no finding.
     let dismissed = world.run(["dismiss", world.s1.as_str()]);
     assert_eq!(dismissed.status, 0, "{}", dismissed.err);
     let document = world.run(["doctor", "--json"]).json();
@@ -369,7 +368,7 @@ fn each_check_has_a_line_if_nothing_is_wrong() {
     let fine = names.iter().filter(is_fine).count();
     let lines = world.run(["doctor"]).out;
     let lines = lines.lines().filter(|line| line.starts_with("ok: "));
-    // Agents that come and go on this machine make a difference of one.
+    // Agents that start and exit on this machine may change the count by one.
     assert!(fine.abs_diff(lines.count()) <= 1 && fine >= 4, "{names:#?}");
 }
 

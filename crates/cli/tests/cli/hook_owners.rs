@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::shell_agent::{ShellAgent, event, record_of};
 use super::world::{WHOSUP, World, copy_program};
 
-/// What is said of a session: its liveness, the reason, and its owner's PID.
+/// The answer about a session: its liveness, the reason, and the owner's PID.
 #[track_caller]
 fn said_of(world: &World, session: &str) -> (String, String, Option<u64>) {
     let sessions = world.run(["list", "--all", "--json"]).sessions();
@@ -17,7 +17,7 @@ fn said_of(world: &World, session: &str) -> (String, String, Option<u64>) {
     let [its] = its.as_slice() else {
         panic!("{session}: {its:?}");
     };
-    // Every way to look gives one answer.
+    // Every command gives the same answer.
     let check = world.run(["check", session]).status;
     let liveness = its["liveness"].as_str().unwrap();
     let expected = match liveness {
@@ -75,7 +75,7 @@ fn an_agent_that_nothing_recognizes_owns_its_session_while_it_lives() {
     agent.prompt(&world.s2);
     check_live(&world, &world.s2, &agent);
     agent.kill();
-    // Two events had it as the nearest above them, so it was no mere helper.
+    // It was the nearest process above two hooks, so it was no short-lived helper.
     let (liveness, reason, _) = said_of(&world, &world.s2);
     assert_eq!(liveness, "exited", "{reason}");
 }
@@ -214,7 +214,7 @@ fn a_headless_run_on_a_session_leaves_it_to_the_process_that_has_it() {
     second.prompt(&world.s1);
     second.report(&world.s1, "SessionEnd", json!({"reason": "other"}));
     check_live(&world, &world.s1, &first);
-    // The next one is killed.
+    // The next process is killed.
     let mut third = ShellAgent::start(&world);
     third.prompt(&world.s1);
     third.kill();

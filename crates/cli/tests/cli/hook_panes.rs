@@ -1,4 +1,4 @@
-//! Panes of agents whose hooks know of none, and what tmux is asked.
+//! Panes of agents whose hooks have no pane in their environment, and the questions to tmux.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn agent_line(world: &World, program: &Path, session: &str) -> String {
     )
 }
 
-/// A `tmux` on the path that writes down what it is asked, and asks the real one.
+/// A `tmux` on the path that records its arguments and runs the real tmux.
 fn listening_tmux(world: &World) -> String {
     let script = format!(
         "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nPATH=\"${{PATH#*:}}\" exec tmux \"$@\"\n",
@@ -40,7 +40,7 @@ fn listening_tmux(world: &World) -> String {
     format!("{bin}:{}", std::env::var("PATH").unwrap())
 }
 
-/// What is listed of a session.
+/// The row of a session.
 fn row(world: &World, path: &str, variable: &str, session: &str) -> Option<Value> {
     let mut list = world.whosup();
     list.args(["list", "--all", "--json"]);

@@ -1,4 +1,4 @@
-//! Hooks: what they record.
+//! What hooks record.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -105,7 +105,7 @@ fn a_session_is_followed_through_its_turns_to_its_end() {
         (&json!("idle"), &json!(agent.pid()))
     );
 
-    // `/clear`: one ends, another starts in the same process.
+    // `/clear`: one session ends, another starts in the same process.
     agent.report(&world.s1, "SessionEnd", json!({"reason": "clear"}));
     agent.report(&world.s2, "SessionStart", json!({"source": "clear"}));
     // The end is reported twice, and another event comes late.
@@ -169,7 +169,7 @@ fn a_daemon_that_runs_many_sessions_is_marked_shared_and_proves_no_life() {
         json!({"prompt": "p"}),
     );
     let payload = daemon.payload(&hook_event);
-    // It has the variables of the pane that once started it.
+    // It has the variables of the pane in which it was once started.
     let line = format!(
         "TMUX=/run/tmux,1,0 TMUX_PANE=%3 '{WHOSUP}' hook codex < '{}'",
         payload.display()
@@ -212,7 +212,7 @@ fn prompts_are_kept_out_when_the_configuration_says_so() {
     let mut agent = ShellAgent::start(&world);
     let prompt = json!({"prompt": "a secret of mine"});
     agent.report(&world.s1, "UserPromptSubmit", prompt.clone());
-    // One that can't be understood may have said so too.
+    // A configuration that can't be understood may hide prompts too.
     world.write(".config/whosup/config.toml", "prompts = hide\n");
     agent.report(&world.s1, "UserPromptSubmit", prompt);
     for extension in ["json", "jsonl"] {

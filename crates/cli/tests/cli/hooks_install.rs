@@ -1,4 +1,4 @@
-//! Setting hooks, using them as the agent would, and taking them out.
+//! Installing hooks, running them as the agent would, and removing them.
 
 use serde_json::{Value, json};
 

@@ -11,14 +11,13 @@ use super::hooks_input::hook_of;
 use super::shell_agent::{event, file_of, record_of};
 use super::world::{World, said};
 
-/// How many hooks are killed while they work; `WHOSUP_KILLS` says otherwise.
+/// How many hooks are killed while they work; `WHOSUP_KILLS` overrides it.
 const KILLED: u64 = 1_000;
-/// How many hooks are started for each one that is to be killed, at most: some are
-/// done before.
+/// How many hooks may be started for each kill: some finish before.
 const TRIES_EACH_MAX: u64 = 20;
 /// The sessions that they report, in turn.
 const SESSIONS: u64 = 20;
-/// How many hooks show how long one takes.
+/// How many hooks are timed.
 const MEASURED: u32 = 9;
 /// The signal that can't be caught.
 const SIGKILL: i32 = 9;
@@ -38,7 +37,7 @@ fn start_hook(world: &World, session: &str) -> std::process::Child {
     hook
 }
 
-/// How long a hook takes from start to end: the longest but one of some.
+/// The usual time of a hook: the second longest of several.
 fn usual_time(world: &World) -> Duration {
     let mut times: Vec<Duration> = (0..MEASURED)
         .map(|_| {
@@ -51,9 +50,8 @@ fn usual_time(world: &World) -> Duration {
     times[times.len() - 2]
 }
 
-/// How many lines of a session's log are whole, and how many are torn: SIGKILL may cut
-/// a write where it goes over the border of a page. What it cut off is the beginning
-/// of an event, and stands in a line of its own.
+/// How many lines of a session's log are whole, and how many are torn: SIGKILL may cut a write
+/// at the border of a page. The rest is the start of an event, on a line of its own.
 fn lines_of(world: &World, session: &str) -> (usize, usize) {
     let text = std::fs::read_to_string(file_of(world, session, "jsonl")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty());
@@ -123,7 +121,7 @@ fn hooks_that_are_killed_leave_whole_lines_right_records_and_no_stuck_lock() {
             });
             behind += usize::from(turns != whole);
             let row = listed.iter().find(|row| row["session_id"] == *session);
-            // It may have been killed before it wrote to the log that it had made.
+            // It may have been killed before it wrote to its new log.
             assert_eq!(row.is_some(), whole > 0, "{session}");
         }
         let stop = event(&world, &session, "Stop", json!({})).to_string();

@@ -15,40 +15,40 @@ use super::chance::Chance;
 use super::shell_agent::{event, file_of, record_of};
 use super::world::{WHOSUP, World, wait_for};
 
-/// How many hooks are killed; `WHOSUP_KILLS` says otherwise.
+/// How many hooks are killed; `WHOSUP_KILLS` overrides it.
 const KILLS: usize = 250;
 /// How many hooks run at once at most.
 const AT_ONCE: usize = 3;
-/// How many sessions they speak of.
+/// How many sessions they report.
 const SESSIONS: usize = 8;
 /// How many rounds are run between two checks.
 const ROUNDS_BETWEEN_CHECKS: usize = 4;
 /// After how many kills hooks meet at another session.
 const MEETINGS: usize = 50;
-/// How many hooks are let live to see how long one takes.
+/// How many hooks run to their end, to measure the time.
 const MEASURED: usize = 5;
-/// One in so many times a log is so long that the next hook shortens it.
+/// In one of so many rounds, a log is so long that the next hook shortens it.
 const LONG_ONE_IN: usize = 8;
 /// A log that is longer, in bytes, is shortened.
 const LONG_BYTES: usize = 1 << 20;
-/// How long each line is with which a log is made long.
+/// The length of each line that makes a log long.
 const LONG_LINE_BYTES: usize = 16 * 1024;
-/// How such a line begins.
+/// The start of such a line.
 const PASSED_OVER: &str = "{\"passed over\":\"";
-/// How many hooks are started for each that is to be killed.
+/// How many hooks are started for each kill.
 const TRIES_EACH: usize = 20;
 const SIGKILL: i32 = 9;
 
 /// What became of the hooks.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Died of the kill.
+    /// Ended by the kill.
     killed: usize,
     /// Of these, had written their event, as far as that can be known.
     killed_late: usize,
-    /// Had ended before.
+    /// Had exited before.
     ended: usize,
-    /// Times that a log was made long.
+    /// How often a log was made long.
     long: usize,
 }
 
@@ -56,9 +56,9 @@ struct Stage<'w> {
     world: &'w World,
     sessions: Vec<String>,
     payloads: Vec<PathBuf>,
-    /// How many turns each session had, as a reader last saw it.
+    /// The turns of each session, at the last read.
     turns: Vec<u64>,
-    /// How many lines of each log were cut off, as they were last counted.
+    /// The torn lines of each log, at the last count.
     cut_off: Vec<usize>,
 }
 
@@ -82,7 +82,7 @@ fn killed_hooks_lose_no_events_of_other_hooks() {
             .flat_map(|_| stage.round(&mut chance, span, &mut tally))
             .collect();
         stage.check(&ended, &mut tally);
-        // The machine may be faster now than it was, or slower.
+        // The machine may be faster or slower now.
         let are_most_killed = (tally.killed - killed_before) * 3 > ended.len() * 2;
         span = span * if are_most_killed { 103 } else { 97 } / 100;
     }
@@ -90,7 +90,7 @@ fn killed_hooks_lose_no_events_of_other_hooks() {
         "{tally:?} in {:?}, last within {span:?} of their start",
         began.elapsed()
     );
-    // Before and after what counts.
+    // Before and after the critical time.
     assert!(tally.killed_late > kills / 50, "{tally:?}");
     assert!(tally.killed - tally.killed_late > kills / 50, "{tally:?}");
     stage.check_at_the_end();
@@ -114,7 +114,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// How long a hook takes that is let live: the longest of some.
+    /// How long an undisturbed hook takes: the longest of several.
     fn span(&mut self) -> Duration {
         let mut longest = Duration::ZERO;
         for _ in 0..MEASURED {
@@ -140,15 +140,15 @@ impl<'w> Stage<'w> {
             .unwrap()
     }
 
-    /// Starts some hooks, and kills each within `span`. The answer is which session
-    /// each spoke of, and how it ended.
+    /// Starts some hooks, and kills each within `span`. Returns the session that each reported, and
+    /// how it ended.
     fn round(
         &self,
         chance: &mut Chance,
         span: Duration,
         tally: &mut Tally,
     ) -> Vec<(usize, ExitStatus)> {
-        // The next ones shorten it, until one lives to the end of that.
+        // The next hooks shorten it, until one runs to its end.
         let mut long = (0..SESSIONS).find(|session| self.is_long(*session));
         if long.is_none() && chance.index(LONG_ONE_IN) == 0 {
             long = Some(chance.index(SESSIONS)).filter(|session| self.make_long(*session));
@@ -198,7 +198,7 @@ impl<'w> Stage<'w> {
         true
     }
 
-    /// Nothing that was there or was said is lost, and nothing was said twice.
+    /// No event of a hook that finished is lost or counted twice.
     fn check(&mut self, ended: &[(usize, ExitStatus)], tally: &mut Tally) {
         let is_killed = |status: &ExitStatus| status.signal() == Some(SIGKILL);
         let now = self.turns_now();
@@ -229,7 +229,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// What a reader sees, who repairs nothing.
+    /// What a reader sees, without any repair.
     fn turns_now(&self) -> Vec<u64> {
         let read = read_records(&root(self.world), |_| true);
         assert_eq!(read.problems, []);
@@ -242,7 +242,7 @@ impl<'w> Stage<'w> {
         self.sessions.iter().map(of).collect()
     }
 
-    /// One more hook puts each record right.
+    /// One more hook repairs each record.
     fn check_at_the_end(&mut self) {
         for (session, turns) in self.sessions.iter().zip(&self.turns) {
             let stop = event(self.world, session, "Stop", json!({}));
@@ -271,8 +271,8 @@ fn root(world: &World) -> PathBuf {
     world.home().join(".local/state/whosup/sessions")
 }
 
-/// The record is whole, and so is every line of the log but those that are counted: a
-/// kill can end a write between two pages, and what is left is a line of its own.
+/// The record is intact, and so is every line of the log except those counted: a kill can end a
+/// write between two pages, which leaves a line of its own.
 fn check_files(world: &World, session: &str) -> usize {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let is_whole = |text: &str| serde_json::from_str::<Value>(text).is_ok();

@@ -1,5 +1,4 @@
-//! Random events, deaths and sweeps, against a simple model of what must come of
-//! them.
+//! Random events, kills and sweeps, against a simple model of the expected record.
 
 use std::collections::HashMap;
 
@@ -47,12 +46,12 @@ struct Owner {
 #[derive(Debug, Clone)]
 struct Known {
     phase: Phase,
-    /// The one last heard of is the last.
+    /// The last to report is the last.
     owners: Vec<Owner>,
 }
 
 impl Known {
-    /// The one last heard of that is open, or else the one last heard of.
+    /// The last open owner to report, else the last to report.
     fn owner(&self) -> Option<u32> {
         let open = self.owners.iter().rev().find(|owner| owner.is_open);
         open.or(self.owners.last()).map(|owner| owner.pid)
@@ -107,7 +106,10 @@ fn play(seed: u64) {
                 let by = chance.index(agents.len());
                 let (name, kind) = EVENTS[chance.index(EVENTS.len())];
                 agents[by].hook(&event(&world, &sessions[at], name, json!({})));
-                story.push(format!("{} reports {name} of session {at}", agents[by].pid()));
+                story.push(format!(
+                    "{} reports {name} of session {at}",
+                    agents[by].pid()
+                ));
                 let reported = (at, kind, agents[by].pid());
                 known[at] = Some(after(known[at].take(), reported, &mut taken));
             }
@@ -145,7 +147,7 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
         pid: by,
         is_open: !is_end && (was_open || is_reopened),
     });
-    // A second end says nothing.
+    // A second end has no effect.
     if is_end && !was_open {
         return known;
     }
@@ -163,7 +165,7 @@ fn after(known: Option<Known>, event: (usize, EventKind, u32), taken: &mut Taken
     known
 }
 
-/// The model of a sweep: a session with an owner that lives and has not let go stays; one
+/// The model of a sweep: a session with a live owner that has not released it stays; a session
 /// whose owners are gone ends, unless another process may serve it.
 #[track_caller]
 fn swept(world: &World, session: &str, known: &mut Option<Known>, live: &[u32], story: &[String]) {

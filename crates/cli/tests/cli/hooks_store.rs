@@ -1,4 +1,4 @@
-//! Hooks and their files: many at once, long logs, disks that are full or closed.
+//! Hooks and their files: many at once, long logs, full or read-only disks.
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,9 +9,9 @@ use serde_json::json;
 use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of};
 use super::world::{WHOSUP, World};
 
-/// How many hooks speak of one session at once.
+/// How many hooks report one session at once.
 const AT_ONCE: usize = 60;
-/// The user that owns nothing.
+/// A user that owns no files.
 const NOBODY_UID: u32 = 65_534;
 
 #[test]

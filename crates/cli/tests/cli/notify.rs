@@ -35,7 +35,7 @@ impl Notifying {
         let mut first = String::new();
         words.read_line(&mut first).unwrap();
         assert!(first.starts_with("watching "), "{first}");
-        // Warnings are a part of what the test says, and must not fill the pipe.
+        // Warnings go to the test's output, since they must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut words, &mut std::io::stderr()));
         notifying
     }
@@ -48,7 +48,7 @@ impl Drop for Notifying {
     }
 }
 
-/// A command that adds what it gets to a file, and what is in there.
+/// A command that appends its input to a file, and a function that reads the file.
 fn keep(world: &World) -> (String, impl Fn() -> Vec<Value>) {
     let file = world.root().join("kept");
     let command = format!("cat >> '{}'", file.display());
@@ -76,7 +76,7 @@ fn a_command_gets_transitions_and_no_initial_states() {
     let _notifying = Notifying::start(&world, "", &["--exec", &command]);
     let mut agent = ShellAgent::start(&world);
     agent.report(&world.s2, "SessionStart", json!({ "source": "startup" }));
-    // Each step is seen before the next, so that none is a part of another.
+    // Each step is seen before the next, so that none is summarized with another.
     let mut report = |name: &str, more: Value, phase: &str| {
         agent.report(&world.s2, name, more);
         seen.until(phase, |state| is(state, &world.s2, "phase", phase));
@@ -98,7 +98,7 @@ fn a_command_gets_transitions_and_no_initial_states() {
         "waiting",
     );
     count(1);
-    // `notify` looks by itself: it need not see a turn that is over at once.
+    // `notify` scans by itself: it may miss a turn that is over at once.
     wait_for("the end of a turn", || {
         report("UserPromptSubmit", json!({ "prompt": "On" }), "working");
         report("Stop", json!({}), "idle");

@@ -1,4 +1,4 @@
-//! Where a small file should be there may be anything.
+//! Anything may lie in the place of a small file.
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::world::World;
 
-/// Far above what a look takes, far below what reading such files would.
+/// Far more than a scan takes, far less than reading such files would.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
 
 const HUGE_BYTES: u64 = 200 * 1024 * 1024;

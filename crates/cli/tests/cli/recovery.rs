@@ -1,4 +1,4 @@
-//! What died: finding it, going on with it, and having had enough of it.
+//! Crashed sessions: finding, resuming and hiding them.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ fn resume_becomes_the_agents_own_command_in_the_sessions_directory() {
         &world.s1,
     ];
     assert_eq!(lines[1..], expected, "{}", said.err);
-    // Its status is the program's, for it is the program.
+    // Its exit status is the program's, since it becomes the program.
     assert_eq!((said.status, said.err.as_str()), (7, ""));
 }
 
@@ -277,7 +277,7 @@ fn a_dismissed_session_stays_hidden_until_its_next_event() {
         .join(".local/state/whosup/dismissed/claude-code");
     assert_eq!(std::fs::read_dir(dismissed).unwrap().count(), 0);
 
-    // It goes on, and dies again.
+    // It is resumed, and crashes again.
     assert_eq!(world.run(["dismiss", &world.s1]).status, 0);
     kill_in_session(&world, &world.s1);
     assert_eq!(ids_of(&world.run(here)).join(" "), world.s1);

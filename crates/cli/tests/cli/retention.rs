@@ -105,7 +105,8 @@ fn an_interrupted_removal_is_finished_by_the_next_sweep() {
     let world = World::new();
     let mut agent = ShellAgent::start(&world);
     agent.prompt(&world.s1);
-    // It was killed after it had taken the log away, and before it saw that this
+    // It was killed after it had moved the log away, and before it saw that this session is open
+    // again.
     // session goes on.
     let log = file_of(&world, &world.s1, "jsonl");
     std::fs::rename(&log, file_of(&world, &world.s1, "old")).unwrap();
@@ -135,7 +136,7 @@ fn silence_ends_unknown_sessions_only_if_configured() {
 
     assert_eq!(world.run(["sweep"]).out, "nothing to end\n");
     world.write(".config/whosup/config.toml", "end_unknown_after = \"1d\"\n");
-    // The agent that is live works where these did not.
+    // The live agent works in the directory of these two.
     let said = world.run(["sweep"]);
     for session in ["elsewhere", "unowned"] {
         let record = record_of(&world, session);
@@ -182,7 +183,7 @@ fn a_host_that_is_forgotten_ends_with_what_ran_on_it_and_nothing_else() {
     write(&world, "there", json!({"owner": owner("3f2a9c0d1e4b", 7)}));
     write(&world, "beyond", json!({"owner": owner("other", 7)}));
     write(&world, "unowned", json!({}));
-    // It ran there, and was taken up here.
+    // It ran there, and was resumed here.
     let mut moved = owner("3f2a9c0d1e4b", 8);
     write(&world, &world.s2, json!({"owner": moved.take()}));
     let posing = world.pose_as_claude();
@@ -251,7 +252,7 @@ fn an_ended_session_is_put_away_and_comes_back_with_all_that_was_known() {
         all.iter().any(|its| its["session_id"] == world.s1),
         "{all:?}"
     );
-    // What trails behind reopens nothing; what starts work does.
+    // A late event does not reopen it; an event that starts work does.
     agent.report(&world.s1, "Stop", json!({}));
     assert_eq!(record_of(&world, &world.s1)["turns"], 7);
     agent.prompt(&world.s1);

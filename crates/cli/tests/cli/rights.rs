@@ -1,7 +1,7 @@
-//! Homes that may not be read, or not be written.
+//! Homes without read or write permission.
 //!
-//! Root may do anything, so as root these tests run the program as another
-//! user; otherwise they would test nothing.
+//! Root may do anything, so as root these tests run the program as another user; otherwise they
+//! would test nothing.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use serde_json::json;
 use super::shell_agent::event;
 use super::world::{Said, WHOSUP, World, said};
 
-/// The user that owns nothing.
+/// A user that owns no files.
 const NOBODY_UID: u32 = 65_534;
 
 fn is_root() -> bool {
@@ -35,7 +35,7 @@ fn walk(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What may not change: names, sizes, modes, owners, times of change.
+/// What must not change: names, sizes, modes, owners, change times.
 fn facts(root: &Path) -> BTreeMap<PathBuf, (u64, u32, u32, i64, i64)> {
     let fact = |path: PathBuf| {
         let its = std::fs::symlink_metadata(&path).unwrap();
@@ -67,7 +67,7 @@ impl Unprivileged {
             eprintln!("skipped: root may read everything, and there is no setpriv");
             return None;
         }
-        // Others may not be able to reach the place where it was built.
+        // Other users may have no access to the build directory.
         let program = world.root().join("whosup");
         crate::world::copy_program(WHOSUP, &program);
         for path in [world.root(), program.as_path()] {
@@ -151,10 +151,7 @@ fn an_unreadable_home_is_a_problem_and_the_rest_is_listed() {
         let said = user.run([command, user.world.s1.as_str()]);
         assert_eq!(said.status, 3, "{command}: {}", said.err);
     }
-    assert_eq!(
-        user.run(["check", user.world.s2.as_str()]).status,
-        1
-    );
+    assert_eq!(user.run(["check", user.world.s2.as_str()]).status, 1);
     let said = user.run(["list", "--all"]);
     assert!(said.err.contains("could not be read"), "{}", said.err);
     // So that it can be removed.
@@ -218,8 +215,7 @@ fn looking_works_in_a_read_only_home_and_changes_nothing() {
     }
 }
 
-/// datadog-agent#29320: what fails because nothing can be written must not fail who
-/// only looks, nor the agent.
+/// datadog-agent#29320: a failed write must neither fail a command that only looks, nor the agent.
 #[test]
 fn a_hook_in_a_read_only_home_stops_no_agent_and_a_sweep_is_no_failure() {
     let world = World::new();

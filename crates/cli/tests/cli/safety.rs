@@ -1,4 +1,4 @@
-//! What others may have planted, and what would steer a terminal.
+//! Files that other users may have planted, and text that would steer a terminal.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::sandboxes::is_root;
 use super::shell_agent::{event, file_of};
 use super::world::{Said, World, said};
 
-/// Far above what a command takes, far below how long a FIFO would be waited for.
+/// Far more than a command takes, far less than a FIFO would block.
 const TIME_MAX: Duration = Duration::from_secs(30);
 /// A process that is not ours.
 const ANOTHER: u32 = 12_345;
-/// Everything that must never reach a terminal as it is.
+/// Characters that must never reach a terminal unescaped.
 const STEERING: &str = "\u{1b}[2J\u{7f}\u{85}\u{9b}\u{202e}\u{2066}\u{200b}";
 
 fn make_fifo(path: &Path) {
@@ -40,8 +40,7 @@ fn run_hook(world: &World, session: &str, name: &str) -> Said {
     answer
 }
 
-/// What can be planted at a path: a link to prey, to nothing, to a directory of prey, or
-/// a FIFO.
+/// What can be planted at a path: a link to a file, to nothing, or to a directory, or a FIFO.
 const PLANTED: [fn(&Path, &World); 4] = [
     |at, world| symlink(prey(world), at).unwrap(),
     |at, world| symlink(world.root().join("nothing"), at).unwrap(),
@@ -82,7 +81,7 @@ fn files_planted_beside_records_neither_harm_nor_block() {
             world.run(["sweep"]);
             world.run(["dismiss", world.s1.as_str()]);
             check_prey(&world);
-            // Of every other session it is as ever.
+            // Other sessions are not affected.
             run_hook(&world, &world.s2, "SessionStart");
             let other = file_of(&world, &world.s2, "json");
             assert!(other.is_file(), "{extension}");
@@ -99,7 +98,7 @@ fn files_planted_in_place_of_the_log_of_hooks_do_no_harm() {
             let path = world.home().join(".local/state/whosup").join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             plant(&path, &world);
-            // Nothing that a hook understands: that goes to the log.
+            // No valid event: that goes to the log.
             let answer = said(
                 world
                     .whosup()
@@ -205,14 +204,14 @@ fn root_in_a_user_s_home_overwrites_nothing_of_root_s_and_leaves_nothing_there()
             assert_eq!(owner, ANOTHER, "{}", path.display());
         }
     };
-    // The state directory would be made in that user's.
+    // The state directory would be made in that user's home.
     refuses(&[]);
     assert_eq!(run_hook(&world, &world.s1, "SessionStart").out, "");
-    // With a state directory of root's own, the link is what it fails by.
+    // With a state directory of root's own, the link makes it fail.
     let own = world.root().join("state");
     let own = own.to_str().unwrap();
     refuses(&[own]);
-    // Settings of that user's own stay that user's.
+    // Settings of that user stay that user's.
     std::fs::remove_file(&linked).unwrap();
     std::fs::write(&linked, "{}\n").unwrap();
     give_home();
@@ -310,7 +309,7 @@ fn doctor_runs_no_program_that_another_user_may_have_put_there() {
     write_settings(&world, &link);
     world.run(["doctor"]);
     assert!(!ran.exists(), "{link}");
-    // A name is looked for on the search path, but not in relative parts of that.
+    // A name is searched on the search path, but not in relative parts of it.
     write_settings(&world, "whosup");
     let mut command = world.whosup();
     command.arg("doctor").env("PATH", ".:bin::/nowhere");
@@ -321,7 +320,7 @@ fn doctor_runs_no_program_that_another_user_may_have_put_there() {
         answer.out
     );
     assert!(!ran.exists());
-    // What is where only its owner writes is asked.
+    // A program in a place that only its owner can write is run.
     write_settings(&world, &beside.display().to_string());
     let answer = world.run(["doctor"]);
     assert!(

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::world::{Posing, WHOSUP, World, copy_program, wait_for};
 
-/// The user that owns nothing.
+/// A user that owns no files.
 const NOBODY_UID: &str = "65534";
 
 pub(crate) fn is_root() -> bool {
@@ -33,7 +33,7 @@ fn open_to_unprivileged(world: &World) {
     }
 }
 
-/// Runs a line of shell with `$WHOSUP`, started by the words of `wrapper`.
+/// Runs a line of shell with `$WHOSUP`, started by `wrapper`.
 #[track_caller]
 pub(crate) fn run_in(world: &World, wrapper: &[&str], line: &str) -> Option<String> {
     let program = world.root().join("whosup");
@@ -124,7 +124,7 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
     for id in &ids[..2] {
         assert_eq!(liveness(&found, id), Some("live"), "{said}");
     }
-    // By its name and date it may be the one, and that is all that is known.
+    // By name and date it may be this process; no more is known.
     let third = found
         .iter()
         .find(|one| one["session_id"] == ids[2].as_str());
@@ -138,14 +138,14 @@ fn processes_that_may_not_be_signalled_are_no_dead_ones_and_their_records_stay()
     assert_eq!(after, before);
 }
 
-/// An agent of a container, and the shell that keeps that running.
+/// An agent in a container, and the shell that keeps the container running.
 struct Container {
     child: Child,
 }
 
 impl Container {
-    /// Starts a process that poses as Claude Code in namespaces of its own, and
-    /// lets it write its record by its PID there.
+    /// Starts a process that poses as Claude Code in namespaces of its own, and lets it write its
+    /// record with its PID there.
     fn start(world: &World, program: &Path, session: &str) -> Option<Self> {
         let record = world.home().join(format!(".claude/sessions/{session}.new"));
         let line = format!(
@@ -223,7 +223,7 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
         let (pid, start) = text.split_once(' ').unwrap();
         let pid: u32 = pid.parse().unwrap();
         let record = world.write_claude_record(pid, start, id);
-        // Both would be called after the same PID.
+        // Both records would have the same name.
         let home = world.home().join(format!("home-of-{id}/sessions"));
         std::fs::create_dir_all(&home).unwrap();
         std::fs::rename(record, home.join(format!("{pid}.json"))).unwrap();
@@ -246,7 +246,7 @@ fn two_containers_with_equal_pids_are_neither_dead_nor_alive_to_each_other() {
             answer.out
         );
     }
-    // A third container has that PID too, and knows nothing of theirs.
+    // A third container has that PID too, and knows nothing of these sessions.
     let line = "sleep 1000 > /dev/null & one=$!; sleep 1000 > /dev/null & \
         \"$WHOSUP\" list --all --json; kill $one $!";
     let third = ["unshare", "--pid", "--fork", "--mount-proc"];
@@ -269,7 +269,7 @@ fn a_list_amid_short_lived_processes_has_all_that_stay() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Short-lived agents: what a scan looks at closer.
+            // Short-lived agents, which a scan inspects.
             while !is_over.load(Ordering::Relaxed) {
                 let posing = world.pose("@anthropic-ai/claude-code/bin/claude", |command| {
                     command.stdin(Stdio::null());
@@ -292,7 +292,7 @@ fn a_list_amid_short_lived_processes_has_all_that_stay() {
     });
 }
 
-/// The program of a process stayed the one before execve(2) (sysinfo#840).
+/// After execve(2), the program of a process stayed the old program (sysinfo#840).
 #[test]
 fn a_shell_that_execs_an_agent_is_recognized_at_the_next_look() {
     let world = World::new();
@@ -327,8 +327,8 @@ fn a_shell_that_execs_an_agent_is_recognized_at_the_next_look() {
     assert!(after.out.contains("claude-code"), "{}", after.out);
 }
 
-/// The number that Git-bash gives a process, `$$`, is not that of Windows, and
-/// named some other process (agmsg#371, agmsg#567, agmsg#505).
+/// The number that Git-bash gives to a process, `$$`, is not the Windows PID, and matched another
+/// process (agmsg#371, agmsg#567, agmsg#505).
 #[test]
 fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
     let world = World::new();
@@ -343,7 +343,7 @@ fn a_pid_in_the_payload_of_a_hook_makes_that_process_no_owner() {
         "owner_pid": other.pid(),
     });
     let payload = world.write("payload", hook_event.to_string());
-    // No agent is above this hook, but this test.
+    // No agent is above this hook, only this test.
     let said = world
         .whosup()
         .args(["hook", "claude-code"])

@@ -1,4 +1,4 @@
-//! A process that poses as Claude Code and runs commands, as hooks are run.
+//! A process that poses as Claude Code and runs commands, like a hook.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -32,12 +32,12 @@ impl<'w> ShellAgent<'w> {
         Self::start_as(world, "codex/bin/codex", &arguments)
     }
 
-    /// Starts one that nothing recognizes: by a name of its own, as a wrapper is.
+    /// Starts an agent with a name of its own, which nothing recognizes.
     pub(crate) fn start_unrecognized(world: &'w World) -> Self {
         Self::start_as(world, "bin/cc", &[])
     }
 
-    /// Starts what begins other programs and is no agent.
+    /// Starts a process that starts other programs and is no agent.
     pub(crate) fn start_cron(world: &'w World) -> Self {
         Self::start_as(world, "bin/cron", &[])
     }
@@ -74,15 +74,15 @@ impl<'w> ShellAgent<'w> {
         self.child.id()
     }
 
-    /// When it began, as the kernel counts.
+    /// Its start stamp.
     pub(crate) fn start_stamp(&self) -> String {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let after_name = stat.rsplit_once(')').unwrap().1;
         after_name.split_whitespace().nth(19).unwrap().to_owned()
     }
 
-    /// Runs a line of shell in the agent and waits until it has ended. What it
-    /// said is the answer: its status, and all that it wrote.
+    /// Runs a line of shell in the agent and waits for its end. Returns the exit status and all
+    /// output.
     #[track_caller]
     pub(crate) fn run(&mut self, line: &str) -> (String, String) {
         self.commands += 1;
@@ -170,7 +170,7 @@ impl<'w> ShellAgent<'w> {
 
 impl Drop for ShellAgent<'_> {
     fn drop(&mut self) {
-        // By its handle, so never another process; it may have ended already.
+        // By its handle, so never another process; it may have exited already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -205,7 +205,7 @@ pub(crate) fn write_record(world: &World, session: &str, fields: &Value) -> Path
     world.write(&name, record.to_string())
 }
 
-/// An owner of a record that ran on another host.
+/// The owner in a record that ran on another host.
 pub(crate) fn owner_elsewhere() -> Value {
     json!({
         "pid": 4711, "start_stamp": "1", "start_stamp_kind": "linux-ticks",

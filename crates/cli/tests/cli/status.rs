@@ -1,4 +1,4 @@
-//! `status`: what it ends first, and its lines.
+//! `status`: its sweep, and its lines.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::sandboxes::{is_root, run_in};
 use super::shell_agent::{ShellAgent, event, owner_elsewhere, write_record};
 use super::world::{World, copy_program};
 
-/// Starts a program among processes of its own, and ends them with it.
+/// Starts a program in a PID namespace, which ends with it.
 const OWN_PROCESSES: [&str; 5] = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
 
 /// A line of shell that starts an agent, whose hooks report these events, and waits until
@@ -143,7 +143,7 @@ fn a_failed_sweep_does_not_stop_the_command() {
     let world = World::new();
     let agent = world.pose_as_claude();
     world.write_claude_record(agent.pid(), &agent.start(), &world.s1);
-    // A file is in the place of the records.
+    // A file is in the place of the records' directory.
     world.write(".local/state/whosup/sessions", "");
     let answer = world.run(["status"]);
     assert_eq!(answer.status, 0, "{}", answer.err);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::shell_agent::{ShellAgent, event, file_of, log_of, record_of, write_record};
-use super::world::{WHOSUP, World, is_of_the_dead, ignoring_pid_reuse};
+use super::world::{WHOSUP, World, ignoring_pid_reuse, is_of_the_dead};
 
 #[test]
 fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
@@ -43,7 +43,7 @@ fn a_killed_agents_session_is_ended_once_with_the_last_sign_of_life() {
         before
     );
 
-    // The idle one as well as the working one.
+    // The idle session as well as the working session.
     let said = world.run(["sweep"]);
     for session in [&world.s1, &world.s2] {
         let expected = format!("ended claude-code session {session} (process-gone)");
@@ -199,12 +199,16 @@ fn only_a_process_that_is_provably_gone_ends_a_session() {
         };
         let shown = format!("{session}: {record}\n{}{}", said.out, said.err);
         let reported = record["end_cause"].as_str();
-        // The PID that was free may be another process's by now.
+        // The free PID may be in use by now.
         let reported = match (reported, *cause) {
             (Some("pid-reused"), Some("process-gone")) => Some("process-gone"),
             (reported, _) => reported,
         };
-        assert_eq!((&record["phase"], reported), (&json!(phase), *cause), "{shown}");
+        assert_eq!(
+            (&record["phase"], reported),
+            (&json!(phase), *cause),
+            "{shown}"
+        );
         assert_eq!(record["ended_at"], ended_at, "{shown}");
         // What only the record knew is still known.
         assert_eq!(record["turns"], 7, "{shown}");
@@ -251,8 +255,8 @@ fn gone_pid() -> u32 {
     child.id()
 }
 
-/// Runs a line of shell as root in namespaces of its own; `None`, said aloud,
-/// where that can't be done.
+/// Runs a line of shell as root in namespaces of its own; `None`, with a message, if that is not
+/// possible.
 fn unshared(world: &World, options: &[&str], line: &str) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: needs root to unshare");
@@ -295,13 +299,13 @@ fn a_container_ends_nothing_of_the_host_dead_or_alive() {
     for session in [&world.s1, &world.s2] {
         assert_eq!(record_of(&world, session)["phase"], "working");
     }
-    // The old `/proc` in a new namespace shows nothing that means anything.
+    // The old `/proc` in a new namespace shows nothing useful.
     let Some(said) = unshared(&world, &["--pid", "--fork"], &line) else {
         return;
     };
     assert_eq!(said, "nothing to end\n");
     assert_eq!(record_of(&world, &world.s2)["phase"], "working");
-    // The host knows.
+    // The host knows the process.
     let said = world.run(["sweep"]).out;
     assert!(
         said.contains(&world.s2) && !said.contains(&world.s1),
@@ -325,7 +329,7 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
         json!({"prompt": "p"}),
     );
     std::fs::write(&payload, hook_event.to_string()).unwrap();
-    // The agent in the container sweeps as well, while it lives.
+    // The agent in the container runs a sweep too, while it lives.
     let inner = format!(
         "'{WHOSUP}' hook claude-code < '{}'; '{WHOSUP}' sweep; cat '{}'",
         payload.display(),
@@ -339,7 +343,7 @@ fn the_host_ends_nothing_of_a_container_whose_processes_it_can_see() {
     assert!(said.starts_with("nothing to end\n"), "{said}");
     let record: Value = serde_json::from_str(said.lines().nth(1).unwrap()).unwrap();
     assert!(record["owner"]["pid"].as_u64().unwrap() < 10, "{record}");
-    // The container has gone with all its processes; its PIDs mean nothing here.
+    // The container is gone with all its processes; its PIDs have no meaning here.
     let said = world.run(["sweep"]);
     let record = record_of(&world, &world.s1);
     assert_eq!(record["phase"], "working", "{}", said.out);
@@ -407,7 +411,7 @@ fn status_ends_what_has_exited_and_shows_what_goes_on() {
 
     let said = world.run(["status"]);
     assert!(!said.out.contains("ended 1"), "{}", said.out);
-    // Agents of other tests may run: only what is said of ours is known.
+    // Agents of other tests may run: only the lines about ours are known.
     let json = world.run(["status", "--json"]).sessions();
     assert!(
         json.iter()
@@ -427,7 +431,7 @@ fn status_ends_what_has_exited_and_shows_what_goes_on() {
     assert_eq!(line["class"], "waiting", "{line}");
 }
 
-/// Copilot CLI writes `session.shutdown`, whatever became of its hooks.
+/// Copilot CLI writes `session.shutdown` even if its hooks fail.
 #[test]
 fn an_end_in_the_agents_own_files_is_recorded_instead_of_a_crash() {
     let world = World::new();

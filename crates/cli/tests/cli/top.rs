@@ -55,7 +55,7 @@ impl<'a> Top<'a> {
         String::from_utf8(screen).unwrap()
     }
 
-    /// Waits until the screen is as wanted.
+    /// Waits until the screen is as expected.
     #[track_caller]
     fn until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let last = std::cell::RefCell::new(String::new());

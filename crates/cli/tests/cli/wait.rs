@@ -1,4 +1,4 @@
-//! `wait`: what it waits for, and how it ends.
+//! `wait`: its targets, and its exit statuses.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn end_of(child: Child) -> (i32, String) {
     (output.status.code().unwrap(), out)
 }
 
-/// Whether a command still waits, once it has had the time to look.
+/// Whether a command still waits after enough time for a look.
 fn still_waits(child: &mut Child) -> bool {
     std::thread::sleep(Duration::from_millis(1_500));
     child.try_wait().unwrap().is_none()

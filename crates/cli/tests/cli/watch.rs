@@ -11,7 +11,7 @@ use super::shell_agent::ShellAgent;
 use super::watching::{Watching, is, session_in};
 use super::world::{WHOSUP, World, said, wait_for};
 
-/// What is seen by an event comes far sooner than the look that is taken every minute.
+/// An event is noticed far sooner than by the look that is taken every minute.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(20);
 
 #[test]
@@ -54,7 +54,7 @@ fn a_session_that_begins_is_added_and_one_that_leaves_nothing_is_removed() {
     assert!(seen - began < EVENT_TIME_MAX, "{:?}", seen - began);
     let added = |(_, line): &(Instant, Value)| line["kind"] == "added";
     assert!(watching.read.iter().any(added), "{:#?}", watching.read);
-    // A clean exit takes its record away.
+    // A clean exit removes the record.
     std::fs::remove_file(record).unwrap();
     posing.kill();
     posing.reap();
@@ -157,7 +157,7 @@ fn without_watches_it_polls_and_reports_that() {
     let world = World::new();
     let posing = world.pose_as_claude();
     let record = world.write_claude_record(posing.pid(), &posing.start(), &world.s1);
-    // The limit of a user namespace; that of the machine stays.
+    // Only the limit of a user namespace; the machine's limit stays.
     let script = "echo 2 > /proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["-U", "-r", "sh", "-c", script, WHOSUP]);
