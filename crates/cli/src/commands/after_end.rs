@@ -32,7 +32,6 @@ const COMMAND_TIME_MAX: Duration = Duration::from_secs(60);
 /// How often to look whether a command has ended.
 const STEP: Duration = Duration::from_millis(20);
 
-// Arguments of `after-end`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AfterEndArgs {
     /// For each session that has ended: its agent and id, and its home

@@ -27,7 +27,6 @@ Examples:
 /// The least similarity of a suggested name, from 0 to 1.
 const SIMILARITY_MIN: f32 = 0.5;
 
-// Arguments of `agents`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AgentsArgs {

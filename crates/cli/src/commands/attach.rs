@@ -43,7 +43,6 @@ Inside tmux, zellij or screen, your client switches to the pane. Outside, the se
 is attached in this terminal. kitty and WezTerm focus their window.
 Exit status: 0 done, 1 exited, 2 it cannot be shown from here, 3 unknown, 4 no such session.";
 
-// Arguments of `attach`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AttachArgs {

@@ -19,7 +19,6 @@ Examples:
 Exit status: 0 live, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 Only 1 means that the session has exited; 3 and 4 do not.";
 
-// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArgs {

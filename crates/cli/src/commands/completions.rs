@@ -44,7 +44,6 @@ impl Shell {
     }
 }
 
-// Arguments of `completions`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {

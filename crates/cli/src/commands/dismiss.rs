@@ -18,7 +18,6 @@ Examples:
 whosup's own files are written.
 Exit status: 0 done, 2 the session is live or the command failed, 3 it may be live, 4 no such session.";
 
-// Arguments of `dismiss`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DismissArgs {

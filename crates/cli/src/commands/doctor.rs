@@ -35,7 +35,6 @@ Examples:
 Ends exited sessions first, as `whosup sweep` does.
 Exit status: 0 no problems (or all fixed), 1 problems found, 2 usage error or failure.";
 
-// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {

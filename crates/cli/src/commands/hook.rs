@@ -32,7 +32,6 @@ Examples:
 Agents run this command from their hook settings. It always exits with 0 and prints nothing.
 Errors go to `hook.log` beside the records, in ~/.local/state/whosup.";
 
-// Arguments of `hook`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HookArgs {

@@ -43,7 +43,6 @@ Examples:
 Everything else in the settings stays as it is: comments, order, other hooks, links and modes.
 `uninstall` restores the original bytes.";
 
-// Arguments of `hooks`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HooksArgs {
@@ -61,7 +60,6 @@ enum Action {
     Status(StatusArgs),
 }
 
-// Options of a change.
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
     /// Agents to change; all that have a home here if omitted
@@ -75,7 +73,6 @@ struct ChangeArgs {
     yes: bool,
 }
 
-// Options of the report.
 #[derive(Debug, Clone, Args)]
 struct StatusArgs {
     /// Agents to report; all that have a home here if omitted

@@ -57,7 +57,6 @@ that the agent has started. `io` is what the agent's process has read and writte
 `session`, `unattributed` process and `problem`. Use it for very large homes: sessions are printed
 as they are found, and not kept in memory, unless --sort is given.";
 
-// Arguments of `list`.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {

@@ -17,7 +17,6 @@ Examples:
   whosup man | man -l -                    Read the page of whosup
   whosup man ~/.local/share/man/man1       Install the pages of all commands";
 
-// Arguments of `man`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ManArgs {

@@ -47,7 +47,6 @@ input: `kind`, `at`, `summary`, and `sessions` as in `whosup list --json`. At mo
 for each session and kind is sent in ten seconds, and a burst is summed up. The table `[notify]` of
 config.toml has defaults and quiet hours.";
 
-// Arguments of `notify`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NotifyArgs {

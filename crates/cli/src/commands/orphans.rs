@@ -30,7 +30,6 @@ Examples:
 An orphan is a session whose process is gone without a recorded end: after a crash, a kill, a
 closed terminal or a reboot. Sessions that a sweep has ended since are included.";
 
-// Arguments of `orphans`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct OrphansArgs {

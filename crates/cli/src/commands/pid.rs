@@ -21,7 +21,6 @@ Examples:
 Exit status: 0 printed, 1 exited, 2 usage error or failure, 3 unknown, 4 no such session.
 A live session whose process is not known gives 3. A PID is printed only with status 0.";
 
-// Arguments of `pid`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PidArgs {

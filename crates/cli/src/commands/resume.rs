@@ -33,7 +33,6 @@ Exit status: that of the agent; 2 not run, 3 the session may be live, 4 no such 
 /// Why a command of an agent without an adapter is not run.
 const UNTRUSTED: &str = "its command comes from a file that any program may have written";
 
-// Arguments of `resume`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ResumeArgs {

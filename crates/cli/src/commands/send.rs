@@ -47,7 +47,6 @@ removed.
 Exit status: 0 typed, 1 exited, 2 refused or failed, 3 unknown, 4 no such session, 124 no answer in
 time.";
 
-// Arguments of `send`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SendArgs {

@@ -39,7 +39,6 @@ routes. The token is kept in a file that only you can read.
 Exit status: 0 the server was ended; --status: 0 it is running, 1 it has exited, 3 unknown,
 4 there is none; 2 another server is running or the command failed.";
 
-// Arguments of `serve`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {

@@ -27,7 +27,6 @@ The service is a unit of systemd in ~/.config/systemd/user, and an agent of laun
 ~/Library/LaunchAgents on macOS. It runs `whosup serve` or `whosup notify` without options: those of
 `notify` stand in config.toml. A file that whosup did not write is neither replaced nor removed.";
 
-// Arguments of `service`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServiceArgs {

@@ -23,7 +23,6 @@ Examples:
   whosup show 0a022b20 --tail 5        The same, with the last five messages
   whosup show codex:01a2 --json        A snapshot of this session alone, as JSON";
 
-// Arguments of `show`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ShowArgs {

@@ -36,7 +36,6 @@ const UNREAD: &str = "unreadable";
 /// The name of sessions whose state is unknown and that have been silent for long.
 const STALE: &str = "stale";
 
-// Arguments of `status`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatusArgs {

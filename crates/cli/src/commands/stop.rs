@@ -34,7 +34,6 @@ same PID. A process that serves several sessions is not stopped.
 Exit status: 0 stopped, 1 had exited before, 2 refused or failed, 3 unknown, 4 no such session,
 124 it still runs.";
 
-// Arguments of `stop`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StopArgs {

@@ -21,7 +21,6 @@ Examples:
 A session is ended only if its recorded process has provably exited and no other process serves
 it or may serve it. Only whosup's own records are written; no agent's file is touched.";
 
-// Arguments of `sweep`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SweepArgs {

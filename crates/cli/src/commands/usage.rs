@@ -52,7 +52,6 @@ const SINCE_DAYS: i64 = 7;
 /// How often the progress is shown, and how long the work takes before it is.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-// Arguments of `usage`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct UsageArgs {

@@ -30,7 +30,6 @@ Exit status: 0 reached, 1 exited before, 2 usage error or failure, 3 unknown and
 runs can change that, 4 no such session, 124 timed out. A state that is reached already
 counts, unless --next is given.";
 
-// Arguments of `wait`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WaitArgs {

@@ -35,7 +35,6 @@ In a pipe, or with --ndjson, the first line is a `snapshot`, and each further on
 `added`, `changed`, `removed`, `unattributed` or `problems` (schema/watch.v1.schema.json).
 With --since, lines of the kind `event` come first.";
 
-// Arguments of `watch`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchArgs {

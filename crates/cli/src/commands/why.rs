@@ -25,7 +25,6 @@ Examples:
 
 Exit status: 0 explained; with --pid: 0 it serves a session, 3 unknown, 4 it serves none.";
 
-// Arguments of `why`.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = EXAMPLES,
